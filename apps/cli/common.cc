@@ -1,0 +1,153 @@
+#include "common.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+
+namespace quorate::cli {
+namespace {
+
+std::atomic<int> interrupted = 0;  // lock-free, so a handler may write it
+
+void on_signal(int signal_number) {
+  if (interrupted != 0) _exit(kInterrupted);
+  interrupted = signal_number;
+}
+
+std::string duration(double seconds) {
+  char out[32];
+  if (seconds < 100)
+    std::snprintf(out, sizeof out, "%.0f s", seconds);
+  else if (seconds < 6000)
+    std::snprintf(out, sizeof out, "%.0f min", seconds / 60);
+  else
+    std::snprintf(out, sizeof out, "%.1f h", seconds / 3600);
+  return out;
+}
+
+}  // namespace
+
+void DataOptions::add(CLI::App& app) {
+  app.add_option("--format", read.format, "csv, jsonl, svmlight or vw; default: by the ending of the name");
+  app.add_option("--task-column", read.task, "column, JSON key or VW namespace that names the task (default: task)");
+  app.add_option("--label-column", read.label, "column or JSON key of the label (default: label)");
+  app.add_option("--id-column", read.id, "column or JSON key of the example's id (default: id)");
+  app.add_option("--text-column", read.text, "column or JSON key of raw text (default: text)");
+  app.add_option("--categorical-column", read.categorical, "CSV column whose values are words; may be given several times");
+  app.add_option("--ignore-column", read.ignore, "CSV column to leave out; may be given several times");
+  app.add_option("--on-error", on_error, "stop at a bad line, or skip it and say how many at the end")
+      ->check(CLI::IsMember({"stop", "skip"}))
+      ->capture_default_str();
+}
+
+ReadOptions DataOptions::options() const {
+  ReadOptions out = read;
+  out.skip_bad_lines = on_error == "skip";
+  return out;
+}
+
+void FeatureOptions::add(CLI::App& app) {
+  app.add_option("--positive", positive, "the label that means +1; every other label means -1");
+  app.add_option("--bits", settings.bits, "hash names and words to 2^BITS features; 0 keeps every name")
+      ->check(CLI::Range(0u, 31u))
+      ->capture_default_str();
+  app.add_flag("--bigrams", settings.bigrams, "text: pairs of neighbouring words too");
+  app.add_flag("--binary", settings.binary, "text: a word counts once however often it comes");
+  app.add_flag("!--no-bias", settings.bias, "leave out the constant feature");
+  app.add_flag("!--no-normalize", settings.normalize, "do not scale examples to unit length");
+}
+
+std::stop_token interrupt() {
+  static std::stop_source source;
+  static const std::jthread watcher([](const std::stop_token& end) {
+    struct sigaction action {};
+    action.sa_handler = on_signal;
+    sigaction(SIGINT, &action, nullptr);
+    sigaction(SIGTERM, &action, nullptr);
+    while (!end.stop_requested()) {  // a handler may not touch a stop_source, so somebody looks
+      if (interrupted != 0) source.request_stop();
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  });
+  return source.get_token();
+}
+
+Progress::Progress(bool quiet, std::function<double()> fraction, std::function<std::uint64_t()> count)
+    : fraction_(std::move(fraction)), count_(std::move(count)) {
+  if (quiet || isatty(STDERR_FILENO) == 0) return;
+  thread_ = std::jthread([this](const std::stop_token& end) {
+    while (!end.stop_requested()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      show(false);
+    }
+    show(true);
+  });
+}
+
+Progress::~Progress() {
+  if (!thread_.joinable()) return;
+  thread_.request_stop();
+  thread_.join();
+}
+
+void Progress::show(bool last) {
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  if (seconds < 0.5) return;
+  const std::uint64_t count = count_();
+  std::string line = grouped(count) + " examples, " +
+                     grouped(static_cast<std::uint64_t>(static_cast<double>(count) / seconds)) + " a second";
+  const double done = fraction_();
+  if (done > 0 && !last) line += ", " + percent(done) + " done, " + duration(seconds / done * (1 - done)) + " left";
+  std::fprintf(stderr, "\r\033[K%s%s", line.c_str(), last ? "\n" : "");
+  std::fflush(stderr);
+}
+
+void report_skipped(const RecordReader& reader) {
+  if (reader.skipped() == 0) return;
+  std::fprintf(stderr, "quorate: %s: %s bad lines skipped; the first: %s\n", reader.path().c_str(),
+               grouped(reader.skipped()).c_str(), reader.first_skipped().c_str());
+}
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+std::string percent(double value) {
+  if (!std::isfinite(value)) return "-";
+  char out[32];
+  std::snprintf(out, sizeof out, "%.1f %%", 100 * value);
+  return out;
+}
+
+std::string grouped(std::uint64_t value) {
+  std::string out = std::to_string(value);
+  for (std::size_t at = out.size(); at > 3; at -= 3) out.insert(at - 3, ",");
+  return out;
+}
+
+std::string table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> width;
+  for (const auto& row : rows)
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      if (c == width.size()) width.push_back(0);
+      width[c] = std::max(width[c], row[c].size());
+    }
+  std::string out;
+  for (const auto& row : rows) {
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      const std::string fill(width[c] - row[c].size(), ' ');
+      if (c > 0) out += "  " + fill;
+      out += row[c];
+      if (c == 0 && row.size() > 1) out += fill;
+    }
+    out += "\n";
+  }
+  return out;
+}
+
+void add_label_limit(CLI::App& app, std::uint64_t& limit) {
+  app.add_option("--labels", limit, "most labels to buy, a hard limit (default: none)")->check(CLI::NonNegativeNumber);
+}
+
+}  // namespace quorate::cli

@@ -1,0 +1,89 @@
+// What the commands share: options of the data, results, progress, Ctrl-C.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include "quorate/params/spec.h"
+#include "quorate/queries/budget.h"
+#include "quorate/run/simulate.h"
+#include "quorate/stream/featurize.h"
+#include "quorate/stream/formats.h"
+
+namespace quorate::cli {
+
+using Json = nlohmann::ordered_json;
+
+/// What a command returns to the shell.
+enum Exit { kDone = 0, kBadData = 1, kBadUsage = 2, kFileTrouble = 3, kInterrupted = 130 };
+
+/// A command: its options are added to `app`; the function runs it.
+using Command = std::function<int()>;
+Command add_simulate(CLI::App& app);
+Command add_train(CLI::App& app);
+Command add_predict(CLI::App& app);
+Command add_inspect(CLI::App& app);
+Command add_convert(CLI::App& app);
+Command add_describe(CLI::App& app);
+
+/// Options that say how a file is read.
+struct DataOptions {
+  ReadOptions read;
+  std::string on_error = "stop";
+
+  void add(CLI::App& app);
+  ReadOptions options() const;  ///< read, with on_error in it
+};
+
+/// Options that say how records become instances.
+struct FeatureOptions {
+  FeatureSettings settings;
+  std::string positive;
+
+  void add(CLI::App& app);
+};
+
+/// stop_requested() once the user pressed Ctrl-C (or the process was asked to terminate). A second time ends it at once.
+std::stop_token interrupt();
+
+/// A line on standard error, rewritten a few times a second while work goes on; nothing at all if it is no terminal.
+class Progress {
+ public:
+  /// `fraction`: how much is done, 0 to 1, or negative if unknown. `count`: examples so far.
+  Progress(bool quiet, std::function<double()> fraction, std::function<std::uint64_t()> count);
+  ~Progress();
+
+ private:
+  void show(bool last);
+
+  std::function<double()> fraction_;
+  std::function<std::uint64_t()> count_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::jthread thread_;
+};
+
+/// Tells on standard error how many bad lines were passed over, and the first of them.
+void report_skipped(const RecordReader& reader);
+
+/// JSON's null for what is not a number.
+Json number(double value);
+
+/// "93.4 %", or "-" for what is not a number.
+std::string percent(double value);
+
+/// 12,345,678
+std::string grouped(std::uint64_t value);
+
+/// Rows of cells in columns; the first column left-aligned, the others right-aligned.
+std::string table(const std::vector<std::vector<std::string>>& rows);
+
+/// The --labels option of a command: a number, or nothing for no limit.
+void add_label_limit(CLI::App& app, std::uint64_t& limit);
+
+}  // namespace quorate::cli

@@ -1,0 +1,74 @@
+// quorate predict: what a model says, an example a line.
+#include <iostream>
+
+#include "common.h"
+#include "quorate/base/csv.h"
+#include "quorate/run/examples.h"
+#include "quorate/run/model.h"
+#include "quorate/store/files.h"
+
+namespace quorate::cli {
+namespace {
+
+struct Options {
+  std::string data, model, out = "-", to = "jsonl";
+  DataOptions read;
+  bool quiet = false;
+};
+
+int run(const Options& o) {
+  Model model = Model::load(o.model);
+  Labels ignored(model.labels.positive());  // what the file says of labels is not asked
+  ReadOptions options = o.read.options();
+  const auto reader = open_reader(o.data, options);
+  model.featurizer.begin(*reader);
+  OutputFile out(o.out);
+  const bool csv = o.to == "csv";
+  if (csv) out.write("id,task,margin,label\n");
+  const std::stop_token stop = interrupt();
+  std::atomic<std::uint64_t> seen = 0;
+  {
+    const Progress shown(
+        o.quiet || o.out == "-", [] { return -1.0; }, [&] { return seen.load(); });
+    Record record;
+    while (!stop.stop_requested() && reader->next(record)) {
+      const std::string_view task = record.task.empty() ? kOnlyTask : record.task;
+      // A task never seen gets a place no task has: learners answer with what all tasks share.
+      const Task place = model.session.tasks().find(task).value_or(static_cast<Task>(model.session.tasks().size()));
+      const double margin = model.session.learner().score({place, model.featurizer(record, false)});
+      const std::string label = model.labels.word(predicted(margin)),
+                        id = record.id.empty() ? std::to_string(seen + 1) : std::string(record.id);
+      if (csv)
+        out.write(csv_quoted(id) + "," + csv_quoted(task) + "," + shortest(margin) + "," + csv_quoted(label) + "\n");
+      else
+        out.write(Json{{"id", id}, {"task", task}, {"margin", margin}, {"label", label}}.dump() + "\n");
+      ++seen;
+    }
+  }
+  report_skipped(*reader);
+  if (stop.stop_requested()) {
+    std::cerr << "quorate: interrupted after example " << grouped(seen)
+              << (o.out == "-" ? "\n" : "; " + o.out + " is not written\n");
+    return kInterrupted;
+  }
+  out.commit();
+  return kDone;
+}
+
+}  // namespace
+
+Command add_predict(CLI::App& app) {
+  const auto o = std::make_shared<Options>();
+  app.add_option("--data", o->data, "file of examples, labels not needed; - for standard input")->required();
+  app.add_option("--model", o->model, "model file")->required();
+  app.add_option("--out", o->out, "file to write; - for standard output")->capture_default_str();
+  app.add_option("--to", o->to, "jsonl or csv")->check(CLI::IsMember({"jsonl", "csv"}))->capture_default_str();
+  app.add_flag("--quiet", o->quiet, "no progress");
+  o->read.add(app);
+  app.footer(
+      "Each line has the example's id (its number if it has none), task, margin and predicted label.\nExample:\n  quorate "
+      "predict --model spam.model --data new.jsonl --to csv");
+  return [o] { return run(*o); };
+}
+
+}  // namespace quorate::cli

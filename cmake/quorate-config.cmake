@@ -1,0 +1,10 @@
+# find_package(quorate) gives quorate::quorate.
+include(CMakeFindDependencyMacro)
+find_dependency(LibLZMA)
+find_dependency(PkgConfig)
+find_dependency(Threads)
+find_dependency(ZLIB)
+find_dependency(simdjson)
+pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)
+pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
+include(${CMAKE_CURRENT_LIST_DIR}/quorate-targets.cmake)

@@ -1,0 +1,120 @@
+// AMTL: perceptrons whose coupling follows how alike their weights are.
+//
+// Source  Saha et al. 2011, equation (3.1); query=similarity is AMTL-AL (section 3.1).
+// Round   any number of examples; at most one label per example.
+// Shapes  K tasks, d features; w: K x d, weights of one feature side by side; G: K x K, G[j,l] = <w_j, w_l>;
+//         U[j,i] = exp(-|w_j - w_i|^2), computed from G on the weights before the update.
+// Cost    score O(non-zeros); decide O(non-zeros), with query=similarity O(non-zeros + K); a mistake
+//         O(K non-zeros + K^2): no pass over d is ever made. Memory O(features seen times K + K^2).
+// Draws   decide: what the query rule draws, example by example. learn: none.
+// Differs The graph is the complete one in the paper; any other may be given, and A^-1 * U is then zero where A^-1 is.
+#include "quorate/base/exp.h"
+#include "quorate/models/gram.h"
+#include "quorate/models/side_by_side.h"
+#include "quorate/queries/queries.h"
+#include "quorate/registry.h"
+#include "quorate/tasks/interaction.h"
+
+namespace quorate {
+namespace {
+
+/// margin(b) with b = sum_j U[i,j]: tasks that are like many others ask more.
+struct Similarity {
+  static constexpr std::string_view
+      name = "similarity",
+      meaning = "buy a label with probability b / (b + |margin|), b = sum of the task's similarities";
+  static constexpr auto fields() { return std::tuple{}; }
+};
+
+struct Amtl {
+  static constexpr std::string_view name = "amtl", title = "Perceptrons coupled by how alike they are",
+                                    source = "Saha et al. 2011, eq. 3.1";
+  struct Params {
+    Graph graph;
+    std::variant<Always, RandomQuery, MarginQuery, Similarity> query;
+    static constexpr auto fields() {
+      return std::tuple{Field{&Params::graph, "graph", kAny, "which tasks may be related", "Cavallanti et al. 2.1"},
+                        query_field(&Params::query)};
+    }
+  };
+  Amtl(const Params& params, const Setup& setup)
+      : p(params), A(params.graph, setup), w(setup.memory), G(setup.memory), margins(setup.memory), c(setup.memory) {
+    cover(A.tasks());
+  }
+
+  double score(const Example& e) const { return w(e.task, e.x); }
+
+  void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
+    for (std::size_t n = 0; n < round.size(); ++n) {
+      const Task i = round[n].task;
+      cover(std::size_t{i} + 1);
+      out[n].margin = score(round[n]);
+      if (std::holds_alternative<Similarity>(p.query)) {
+        double b = 0;
+        for (Task j = 0; j < w.tasks(); ++j) b += U(j, i);
+        MarginQuery{b}(rng, out[n]);
+      } else {
+        std::visit(
+            [&](const auto& query) {
+              if constexpr (requires { query(rng, out[n]); }) query(rng, out[n]);
+            },
+            p.query);
+      }
+    }
+  }
+
+  bool learn(const Example& e, const Decision& d, double y, Rng&) {
+    if (!mistaken(y, d.margin)) return false;
+    cover(std::size_t{e.task} + 1);
+    for (Task j = 0; j < c.size(); ++j) {
+      const double a = A.inverse(j, e.task);
+      c[j] = a == 0 ? 0 : y * a * U(j, e.task);
+    }
+    w.margins(e.x, margins);
+    G.add(c, margins, squared_norm(e.x));
+    w.add(c, e.x);  // w_j += y (A^-1)[j,i] U[j,i] x
+    return true;
+  }
+
+  double relation(Task to, Task from) const {
+    const double a = A.inverse(to, from);
+    return a == 0 || to >= G.tasks() || from >= G.tasks() ? a : a * U(to, from);
+  }
+
+  double U(Task j, Task i) const { return j == i ? 1 : exp_negative(-G.squared_distance(j, i)); }
+
+  void cover(std::size_t K) {
+    if (K <= w.tasks()) return;
+    A.cover(K);
+    w.cover(K);
+    G.cover(K);
+    margins.resize(K);
+    c.resize(K);
+  }
+
+  Params p;
+  Interaction A;
+  SideBySide w;                         // d x K
+  Gram G;                               // K x K
+  std::pmr::vector<double> margins, c;  // K each, what learn() works with
+
+  template <class S>
+  static void state(S& s, auto&& visit) {
+    visit("graph", s.A);
+    visit("w", s.w);
+    visit("gram", s.G);
+  }
+  void check() {
+    if (w.tasks() != A.tasks() || G.tasks() != A.tasks())
+      throw DataError("amtl: weights, Gram matrix and graph differ in tasks");
+    margins.resize(w.tasks());
+    c.resize(w.tasks());
+  }
+};
+
+}  // namespace
+
+extern const Algorithm kAmtl;
+constexpr Algorithm kAmtl = row<Amtl>();
+
+}  // namespace quorate

@@ -1,0 +1,56 @@
+// One perceptron per task: the baseline that shares nothing.
+//
+// Source  Rosenblatt 1958; STL of Saha et al. 2011, section 5. With query=random and query=margin it is Random and
+//         Independent of Xu et al. 2018.
+// Round   any number of examples; at most one label per example.
+// Shapes  K tasks, d features; w: K x d.
+// Cost    O(non-zeros) per example. Memory O(non-zero weights).
+// Draws   decide: what the query rule draws, example by example. learn: none.
+#include "quorate/models/linear.h"
+#include "quorate/queries/queries.h"
+#include "quorate/registry.h"
+
+namespace quorate {
+namespace {
+
+struct Perceptron {
+  static constexpr std::string_view name = "perceptron", title = "One perceptron per task",
+                                    source = "Rosenblatt 1958; STL in Saha et al. 2011";
+  struct Params {
+    Query query;
+    static constexpr auto fields() { return std::tuple{query_field(&Params::query)}; }
+  };
+  Perceptron(const Params& params, const Setup& setup) : p(params), w(setup.memory) {}
+
+  double score(const Example& e) const { return w(e.task, e.x); }
+
+  void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
+    for (std::size_t n = 0; n < round.size(); ++n) {
+      out[n].margin = score(round[n]);
+      std::visit([&](const auto& query) { query(rng, out[n]); }, p.query);
+    }
+  }
+
+  bool learn(const Example& e, const Decision& d, double y, Rng&) {
+    if (!mistaken(y, d.margin)) return false;
+    w.add(e.task, y, e.x);
+    return true;
+  }
+
+  double relation(Task to, Task from) const { return to == from ? 1 : 0; }
+
+  Params p;
+  Linear w;  // K x d
+
+  template <class S>
+  static void state(S& s, auto&& v) {
+    v("w", s.w);
+  }
+};
+
+}  // namespace
+
+extern const Algorithm kPerceptron;
+constexpr Algorithm kPerceptron = row<Perceptron>();
+
+}  // namespace quorate

@@ -1,0 +1,24 @@
+// One line of comma-separated values (RFC 4180).
+#pragma once
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace quorate {
+
+/// A field and where it starts in its line (0-based byte).
+struct CsvField {
+  std::string text;
+  std::size_t at = 0;
+};
+
+/// Splits `line` into `fields`, reusing their memory. Quoted fields may hold commas, doubled quotes and, if the caller
+/// joined the lines, newlines. Returns false if a quoted field is still open at the end. Throws LineError with the
+/// character if text follows a closing quote.
+bool split_csv(std::string_view line, std::vector<CsvField>& fields);
+
+/// `text` as a CSV field, quoted if it must be.
+std::string csv_quoted(std::string_view text);
+
+}  // namespace quorate

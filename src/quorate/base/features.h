@@ -1,0 +1,53 @@
+// The instance x of one example, as everything below the stream sees it.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace quorate {
+
+using Index = std::uint32_t;  ///< a feature's place
+using Task = std::uint32_t;   ///< a task's place, in order of first appearance
+
+/// Largest feature index a reader accepts; one less than the type holds, as place 0 is the constant feature's.
+inline constexpr Index kMaxIndex = 0xFFFFFFFDu;
+
+/// A vector, not owned. Sparse: index ascending and unique, same size as value. Dense: index empty, value[k] belongs to
+/// feature k. Values are finite.
+struct Features {
+  std::span<const Index> index;
+  std::span<const double> value;
+
+  bool dense() const { return index.empty(); }
+  std::size_t size() const { return value.size(); }
+  Index at(std::size_t k) const { return dense() ? static_cast<Index>(k) : index[k]; }
+  /// One more than the highest feature present; 0 if there is none.
+  std::size_t extent() const { return value.empty() ? 0 : dense() ? value.size() : std::size_t{index.back()} + 1; }
+};
+
+/// sum_k weight(feature k) * value k, in four lanes added as (0 + 1) + (2 + 3): one fixed order, which compilers may turn
+/// into SIMD without changing a bit.
+template <class Weight>
+double dot(const Features& x, Weight weight) {
+  double lane[4] = {0, 0, 0, 0};
+  const std::size_t n = x.size(), whole = n & ~std::size_t{3};
+  const auto sum = [&](auto at) {
+    for (std::size_t k = 0; k < whole; k += 4)
+      for (std::size_t l = 0; l < 4; ++l) lane[l] += weight(at(k + l)) * x.value[k + l];
+    for (std::size_t k = whole; k < n; ++k) lane[k - whole] += weight(at(k)) * x.value[k];
+  };
+  if (x.dense())
+    sum([](std::size_t k) { return static_cast<Index>(k); });
+  else
+    sum([&](std::size_t k) { return x.index[k]; });
+  return (lane[0] + lane[1]) + (lane[2] + lane[3]);
+}
+
+/// |x|^2.
+inline double squared_norm(const Features& x) {
+  double sum = 0;
+  for (const double v : x.value) sum += v * v;
+  return sum;
+}
+
+}  // namespace quorate

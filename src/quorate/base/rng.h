@@ -1,0 +1,37 @@
+// Draws that are the same on every compiler: the standard fixes mt19937_64, but not its distributions.
+#pragma once
+#include <cstdint>
+#include <random>
+#include <span>
+#include <utility>
+
+namespace quorate {
+
+using Rng = std::mt19937_64;
+
+/// Generator number `stream` of a run with this seed. Streams of one seed are independent, so that the order of the
+/// examples does not depend on how many draws a learner makes.
+inline Rng make_rng(std::uint64_t seed, std::uint64_t stream) {
+  std::uint64_t z = seed * 0x9E3779B97F4A7C15u + (stream + 1) * 0xBF58476D1CE4E5B9u;  // splitmix64's finaliser
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return Rng(z ^ (z >> 31));
+}
+
+/// Uniform in [0, 1), 53 random bits. One draw.
+inline double uniform(Rng& rng) { return static_cast<double>(rng() >> 11) * 0x1p-53; }
+
+/// Uniform in {0, ..., n - 1}, n >= 1, without bias. One draw, rarely more.
+inline std::uint64_t below(std::uint64_t n, Rng& rng) {
+  const std::uint64_t reject = (0 - n) % n;  // 2^64 mod n: the part of the range that would bias the remainder
+  for (;;)
+    if (const std::uint64_t u = rng(); u >= reject) return u % n;
+}
+
+/// A uniformly random order (Fisher-Yates from the back). values.size() - 1 draws.
+template <class T>
+void shuffle(std::span<T> values, Rng& rng) {
+  for (std::size_t n = values.size(); n > 1; --n) std::swap(values[n - 1], values[below(n, rng)]);
+}
+
+}  // namespace quorate

@@ -1,0 +1,36 @@
+// What a learner is. An algorithm is a plain struct that satisfies LearnerType (registry.h); this is the type-erased
+// view that the loop, the bindings and the server hold.
+#pragma once
+#include <span>
+
+#include "quorate/base/example.h"
+#include "quorate/base/rng.h"
+#include "quorate/store/state.h"
+
+namespace quorate {
+
+class Learner {
+ public:
+  virtual ~Learner() = default;
+
+  /// Signed confidence of task e.task in +1. Pure: no draw, no change. Tasks never seen are answered too.
+  /// O(non-zeros) unless the learner's file says otherwise.
+  virtual double score(const Example& e) const = 0;
+
+  /// Predicts a round and marks the labels worth buying. A round is every example that arrives before a label is bought.
+  /// out.size() == round.size(). Draws from rng in the order that the learner's file documents.
+  virtual void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) = 0;
+
+  /// Uses one bought label, y in {-1, +1}, maybe long after decide(); `d` is what decide() said about `e`.
+  /// Returns whether the model changed.
+  virtual bool learn(const Example& e, const Decision& d, double y, Rng& rng) = 0;
+
+  /// How much of a mistake of task `from` reaches the weights of task `to`, now. Pure. O(1) to O(K).
+  virtual double relation(Task to, Task from) const = 0;
+
+  /// Puts into / takes from tensors everything that decides what the learner does next. load() throws DataError.
+  virtual void save(Writer writer) const = 0;
+  virtual void load(Reader& reader) = 0;
+};
+
+}  // namespace quorate

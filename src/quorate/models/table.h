@@ -1,0 +1,74 @@
+// A hash table from an integer key to one number: what grows with the data lies in one of these.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory_resource>
+#include <vector>
+
+namespace quorate {
+
+/// Open addressing with linear probing, a power of two of slots, at most 3/4 full; nothing is ever removed. Look-up O(1),
+/// insertion amortised O(1). The all-ones key is reserved.
+template <class Key, class Value>
+class Table {
+ public:
+  explicit Table(std::pmr::memory_resource* memory) : slots_(memory) {}
+
+  std::size_t size() const { return size_; }
+
+  /// The value at `key`, or nullptr. Valid until the next insertion.
+  const Value* find(Key key) const {
+    if (slots_.empty()) return nullptr;
+    const Slot& slot = slots_[slot_of(key)];
+    return slot.key == key ? &slot.value : nullptr;
+  }
+  /// The value at `key`, made as Value{} if it is new. Valid until the next insertion.
+  Value& at(Key key) {
+    if (4 * (size_ + 1) > 3 * slots_.size()) grow();
+    Slot& slot = slots_[slot_of(key)];
+    if (slot.key != key) {
+      slot.key = key;
+      ++size_;
+    }
+    return slot.value;
+  }
+  /// f(key, value) for every entry, in no useful order.
+  template <class F>
+  void for_each(F f) const {
+    for (const Slot& slot : slots_)
+      if (slot.key != kFree) f(slot.key, slot.value);
+  }
+  void clear() {
+    slots_.clear();
+    slots_.shrink_to_fit();
+    size_ = 0;
+  }
+
+ private:
+  static constexpr Key kFree = std::numeric_limits<Key>::max();
+  struct Slot {
+    Key key = kFree;
+    Value value{};
+  };
+
+  std::size_t slot_of(Key key) const {
+    const std::size_t mask = slots_.size() - 1;
+    std::uint64_t h = std::uint64_t{key} * 0x9E3779B97F4A7C15u;  // Fibonacci hashing; the high half mixes best
+    h ^= h >> 32;
+    std::size_t slot = h & mask;
+    while (slots_[slot].key != key && slots_[slot].key != kFree) slot = (slot + 1) & mask;
+    return slot;
+  }
+  void grow() {
+    std::pmr::vector<Slot> old(slots_.empty() ? 16 : 2 * slots_.size(), slots_.get_allocator());
+    old.swap(slots_);
+    for (const Slot& slot : old)
+      if (slot.key != kFree) slots_[slot_of(slot.key)] = slot;
+  }
+
+  std::pmr::vector<Slot> slots_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace quorate

@@ -1,0 +1,181 @@
+// Declare a parameter once; read it, write it, check it and describe it everywhere.
+//
+//   struct Params {
+//     double b = 1;
+//     static constexpr auto fields() { return std::tuple{Field{&Params::b, "b", kPositive, "doubt: larger asks more", "line
+//     8"}}; }
+//   };
+#pragma once
+#include <charconv>
+#include <concepts>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "quorate/params/spec.h"
+
+namespace quorate {
+
+/// Where a number may lie. Every interval means finite.
+struct Interval {
+  double lo = -std::numeric_limits<double>::infinity(), hi = std::numeric_limits<double>::infinity();
+  bool open_lo = false;
+
+  constexpr bool contains(double v) const { return (open_lo ? v > lo : v >= lo) && v <= hi && v - v == 0; }
+};
+inline constexpr Interval kPositive{0, std::numeric_limits<double>::infinity(), true}, kProbability{0, 1}, kAny{};
+
+/// "a number > 0", "a number from 0 to 1", ...
+std::string to_text(const Interval& range);
+
+/// One parameter: the member, its name in text, where it may lie, what it does, and where the paper says so. Its type
+/// and default are read from the member.
+template <class P, class T>
+struct Field {
+  T P::*member;
+  std::string_view name;
+  Interval range;
+  std::string_view meaning, source;
+};
+template <class P, class T>
+Field(T P::*, std::string_view, Interval, std::string_view, std::string_view) -> Field<P, T>;
+
+template <class P>
+concept Described = requires {
+  P::fields();
+};
+template <class T>
+inline constexpr bool is_choice = false;
+template <class... Ts>
+inline constexpr bool is_choice<std::variant<Ts...>> = true;
+
+struct ChoiceInfo;
+/// What every front end sees of a parameter.
+struct ParamInfo {
+  std::string name, type, initial, range, meaning, source;  // type: bool, int, float, text or choice
+  std::vector<ChoiceInfo> choices;                          // of a choice: its alternatives, in order
+};
+struct ChoiceInfo {
+  std::string name, meaning;
+  std::vector<ParamInfo> params;
+};
+
+template <class T>
+Spec write_value(const T& v);
+template <class T>
+void read_value(T& out, const Spec& s, std::string_view name, Interval range);
+
+/// All parameters of p, defaults included, in declared order.
+template <Described P>
+Spec write_params(std::string word, const P& p) {
+  Spec out{std::move(word), {}};
+  std::apply(
+      [&](const auto&... f) {
+        (out.args.push_back({std::string(f.name), write_value(p.*(f.member))}), ...);
+      },
+      P::fields());
+  return out;
+}
+
+/// The parameters that s names, defaults elsewhere. Throws UsageError: unknown or repeated key, value out of range.
+template <Described P>
+P read_params(const Spec& s) {
+  P p{};
+  for (std::size_t i = 0; i < s.args.size(); ++i) {
+    const Spec::Arg& a = s.args[i];
+    for (std::size_t j = 0; j < i; ++j)
+      if (s.args[j].key == a.key) throw UsageError(s.word + ": parameter '" + a.key + "' comes twice");
+    bool known = false;
+    std::string names;
+    const auto try_field = [&](const auto& f) {
+      names += (names.empty() ? "" : ", ") + std::string(f.name);
+      if (f.name != a.key) return;
+      read_value(p.*(f.member), a.value, f.name, f.range);
+      known = true;
+    };
+    std::apply([&](const auto&... f) { (try_field(f), ...); }, P::fields());
+    if (!known)
+      throw UsageError(s.word + " has no parameter '" + a.key + "'" +
+                       (names.empty() ? "; it takes none" : "; it has " + names));
+  }
+  return p;
+}
+
+template <Described P>
+std::vector<ParamInfo> describe_params() {
+  std::vector<ParamInfo> out;
+  const P initial{};
+  const auto one = [&](const auto& f) {
+    using T = std::remove_cvref_t<decltype(initial.*(f.member))>;
+    ParamInfo info{std::string(f.name),   "", to_text(write_value(initial.*(f.member))), "", std::string(f.meaning),
+                   std::string(f.source), {}};
+    if constexpr (is_choice<T>) {
+      info.type = "choice";
+      const auto alternatives = [&]<class... Ts>(const std::variant<Ts...>*) {
+        (info.choices.push_back({std::string(Ts::name), std::string(Ts::meaning), describe_params<Ts>()}), ...);
+      };
+      alternatives(static_cast<const T*>(nullptr));
+    } else if constexpr (std::same_as<T, bool>) {
+      info.type = "bool";
+    } else if constexpr (std::same_as<T, std::string>) {
+      info.type = "text";
+    } else {
+      info.type = std::integral<T> ? "int" : "float";
+      info.range = to_text(f.range);
+    }
+    out.push_back(std::move(info));
+  };
+  std::apply([&](const auto&... f) { (one(f), ...); }, P::fields());
+  return out;
+}
+
+template <class T>
+Spec write_value(const T& v) {
+  if constexpr (is_choice<T>) {
+    return std::visit([](const auto& c) { return write_params(std::string(c.name), c); }, v);
+  } else if constexpr (std::same_as<T, bool>) {
+    return {v ? "true" : "false", {}};
+  } else if constexpr (std::same_as<T, std::string>) {
+    return {v, {}};
+  } else {
+    char buffer[32];
+    const auto r = std::to_chars(buffer, buffer + sizeof buffer, v);
+    return {std::string(buffer, r.ptr), {}};
+  }
+}
+
+template <class T>
+void read_value(T& out, const Spec& s, std::string_view name, Interval range) {
+  const auto fail = [&](const std::string& expected) {
+    throw UsageError(std::string(name) + "=" + to_text(s) + ": expected " + expected);
+  };
+  if constexpr (is_choice<T>) {
+    bool found = false;
+    std::string names;
+    const auto read_one_of = [&]<class... Ts>(std::variant<Ts...>& v) {
+      ((names += (names.empty() ? "" : ", ") + std::string(Ts::name)), ...);
+      ((s.word == Ts::name ? (v = read_params<Ts>(s), found = true) : false), ...);
+    };
+    read_one_of(out);
+    if (!found) fail("one of " + names);
+  } else {
+    if (!s.args.empty()) fail("a plain value");
+    if constexpr (std::same_as<T, bool>) {
+      if (s.word != "true" && s.word != "false") fail("true or false");
+      out = s.word == "true";
+    } else if constexpr (std::same_as<T, std::string>) {
+      out = s.word;
+    } else {
+      const char* end = s.word.data() + s.word.size();
+      const auto r = std::from_chars(s.word.data(), end, out);
+      if (r.ec != std::errc{} || r.ptr != end || !range.contains(static_cast<double>(out)))
+        fail((std::integral<T> ? "a whole number" : "a number") + to_text(range));
+    }
+  }
+}
+
+}  // namespace quorate

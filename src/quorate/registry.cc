@@ -1,0 +1,27 @@
+#include "quorate/registry.h"
+
+#include <array>
+
+namespace quorate {
+
+extern const Algorithm kPerceptron, kCmtl, kAmtl;
+
+std::span<const Algorithm> algorithms() {
+  static const std::array all{kPerceptron, kCmtl, kAmtl};
+  return all;
+}
+
+const Algorithm& algorithm(const Spec& spec) {
+  std::string names;
+  for (const Algorithm& a : algorithms()) {
+    if (a.name == spec.word) return a;
+    names += (names.empty() ? "" : ", ") + std::string(a.name);
+  }
+  throw UsageError("no learner is called '" + spec.word + "'; expected one of " + names);
+}
+
+Spec canonical(const Spec& spec) { return algorithm(spec).canonical(spec); }
+
+std::unique_ptr<Learner> make_learner(const Spec& spec, const Setup& setup) { return algorithm(spec).make(spec, setup); }
+
+}  // namespace quorate

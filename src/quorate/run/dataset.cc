@@ -1,0 +1,36 @@
+#include "quorate/run/dataset.h"
+
+#include <algorithm>
+
+namespace quorate {
+
+Example Dataset::example(std::size_t i) const {
+  const Extent begin = i == 0 ? Extent{} : end_[i - 1], end = end_[i];
+  return {task_[i],
+          {{index_.data() + begin.index, end.index - begin.index}, {value_.data() + begin.value, end.value - begin.value}}};
+}
+
+void Dataset::add(Task task, int label, const Features& x) {
+  task_.push_back(task);
+  label_.push_back(static_cast<std::int8_t>(label));
+  index_.insert(index_.end(), x.index.begin(), x.index.end());
+  value_.insert(value_.end(), x.value.begin(), x.value.end());
+  end_.push_back({index_.size(), value_.size()});
+}
+
+void Dataset::read(Examples& examples, Names& tasks) {
+  Examples::Item item;
+  while (examples.next(item)) add(tasks.intern(item.task), item.label, item.x);
+}
+
+std::size_t Dataset::distinct_features() const {
+  std::vector<Index> all(index_);
+  std::size_t dense = 0;
+  for (std::size_t i = 0; i < size(); ++i)
+    if (const Features x = example(i).x; x.dense()) dense = std::max(dense, x.size());
+  for (std::size_t f = 0; f < dense; ++f) all.push_back(static_cast<Index>(f));
+  std::sort(all.begin(), all.end());
+  return static_cast<std::size_t>(std::unique(all.begin(), all.end()) - all.begin());
+}
+
+}  // namespace quorate

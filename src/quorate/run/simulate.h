@@ -1,0 +1,64 @@
+// Learning from data whose labels are all known but hidden until asked for: what would have happened?
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "quorate/params/spec.h"
+#include "quorate/queries/budget.h"
+#include "quorate/run/dataset.h"
+#include "quorate/run/metrics.h"
+#include "quorate/run/session.h"
+
+namespace quorate {
+
+/// One example of one run, for traces.
+struct TraceStep {
+  std::uint64_t run, pass, example;  ///< example: its place in the data, from 0
+  Task task;
+  Step step;
+};
+
+struct SimulateOptions {
+  Spec learner;
+  std::uint64_t labels = LabelBudget::kNone;  ///< most labels a run may buy
+  std::uint64_t runs = 1, passes = 1, seed = 1, threads = 1;
+  std::uint64_t train_per_task =
+      0;  ///< > 0: per run, that many examples of each task at random; the others are the test set
+  bool per_task = false;
+  std::function<void(const TraceStep&)> trace;     ///< called in order, run by run
+  std::atomic<std::uint64_t>* progress = nullptr;  ///< counts examples
+  std::stop_token stop;                            ///< ends all runs after the example at hand
+};
+
+/// Test-set measures and what the run did. Of a task: the same, restricted to its examples.
+struct Outcome {
+  Measures test;                                      ///< NaN without a test set
+  double online_f1;                                   ///< of the predictions made before learning
+  std::uint64_t mistakes, labels, updates, examples;  ///< mistakes: wrong predictions before learning
+};
+struct RunResult {
+  std::uint64_t seed;
+  Outcome all;
+  double seconds;  ///< learning and testing
+  std::size_t model_bytes, peak_bytes;
+  std::vector<Outcome> per_task;  ///< if asked for
+};
+struct SimulateResult {
+  Spec learner;                           ///< canonical
+  std::size_t tasks, features, examples;  ///< examples: learned from in each run and pass
+  std::vector<RunResult> runs;
+  bool interrupted = false;  ///< stopped before the end; runs is then empty
+};
+
+/// Runs learners on `train`, tests them on `test` (or on what train_per_task leaves; or not at all). Run r has the seed
+/// options.seed + r: it decides the split and the order (stream 0) and the learner's draws (stream 1), so that two learners
+/// see the same splits and orders. The result does not depend on options.threads. `tasks` names the tasks of both sets.
+/// Throws UsageError, DataError (a task with too few examples), and as make_learner.
+SimulateResult simulate(const Dataset& train, const Dataset* test, const Names& tasks, const SimulateOptions& options);
+
+}  // namespace quorate

@@ -1,0 +1,184 @@
+// CSV with a header (RFC 4180, so quoted fields may hold commas and newlines). Columns called id, task, label and text
+// mean that; every other column is a numeric feature, or, if it is declared categorical, a word.
+#include "quorate/base/csv.h"
+
+#include "quorate/base/names.h"
+
+#include "quorate/base/error.h"
+#include "quorate/stream/formats.h"
+
+namespace quorate {
+namespace {
+
+class CsvReader final : public RecordReader {
+ public:
+  CsvReader(const std::string& path, const ReadOptions& options) : RecordReader(path, options.skip_bad_lines) {
+    std::string_view line;
+    do {
+      if (!lines_.next(line))
+        throw DataError(this->path() + ": no example in it; expected a header and at least one line of data");
+      check_utf8(line);
+      if (line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);  // byte order mark
+    } while (line.empty());
+    if (!split(line, fields_)) bad(0, "a quote is not closed in the header");
+    header_.resize(fields_.size());
+    for (std::size_t i = 0; i < fields_.size(); ++i) {
+      header_[i].name = fields_[i].text;
+      if (header_[i].name.empty()) bad(fields_[i].at, "a column without a name; expected a header with the columns' names");
+      for (std::size_t j = 0; j < i; ++j)
+        if (header_[j].name == header_[i].name)
+          bad(fields_[i].at, "column '" + header_[i].name + "' comes twice in the header");
+    }
+    assign(options.id, "id", Role::kId);
+    assign(options.task, "task", Role::kTask);
+    assign(options.label, "label", Role::kLabel);
+    assign(options.text, "text", Role::kText);
+    for (const std::string& name : options.categorical) assign(name, "", Role::kCategorical);
+    for (const std::string& name : options.ignore) assign(name, "", Role::kIgnored);
+    for (Column& c : header_)
+      if (c.role == Role::kNumber) {
+        c.index = static_cast<Index>(columns_.size());
+        columns_.push_back(c.name);
+      }
+  }
+
+  std::span<const std::string> columns() const override { return columns_; }
+
+ private:
+  enum class Role { kNumber, kId, kTask, kLabel, kText, kCategorical, kIgnored };
+  struct Column {
+    std::string name;
+    Role role = Role::kNumber;
+    Index index = 0;
+  };
+
+  void assign(const std::string& given, const std::string& usual, Role role) {
+    const std::string& name = given.empty() ? usual : given;
+    for (Column& c : header_)
+      if (c.name == name) {
+        if (c.role != Role::kNumber) throw UsageError("column '" + name + "' is asked to mean two things");
+        c.role = role;
+        return;
+      }
+    if (given.empty()) return;
+    std::string names;
+    for (const Column& c : header_) {
+      if (names.size() > 200) {
+        names += ", ...";
+        break;
+      }
+      names += (names.empty() ? "" : ", ") + c.name;
+    }
+    throw DataError(path() + ":1: no column '" + name + "'; the header has " + names);
+  }
+
+  bool split(std::string_view line, std::vector<CsvField>& fields) const {
+    try {
+      return split_csv(line, fields);
+    } catch (const LineError& e) {
+      throw LineError(path() + ":" + std::to_string(line_number()) + ":" + e.what());
+    }
+  }
+
+  bool parse(std::string_view line, Record& record) override {
+    if (line.empty()) return false;
+    const std::uint64_t first = line_number();
+    if (!split(line, fields_)) {  // a quoted field that goes on in the next lines
+      joined_ = line;
+      do {
+        if (!lines_.next(line) || joined_.size() + line.size() > LineReader::kLongest)
+          throw LineError(path() + ":" + std::to_string(first) +
+                          ": a quote that opens in this line is not closed; expected \" before the end");
+        check_utf8(line);
+        joined_ += "\n";
+        joined_ += line;
+      } while (!split(joined_, fields_));
+      line = joined_;
+    }
+    if (fields_.size() != header_.size())
+      bad(fields_.back().at,
+          std::to_string(fields_.size()) + " fields; expected " + std::to_string(header_.size()) + ", as in the header");
+    for (std::size_t i = 0; i < fields_.size(); ++i) {
+      const std::string_view value = fields_[i].text;
+      const Column& c = header_[i];
+      switch (c.role) {
+        case Role::kId:
+          record.id = value;
+          break;
+        case Role::kTask:
+          record.task = value;
+          break;
+        case Role::kLabel:
+          record.label = value;
+          break;
+        case Role::kText:
+          record.text = value;
+          record.has_text = true;
+          break;
+        case Role::kCategorical:
+          if (!value.empty())
+            record.entries.push_back({Entry::Kind::kName, 0, record.keep(c.name + "=" + std::string(value)), 1});
+          break;
+        case Role::kNumber:
+          record.entries.push_back({Entry::Kind::kColumn, c.index, c.name, numeric(c, fields_[i])});
+          break;
+        case Role::kIgnored:
+          break;
+      }
+    }
+    return true;
+  }
+
+  double numeric(const Column& c, const CsvField& field) const {
+    try {
+      return number(field.text, field.text);
+    } catch (const LineError&) {
+      bad(field.at, "column '" + c.name + "': '" + field.text.substr(0, 60) +
+                        "'; expected a finite number from -1e18 to 1e18 (words: --categorical-column " + c.name + ")");
+    }
+  }
+
+  std::vector<Column> header_;
+  std::vector<std::string> columns_;
+  std::vector<CsvField> fields_;
+  std::string joined_;
+};
+
+class CsvWriter final : public RecordWriter {
+ public:
+  CsvWriter(std::vector<std::string> columns, bool text) : columns_(std::move(columns)), text_(text) {
+    for (std::size_t i = 0; i < columns_.size(); ++i) place_.intern(columns_[i]);
+  }
+
+ private:
+  std::string header() override {
+    std::string out = "id,task,label";
+    if (text_) out += ",text";
+    for (const std::string& name : columns_) out += "," + csv_quoted(name);
+    return out + "\n";
+  }
+  std::string line(const Record& r) override {
+    std::vector<double> values(columns_.size(), 0.0);
+    for (const Entry& e : r.entries)
+      if (const auto place = place_.find(entry_name(e))) values[*place] += e.value;
+    std::string out = csv_quoted(r.id) + "," + csv_quoted(r.task) + "," + csv_quoted(r.label);
+    if (text_) out += "," + csv_quoted(r.text);
+    for (const double v : values) out += "," + shortest(v);
+    return out + "\n";
+  }
+
+  std::vector<std::string> columns_;
+  bool text_;
+  Names place_;
+};
+
+}  // namespace
+
+std::unique_ptr<RecordReader> open_csv(const std::string& path, const ReadOptions& options) {
+  return std::make_unique<CsvReader>(path, options);
+}
+std::unique_ptr<RecordWriter> write_csv(std::vector<std::string> columns, bool text) {
+  return std::make_unique<CsvWriter>(std::move(columns), text);
+}
+
+}  // namespace quorate

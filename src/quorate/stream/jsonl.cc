@@ -1,0 +1,157 @@
+// JSON lines: {"id": .., "task": .., "label": .., "x": {name: number, ..} | [number, ..], "text": ".."} on each line.
+// In x, true and false count as 1 and 0, a string becomes the feature name=string, null is passed over. Other keys are
+// passed over, so logs can be read as they are.
+#include "quorate/stream/formats.h"
+
+#include <simdjson.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "quorate/base/error.h"
+
+namespace quorate {
+namespace {
+
+namespace dom = simdjson::dom;
+
+class JsonlReader final : public RecordReader {
+ public:
+  JsonlReader(const std::string& path, const ReadOptions& o)
+      : RecordReader(path, o.skip_bad_lines),
+        id_(o.id.empty() ? "id" : o.id),
+        task_(o.task.empty() ? "task" : o.task),
+        label_(o.label.empty() ? "label" : o.label),
+        text_(o.text.empty() ? "text" : o.text) {}
+
+ private:
+  bool parse(std::string_view line, Record& record) override {
+    if (line.find_first_not_of(" \t") == line.npos) return false;
+    dom::element document;
+    if (parser_.parse(line.data(), line.size(), true).get(document) != simdjson::SUCCESS) syntax_error(line);
+    dom::object object;
+    if (document.get(object) != simdjson::SUCCESS)
+      bad(line, line, "a JSON object, {\"task\": .., \"label\": .., \"x\": {..}}");
+    bool has_x = false;
+    for (const auto [key, value] : object) {
+      if (key == id_) {
+        record.id = word(line, key, value, record);
+      } else if (key == task_) {
+        record.task = word(line, key, value, record);
+      } else if (key == label_) {
+        record.label = word(line, key, value, record);
+      } else if (key == text_) {
+        if (value.is_null()) continue;
+        if (record.has_text || value.get(record.text) != simdjson::SUCCESS) wrong(line, key, "a string, once");
+        record.has_text = true;
+      } else if (key == "x") {
+        if (has_x) wrong(line, key, "one x");
+        has_x = true;
+        features(line, value, record);
+      }
+    }
+    if (!has_x && !record.has_text) bad(line, line, "a key x with features, or " + text_ + " with text");
+    return true;
+  }
+
+  void features(std::string_view line, const dom::element& value, Record& record) {
+    if (dom::array array; value.get(array) == simdjson::SUCCESS) {
+      Index index = 0;
+      for (const dom::element& v : array) {
+        if (v.is_null()) wrong(line, "x", "numbers in the array");
+        record.entries.push_back({Entry::Kind::kIndex, index++, {}, real(line, "x", v)});
+      }
+      return;
+    }
+    dom::object object;
+    if (value.get(object) != simdjson::SUCCESS) wrong(line, "x", "an object {name: number, ..} or an array of numbers");
+    for (const auto [key, v] : object) {
+      if (v.is_null()) continue;
+      Entry e{Entry::Kind::kName, 0, key, 1};
+      if (std::string_view text; v.get(text) == simdjson::SUCCESS) {
+        e.name = record.keep(std::string(key) + "=" + std::string(text));
+      } else {
+        e.value = real(line, key, v);
+        if (plain_number(key, &e.index)) e = {Entry::Kind::kIndex, e.index, {}, e.value};
+      }
+      record.entries.push_back(e);
+    }
+    // Names may come in any order, but each once.
+    sorted_.assign(record.entries.begin(), record.entries.end());
+    const auto less = [](const Entry& a, const Entry& b) {
+      return std::tuple(a.kind, a.index, a.name) < std::tuple(b.kind, b.index, b.name);
+    };
+    std::sort(sorted_.begin(), sorted_.end(), less);
+    for (std::size_t i = 1; i < sorted_.size(); ++i)
+      if (!less(sorted_[i - 1], sorted_[i])) wrong(line, entry_name(sorted_[i]), "each feature once");
+  }
+
+  double real(std::string_view line, std::string_view key, const dom::element& v) {
+    double out = 0;
+    if (bool b = false; v.get(b) == simdjson::SUCCESS) return b ? 1 : 0;
+    if (v.get(out) != simdjson::SUCCESS) wrong(line, key, "a number");
+    if (!(std::abs(out) <= 1e18)) wrong(line, key, "a finite number from -1e18 to 1e18");
+    return out;
+  }
+  /// A string as it is, a number as JSON writes it; null is nothing.
+  std::string_view word(std::string_view line, std::string_view key, const dom::element& v, Record& record) {
+    if (v.is_null()) return {};
+    if (std::string_view text; v.get(text) == simdjson::SUCCESS) return text;
+    if (std::int64_t i = 0; v.get(i) == simdjson::SUCCESS) return record.keep(std::to_string(i));
+    if (std::uint64_t u = 0; v.get(u) == simdjson::SUCCESS) return record.keep(std::to_string(u));
+    if (double d = 0; v.get(d) == simdjson::SUCCESS) return record.keep(shortest(d));
+    if (bool b = false; v.get(b) == simdjson::SUCCESS) return b ? "1" : "0";
+    wrong(line, key, "a string or a number");
+  }
+  [[noreturn]] void wrong(std::string_view line, std::string_view key, const std::string& expected) const {
+    const std::size_t at = line.find("\"" + std::string(key) + "\"");  // good enough to point at it
+    bad(at == line.npos ? 0 : at, "key '" + std::string(key.substr(0, 60)) + "': expected " + expected);
+  }
+  /// simdjson does not say where; the slow parser does.
+  [[noreturn]] void syntax_error(std::string_view line) const {
+    try {
+      [[maybe_unused]] const auto parsed = nlohmann::json::parse(line);
+    } catch (const nlohmann::json::parse_error& e) {
+      const std::size_t at = e.byte == 0 ? 0 : e.byte - 1;
+      bad(at, "'" + std::string(line.substr(std::min(at, line.size()), 20)) + "'; expected JSON, one object a line");
+    } catch (const nlohmann::json::exception&) {
+    }
+    bad(0, "'" + std::string(line.substr(0, 20)) + "'; expected JSON, one object a line, numbers that fit a double");
+  }
+
+  std::string id_, task_, label_, text_;
+  dom::parser parser_;
+  std::vector<Entry> sorted_;
+};
+
+class JsonlWriter final : public RecordWriter {
+  std::string line(const Record& r) override {
+    std::string out = "{";
+    const auto key = [&](const char* name) { out += std::string(out.size() > 1 ? "," : "") + "\"" + name + "\":"; };
+    const auto text = [&](std::string_view s) { out += nlohmann::json(s).dump(); };
+    if (!r.id.empty()) key("id"), text(r.id);
+    if (!r.task.empty()) key("task"), text(r.task);
+    if (!r.label.empty()) key("label"), text(r.label);
+    if (r.has_text) key("text"), text(r.text);
+    if (!r.entries.empty() || !r.has_text) {
+      key("x");
+      out += "{";
+      for (const Entry& e : r.entries) {
+        if (&e != r.entries.data()) out += ",";
+        text(entry_name(e));
+        out += ":" + shortest(e.value);
+      }
+      out += "}";
+    }
+    return out + "}\n";
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<RecordReader> open_jsonl(const std::string& path, const ReadOptions& options) {
+  return std::make_unique<JsonlReader>(path, options);
+}
+std::unique_ptr<RecordWriter> write_jsonl() { return std::make_unique<JsonlWriter>(); }
+
+}  // namespace quorate

@@ -1,0 +1,218 @@
+#include "quorate/stream/source.h"
+
+#include <lzma.h>
+#include <sys/stat.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "quorate/base/error.h"
+
+namespace quorate {
+namespace {
+
+constexpr std::size_t kChunk = std::size_t{1} << 16;
+
+std::string shown(const std::string& path) { return path == "-" ? "standard input" : path; }
+
+class Plain final : public ByteSource {
+ public:
+  Plain(const std::string& path, std::uint64_t* consumed) : path_(shown(path)), consumed_(consumed) {
+    file_ = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
+    if (file_ == nullptr) throw FileError(path + ": cannot be opened: " + std::strerror(errno));
+    struct stat info {};
+    if (fstat(fileno(file_), &info) == 0 && S_ISDIR(info.st_mode)) {
+      std::fclose(file_);
+      throw FileError(path + ": is a directory; expected a file");
+    }
+  }
+  ~Plain() override {
+    if (file_ != stdin) std::fclose(file_);
+  }
+  Plain(const Plain&) = delete;
+  Plain& operator=(const Plain&) = delete;
+
+  std::size_t read(char* out, std::size_t room) override {
+    const std::size_t n = std::fread(out, 1, room, file_);
+    if (n == 0 && std::ferror(file_)) throw FileError(path_ + ": cannot be read: " + std::strerror(errno));
+    *consumed_ += n;
+    return n;
+  }
+
+ private:
+  std::string path_;
+  std::uint64_t* consumed_;
+  std::FILE* file_;
+};
+
+/// What the three packers have in common: packed bytes come from `packed_` through `input_`.
+class Unpacker : public ByteSource {
+ protected:
+  Unpacker(const std::string& path, std::uint64_t* consumed) : path_(path), packed_(path, consumed), input_(kChunk) {}
+
+  std::size_t more() { return packed_.read(input_.data(), input_.size()); }
+  [[noreturn]] void damaged(const char* kind, const std::string& why) const {
+    throw DataError(path_ + ": damaged " + kind + " data: " + why);
+  }
+  [[noreturn]] void truncated(const char* kind) const { damaged(kind, "the file ends too early (truncated)"); }
+
+  std::string path_;
+  Plain packed_;
+  std::vector<char> input_;
+};
+
+class Gzip final : public Unpacker {
+ public:
+  Gzip(const std::string& path, std::uint64_t* consumed) : Unpacker(path, consumed) {
+    if (inflateInit2(&z_, 15 + 16) != Z_OK) throw FileError(path + ": gzip cannot start");
+  }
+  ~Gzip() override { inflateEnd(&z_); }
+
+  std::size_t read(char* out, std::size_t room) override {
+    z_.next_out = reinterpret_cast<Bytef*>(out);
+    z_.avail_out = static_cast<uInt>(room);
+    while (z_.avail_out == room) {
+      if (z_.avail_in == 0) {
+        z_.next_in = reinterpret_cast<Bytef*>(input_.data());
+        z_.avail_in = static_cast<uInt>(more());
+        if (z_.avail_in == 0) {
+          if (!between_) truncated("gzip");
+          return 0;
+        }
+      }
+      if (between_ && seen_any_ && inflateReset(&z_) != Z_OK) damaged("gzip", "a second part cannot start");
+      between_ = false;
+      seen_any_ = true;
+      const int r = inflate(&z_, Z_NO_FLUSH);
+      if (r == Z_STREAM_END)
+        between_ = true;  // gzip files may be several, one after the other
+      else if (r != Z_OK && r != Z_BUF_ERROR)
+        damaged("gzip", z_.msg == nullptr ? "not gzip" : z_.msg);
+    }
+    return room - z_.avail_out;
+  }
+
+ private:
+  z_stream z_{};
+  bool between_ = false, seen_any_ = false;
+};
+
+class Xz final : public Unpacker {
+ public:
+  Xz(const std::string& path, std::uint64_t* consumed) : Unpacker(path, consumed) {
+    if (lzma_stream_decoder(&z_, UINT64_MAX, LZMA_CONCATENATED) != LZMA_OK) throw FileError(path + ": xz cannot start");
+  }
+  ~Xz() override { lzma_end(&z_); }
+
+  std::size_t read(char* out, std::size_t room) override {
+    z_.next_out = reinterpret_cast<std::uint8_t*>(out);
+    z_.avail_out = room;
+    while (z_.avail_out == room && !done_) {
+      if (z_.avail_in == 0 && !finishing_) {
+        z_.next_in = reinterpret_cast<const std::uint8_t*>(input_.data());
+        z_.avail_in = more();
+        finishing_ = z_.avail_in == 0;
+      }
+      const lzma_ret r = lzma_code(&z_, finishing_ ? LZMA_FINISH : LZMA_RUN);
+      if (r == LZMA_STREAM_END)
+        done_ = true;
+      else if (r == LZMA_BUF_ERROR)
+        truncated("xz");
+      else if (r != LZMA_OK)
+        damaged("xz", r == LZMA_FORMAT_ERROR ? "not xz" : "error " + std::to_string(r));
+    }
+    return room - z_.avail_out;
+  }
+
+ private:
+  lzma_stream z_ = LZMA_STREAM_INIT;
+  bool done_ = false, finishing_ = false;
+};
+
+class Zstd final : public Unpacker {
+ public:
+  Zstd(const std::string& path, std::uint64_t* consumed) : Unpacker(path, consumed), z_(ZSTD_createDStream()) {}
+  ~Zstd() override { ZSTD_freeDStream(z_); }
+  Zstd(const Zstd&) = delete;
+  Zstd& operator=(const Zstd&) = delete;
+
+  std::size_t read(char* out, std::size_t room) override {
+    ZSTD_outBuffer to{out, room, 0};
+    while (to.pos == 0) {
+      if (from_.pos == from_.size) {
+        from_ = {input_.data(), more(), 0};
+        if (from_.size == 0) {
+          if (pending_ != 0) truncated("zstd");
+          return 0;
+        }
+      }
+      pending_ = ZSTD_decompressStream(z_, &to, &from_);
+      if (ZSTD_isError(pending_)) damaged("zstd", ZSTD_getErrorName(pending_));
+    }
+    return to.pos;
+  }
+
+ private:
+  ZSTD_DStream* z_;
+  ZSTD_inBuffer from_{nullptr, 0, 0};
+  std::size_t pending_ = 1;  // 0: at the end of a frame
+};
+
+}  // namespace
+
+std::unique_ptr<ByteSource> open_source(const std::string& path, std::uint64_t* consumed) {
+  if (path.ends_with(".gz")) return std::make_unique<Gzip>(path, consumed);
+  if (path.ends_with(".xz")) return std::make_unique<Xz>(path, consumed);
+  if (path.ends_with(".zst")) return std::make_unique<Zstd>(path, consumed);
+  return std::make_unique<Plain>(path, consumed);
+}
+
+LineReader::LineReader(std::string path) : path_(shown(path)), source_(open_source(path, &consumed_)), buffer_(kChunk) {}
+
+bool LineReader::fill() {
+  if (at_end_) return false;
+  if (begin_ > 0) {  // the unfinished line moves to the front
+    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = 0;
+  }
+  if (end_ == buffer_.size()) buffer_.resize(2 * buffer_.size());
+  const std::size_t n = source_->read(buffer_.data() + end_, buffer_.size() - end_);
+  at_end_ = n == 0;
+  end_ += n;
+  return n > 0;
+}
+
+bool LineReader::next(std::string_view& line) {
+  std::size_t scanned = 0;  // bytes from begin_ on that hold no newline
+  bool too_long = false;
+  for (;;) {
+    const char* start = buffer_.data() + begin_;
+    const auto* newline = static_cast<const char*>(std::memchr(start + scanned, '\n', end_ - begin_ - scanned));
+    if (newline == nullptr) {
+      scanned = end_ - begin_;
+      if (scanned > kLongest) {  // pass over the rest of it in little memory
+        too_long = true;
+        begin_ = end_;
+        scanned = 0;
+      }
+      if (fill()) continue;
+      if (begin_ == end_ && !too_long) return false;
+    }
+    ++number_;
+    start = buffer_.data() + begin_;
+    const std::size_t length = newline == nullptr ? end_ - begin_ : static_cast<std::size_t>(newline - start);
+    begin_ += length + (newline == nullptr ? 0 : 1);
+    if (too_long || length > kLongest)
+      throw LineError(path_ + ":" + std::to_string(number_) + ": a line of more than " + std::to_string(kLongest) +
+                      " bytes; expected one example a line");
+    line = {start, length};
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    return true;
+  }
+}
+
+}  // namespace quorate

@@ -1,0 +1,49 @@
+// Bytes of a file, unpacked if need be, line by line. Memory does not grow with the file.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace quorate {
+
+/// Where bytes come from.
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  /// Fills up to `room` bytes; 0 at the end. Throws DataError for damaged or truncated compressed data, FileError else.
+  virtual std::size_t read(char* out, std::size_t room) = 0;
+};
+
+/// The file at `path`, or standard input for "-"; `.gz`, `.xz` and `.zst` are unpacked, by the ending of the name. Adds
+/// the packed bytes read to `*consumed`. Throws FileError if it cannot be opened.
+std::unique_ptr<ByteSource> open_source(const std::string& path, std::uint64_t* consumed);
+
+/// Lines of a source, without their ends ("\n" or "\r\n").
+class LineReader {
+ public:
+  static constexpr std::size_t kLongest = std::size_t{1} << 26;  ///< bytes of the longest line accepted: 64 MiB
+
+  explicit LineReader(std::string path);
+
+  /// The next line, valid until the next call; false at the end. Throws LineError for a line longer than kLongest, which
+  /// is then passed over; DataError or FileError as the source.
+  bool next(std::string_view& line);
+
+  const std::string& path() const { return path_; }      ///< for messages: "-" is "standard input"
+  std::uint64_t line_number() const { return number_; }  ///< of the line last returned, from 1
+  std::uint64_t consumed() const { return consumed_; }   ///< bytes of the file read so far, packed
+
+ private:
+  bool fill();  ///< more bytes into the buffer; false at the end
+
+  std::string path_;
+  std::uint64_t consumed_ = 0, number_ = 0;
+  std::unique_ptr<ByteSource> source_;
+  std::vector<char> buffer_;
+  std::size_t begin_ = 0, end_ = 0;  // unread bytes in buffer_
+  bool at_end_ = false;
+};
+
+}  // namespace quorate

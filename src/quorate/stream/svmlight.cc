@@ -1,0 +1,101 @@
+// SVMlight: `label [task:NAME | qid:NUMBER] index:value ... [# id]`, indices ascending; `?` is an unknown label.
+#include "quorate/stream/formats.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "quorate/base/error.h"
+
+namespace quorate {
+namespace {
+
+class SvmlightReader final : public RecordReader {
+ public:
+  SvmlightReader(const std::string& path, const ReadOptions& options) : RecordReader(path, options.skip_bad_lines) {}
+
+ private:
+  bool parse(std::string_view line, Record& record) override {
+    std::string_view rest = line;
+    if (const std::size_t hash = rest.find('#'); hash != rest.npos) {
+      record.id = trimmed(rest.substr(hash + 1));
+      rest = rest.substr(0, hash);
+    }
+    std::string_view token = take(rest);
+    if (token.empty()) return false;
+    if (token.find(':') != token.npos) bad(line, token, "a label first (SVMlight: label index:value ...)");
+    if (token != "?") record.label = token;
+    bool first = true;
+    Index last = 0;
+    while (!(token = take(rest)).empty()) {
+      const std::size_t colon = token.find(':');
+      if (colon == token.npos || colon == 0 || colon + 1 == token.size()) bad(line, token, "index:value");
+      const std::string_view name = token.substr(0, colon), value = token.substr(colon + 1);
+      if (first && record.task.empty() && (name == "task" || name == "qid")) {
+        record.task = value;
+        continue;
+      }
+      Index index = 0;
+      const auto r = std::from_chars(name.data(), name.data() + name.size(), index);
+      if (r.ptr != name.data() + name.size() || r.ec != std::errc{} || index > kMaxIndex)
+        bad(line, name, "an index from 0 to " + std::to_string(kMaxIndex));
+      if (!first && index <= last)
+        bad(line, name,
+            index == last ? "each index once" : "ascending indices (the one before is " + std::to_string(last) + ")");
+      record.entries.push_back({Entry::Kind::kIndex, index, {}, number(line, value)});
+      last = index;
+      first = false;
+    }
+    return true;
+  }
+
+  static constexpr std::string_view kSpace = " \t";
+  static std::string_view trimmed(std::string_view s) {
+    const std::size_t begin = std::min(s.find_first_not_of(kSpace), s.size());
+    return s.substr(begin, s.find_last_not_of(kSpace) + 1 - begin);
+  }
+  static std::string_view take(std::string_view& rest) {
+    rest.remove_prefix(std::min(rest.find_first_not_of(kSpace), rest.size()));
+    const std::string_view token = rest.substr(0, rest.find_first_of(kSpace));
+    rest.remove_prefix(token.size());
+    return token;
+  }
+};
+
+class SvmlightWriter final : public RecordWriter {
+  std::string line(const Record& r) override {
+    if (r.has_text) throw DataError("SVMlight cannot hold text; expected features, or another format");
+    if (r.label.find_first_of(" \t:#") != r.label.npos) cannot_hold("label", r.label);
+    std::string out(r.label.empty() ? "?" : r.label);
+    if (!r.task.empty()) {
+      if (r.task.find_first_of(" \t\r\n#") != r.task.npos) cannot_hold("task", r.task);
+      out += " task:" + std::string(r.task);
+    }
+    std::vector<std::pair<Index, double>> entries;
+    for (const Entry& e : r.entries) {
+      if (e.kind == Entry::Kind::kName)
+        throw DataError("SVMlight has numbers for features and cannot hold the name '" + std::string(e.name) + "'");
+      entries.emplace_back(e.index + (e.kind == Entry::Kind::kColumn ? 1 : 0), e.value);
+    }
+    std::sort(entries.begin(), entries.end());
+    for (const auto& [index, value] : entries) out += " " + std::to_string(index) + ":" + shortest(value);
+    if (!r.id.empty()) {
+      if (r.id.find_first_of("\r\n#") != r.id.npos || r.id.front() == ' ' || r.id.back() == ' ') cannot_hold("id", r.id);
+      out += " # " + std::string(r.id);
+    }
+    return out + "\n";
+  }
+
+  [[noreturn]] static void cannot_hold(const char* what, std::string_view value) {
+    throw DataError("SVMlight cannot hold the " + std::string(what) + " '" + std::string(value) +
+                    "': it has a space or a special character");
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<RecordReader> open_svmlight(const std::string& path, const ReadOptions& options) {
+  return std::make_unique<SvmlightReader>(path, options);
+}
+std::unique_ptr<RecordWriter> write_svmlight() { return std::make_unique<SvmlightWriter>(); }
+
+}  // namespace quorate

@@ -1,0 +1,133 @@
+// VW text: `[label [importance]] ['tag][|namespace[:weight] feature[:value] ...]...`. The namespace called "task" (or
+// --task-column) holds one feature, the task's name. The tag is the id. A feature f of namespace n is called n^f.
+// Importance weights other than 1 are refused: no learner here would honour them.
+#include "quorate/stream/formats.h"
+
+#include "quorate/base/error.h"
+
+namespace quorate {
+namespace {
+
+constexpr std::string_view kSpace = " \t";
+
+std::string_view take(std::string_view& rest) {
+  rest.remove_prefix(std::min(rest.find_first_not_of(kSpace), rest.size()));
+  const std::string_view token = rest.substr(0, rest.find_first_of(kSpace));
+  rest.remove_prefix(token.size());
+  return token;
+}
+
+class VwReader final : public RecordReader {
+ public:
+  VwReader(const std::string& path, const ReadOptions& o)
+      : RecordReader(path, o.skip_bad_lines), task_(o.task.empty() ? "task" : o.task) {}
+
+ private:
+  bool parse(std::string_view line, Record& record) override {
+    if (line.find_first_not_of(kSpace) == line.npos) return false;
+    const std::size_t bar = line.find('|');
+    if (bar == line.npos) bad(line, line, "VW text: label |namespace feature:value ...");
+    std::string_view head = line.substr(0, bar);
+    const bool touching = !head.empty() && kSpace.find(head.back()) == kSpace.npos;  // the last word before `|` is the tag
+    int words = 0;
+    for (std::string_view token = take(head); !token.empty(); token = take(head)) {
+      const bool last = head.find_first_not_of(kSpace) == head.npos;
+      if (token.front() == '\'' || (last && touching && words > 0)) {
+        if (!last) bad(line, token, "the tag right before '|'");
+        record.id = token.substr(token.front() == '\'' ? 1 : 0);
+      } else if (words == 0) {
+        record.label = token;
+        ++words;
+      } else if (words == 1) {
+        if (number(line, token) != 1) bad(line, token, "importance 1 (importance weights are not supported)");
+        ++words;
+      } else {
+        bad(line, token, "at most a label, an importance and a 'tag before '|'");
+      }
+    }
+    std::string_view rest = line.substr(bar + 1);
+    while (true) {
+      const std::size_t next = rest.find('|');
+      space(line, rest.substr(0, next), record);
+      if (next == rest.npos) break;
+      rest = rest.substr(next + 1);
+    }
+    return true;
+  }
+
+  void space(std::string_view line, std::string_view part, Record& record) {
+    std::string_view name;
+    double weight = 1;
+    if (!part.empty() && kSpace.find(part.front()) == kSpace.npos) {
+      name = take(part);
+      if (const std::size_t colon = name.find(':'); colon != name.npos) {
+        weight = number(line, name.substr(colon + 1));
+        name = name.substr(0, colon);
+      }
+    }
+    if (name == task_) {
+      record.task = take(part);
+      if (const std::string_view more = take(part); record.task.empty() || !more.empty())
+        bad(line, record.task.empty() ? name : more, "one feature, the task's name, in the namespace " + task_);
+      return;
+    }
+    for (std::string_view token = take(part); !token.empty(); token = take(part)) {
+      Entry e{Entry::Kind::kName, 0, token, weight};
+      if (const std::size_t colon = token.rfind(':'); colon != token.npos) {
+        if (colon == 0) bad(line, token, "feature:value");
+        e.name = token.substr(0, colon);
+        e.value = weight * number(line, token.substr(colon + 1));
+      }
+      if (!name.empty())
+        e.name = record.keep(std::string(name) + "^" + std::string(e.name));
+      else if (plain_number(e.name, &e.index))
+        e = {Entry::Kind::kIndex, e.index, {}, e.value};
+      record.entries.push_back(e);
+    }
+  }
+
+  std::string task_;
+};
+
+class VwWriter final : public RecordWriter {
+  std::string line(const Record& r) override {
+    if (r.has_text) throw DataError("VW text cannot hold raw text exactly; expected features, or another format");
+    check("label", r.label, " \t|'");
+    check("id", r.id, " \t|");
+    check("task", r.task, " \t|:\r\n");
+    std::string out(r.label);
+    if (!r.id.empty()) out += (out.empty() ? "'" : " '") + std::string(r.id);
+    if (!r.task.empty()) out += (out.empty() ? "|task " : " |task ") + std::string(r.task);
+    std::string open = "no namespace is open yet";
+    for (const Entry& e : r.entries) {
+      std::string name = entry_name(e), space;
+      if (const std::size_t caret = name.find('^'); caret != name.npos && caret > 0) {
+        space = name.substr(0, caret);
+        name = name.substr(caret + 1);
+      }
+      check("feature name", name, " \t|\r\n");
+      check("namespace", space, " \t|:\r\n");
+      if (name.empty()) throw DataError("VW text cannot hold a feature without a name");
+      if (space != open) out += (out.empty() ? "|" : " |") + (open = space);
+      out += " " + name;
+      if (e.value != 1 || name.find(':') != name.npos) out += ":" + shortest(e.value);
+    }
+    if (r.entries.empty()) out += out.empty() ? "|" : " |";
+    return out + "\n";
+  }
+
+  static void check(const char* what, std::string_view value, std::string_view forbidden) {
+    if (value.find_first_of(forbidden) != value.npos)
+      throw DataError("VW text cannot hold the " + std::string(what) + " '" + std::string(value) +
+                      "': it has a space or a special character");
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<RecordReader> open_vw(const std::string& path, const ReadOptions& options) {
+  return std::make_unique<VwReader>(path, options);
+}
+std::unique_ptr<RecordWriter> write_vw() { return std::make_unique<VwWriter>(); }
+
+}  // namespace quorate

@@ -1,0 +1,71 @@
+// Small things that many tests make.
+#pragma once
+#include <initializer_list>
+#include <memory_resource>
+#include <string>
+#include <vector>
+
+#include "quorate/base/example.h"
+#include "quorate/base/rng.h"
+#include "quorate/run/session.h"
+
+namespace quorate::test {
+
+/// A vector that owns its places and values.
+struct Vector {
+  std::vector<Index> index;
+  std::vector<double> value;
+  Features view() const { return {index, value}; }
+  operator Features() const { return view(); }  // NOLINT: tests read better
+};
+
+inline Vector dense(std::vector<double> value) { return {{}, std::move(value)}; }
+inline Vector sparse(std::vector<Index> index, std::vector<double> value) { return {std::move(index), std::move(value)}; }
+
+/// A stream of examples with labels that a linear rule gives, all drawn from `seed`.
+struct Stream {
+  std::vector<Task> task;
+  std::vector<Vector> x;
+  std::vector<int> y;
+  std::size_t size() const { return y.size(); }
+  Example example(std::size_t i) const { return {task[i], x[i].view()}; }
+};
+
+/// Unit vectors in d dimensions (dense, or about half full if `holes`), K tasks that agree on most of their rule.
+inline Stream make_stream(std::size_t examples, std::size_t K, std::size_t d, std::uint64_t seed, bool holes = false) {
+  Rng rng = make_rng(seed, 7);
+  const auto gaussian_like = [&] { return uniform(rng) + uniform(rng) + uniform(rng) - 1.5; };
+  std::vector<double> common(d);
+  for (double& v : common) v = gaussian_like();
+  std::vector<std::vector<double>> rule(K, common);
+  for (auto& w : rule)
+    for (double& v : w) v += 0.3 * gaussian_like();
+  Stream out;
+  for (std::size_t n = 0; n < examples; ++n) {
+    const auto i = static_cast<Task>(below(K, rng));
+    Vector x;
+    double squares = 0, margin = 0;
+    for (std::size_t f = 0; f < d; ++f) {
+      const double v = gaussian_like();
+      if (holes && uniform(rng) < 0.5) continue;
+      if (holes) x.index.push_back(static_cast<Index>(3 * f));
+      x.value.push_back(v);
+      squares += v * v;
+      margin += v * rule[i][f];
+    }
+    for (double& v : x.value) v /= squares > 0 ? std::sqrt(squares) : 1;
+    out.task.push_back(i);
+    out.x.push_back(std::move(x));
+    out.y.push_back(margin > 0 ? 1 : -1);
+  }
+  return out;
+}
+
+/// One example through a session; the label is known.
+inline Step step(Session& session, const Example& e, int y) {
+  Step out;
+  session.round({&e, 1}, [y](std::size_t) { return y; }, {&out, 1});
+  return out;
+}
+
+}  // namespace quorate::test
