@@ -1,0 +1,15 @@
+#include <array>
+#include <cstdio>
+#include <quorate/run/session.h>
+
+int main() {
+  quorate::Session session(quorate::parse_spec("cmtl(query=margin(b=1))"), /*seed=*/1, /*label_limit=*/2);
+  const std::array x{0.6, 0.8};
+  for (const char* user : {"ann", "bob", "ann"}) {
+    const quorate::Example mail{session.task(user), {{}, x}};
+    quorate::Step step;
+    session.round({&mail, 1}, [](std::size_t) { return +1; }, {&step, 1});
+    std::printf("%s: margin %g, %s\n", user, step.decision.margin, step.asked ? "asked" : "not asked");
+  }
+  std::printf("%llu labels\n", static_cast<unsigned long long>(session.budget().bought()));
+}

@@ -1,0 +1,56 @@
+"""The same run must give the same JSON, apart from seconds, from every program given and on one thread and two."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+LEARNERS = ["perceptron(query=margin(b=0.3))", "cmtl(query=random(p=0.3))", "amtl(query=similarity)", "amtl(query=margin(b=0.1))"]
+
+
+def without_seconds(value):
+    if isinstance(value, dict):
+        return {k: without_seconds(v) for k, v in value.items() if k != "seconds"}
+    return [without_seconds(v) for v in value] if isinstance(value, list) else value
+
+
+def write_data(path: Path) -> None:
+    """Eight tasks that agree on some features; a linear congruential generator, so that this needs nothing installed."""
+    state = 12345
+
+    def draw(n: int) -> int:
+        nonlocal state
+        state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
+        return (state >> 33) % n
+
+    with open(path, "w") as out:
+        for n in range(4000):
+            task = draw(8)
+            features = sorted({1 + draw(3000) for _ in range(30)})
+            score = sum((f * 7919 % 13) - 6 + ((f * (task + 3)) % 5 - 2) for f in features)
+            values = " ".join(f"{f}:{1 + draw(9)}" for f in features)
+            out.write(f"{1 if score > 0 else -1} task:t{task} {values} # {n}\n")
+
+
+def main(programs: list[str]) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder) / "data.svm"
+        write_data(data)
+        for learner in LEARNERS:
+            seen = {}
+            for program in programs:
+                for threads in ("1", "2"):
+                    command = [program, "simulate", "--data", data, "--train-per-task", "300", "--learner", learner]
+                    command += ["--runs", "4", "--passes", "2", "--threads", threads, "--per-task", "--json"]
+                    out = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+                    seen[program, threads] = json.dumps(without_seconds(json.loads(out)))
+            if len(set(seen.values())) != 1:
+                print(f"{learner}: results differ between {', '.join(' '.join(k) for k in seen)}")
+                return 1
+            print(f"{learner}: the same from {len(seen)} runs")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
