@@ -14,12 +14,11 @@ clean() {
 trap 'clean; [ "${kept:-0}" = 1 ] || rm -rf --one-file-system "$root"' EXIT
 [ $# -gt 0 ] && kept=1
 
-[ -e "$root/etc/debian_version" ] || debootstrap --variant=minbase --include=git,ca-certificates bookworm "$root" ${DEBIAN_MIRROR:-} >/dev/null
+[ -e "$root/etc/debian_version" ] || debootstrap --variant=minbase --include=git,ca-certificates bookworm "$root" >/dev/null
 # The network settings of this machine, so that packages can be had; nothing else comes from it.
-for file in /etc/resolv.conf /etc/hosts /etc/pip.conf; do [ -e $file ] && cp -L $file "$root$file"; done
-cp -r /etc/apt/. "$root/etc/apt/"
-[ -d /usr/local/share/ca-certificates ] && cp -r /usr/local/share/ca-certificates/. "$root/usr/local/share/ca-certificates/"
-[ -e /etc/ssl/certs/ca-certificates.crt ] && mkdir -p "$root/etc/ssl/certs" && cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
+for file in /etc/resolv.conf /etc/hosts /etc/pip.conf /etc/ssl/certs/ca-certificates.crt; do
+  [ -e $file ] && cp -L $file "$root$file"
+done
 mkdir -p "$root/proc" "$root/dev" "$root/data"
 mount -t proc proc "$root/proc"
 mount --rbind /dev "$root/dev"
@@ -28,7 +27,7 @@ data=${QUORATE_DATA:-../shared/data}
 rm -rf "$root/src"
 git clone -q . "$root/src"
 settings=(PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8)
-for name in $(env | grep -oiE '^(https?_proxy|no_proxy|pip_[a-z_]*|ssl_cert_file|requests_ca_bundle)' || true); do settings+=("$name=${!name}"); done
+for name in $(env | grep -oiE '^(https?_proxy|no_proxy)' || true); do settings+=("$name=${!name}"); done
 [ -d "$data" ] && settings+=(QUORATE_DATA=/data)
 for command in demo test; do
   start=$SECONDS

@@ -1,18 +1,21 @@
 // Weight vectors of many blocks, a block being a task, or a group that tasks share.
 #pragma once
 #include <memory_resource>
+#include <variant>
+#include <vector>
 
 #include "quorate/base/features.h"
 #include "quorate/models/table.h"
 
 namespace quorate {
 
-/// w: blocks x features, float. Any number of either, none known beforehand: a weight never touched is 0 and costs
-/// nothing. Small problems (up to 2^18 places) lie in a plain matrix, larger ones in a hash table; which of the two
+/// w: blocks x features, float. Any number of either, none known beforehand: a block costs nothing until something
+/// is added to it. Each block lies in a plain row or in a hash table of its own, whichever is smaller, so that a
+/// small problem is a matrix and one of a million tasks touches only the memory of the task at hand; which of the two
 /// never shows in a result.
 class Linear {
  public:
-  explicit Linear(std::pmr::memory_resource* memory) : dense_(memory), table_(memory) {}
+  explicit Linear(std::pmr::memory_resource* memory) : place_(memory), blocks_(memory) {}
 
   /// <w_block, x>. O(non-zeros).
   double operator()(std::uint32_t block, const Features& x) const;
@@ -34,19 +37,15 @@ class Linear {
   void unpack(const Packed& packed);  ///< throws DataError: sizes differ, out of order, not finite
 
  private:
-  static constexpr std::size_t kDensePlaces = std::size_t{1} << 18;  // 1 MiB, what a second-level cache holds
+  using Weights = Table<Index, float>;  // 8 bytes a slot
+  using Row = std::pmr::vector<float>;  // 4 bytes a feature
+  using Block = std::variant<Weights, Row>;
 
-  bool fits(std::uint32_t block, std::size_t extent) const { return block < blocks_ && extent <= features_; }
-  void make_room(std::uint32_t block, std::size_t extent);
-  static std::uint64_t key(std::uint32_t block, Index feature) { return std::uint64_t{block} << 32 | feature; }
-  float& place(std::uint32_t block, Index feature) {
-    return in_table_ ? table_.at(key(block, feature)) : dense_[block * features_ + feature];
-  }
+  std::pmr::memory_resource* memory() const { return blocks_.get_allocator().resource(); }
+  void make_room(Block& block, const Features& x);
 
-  bool in_table_ = false;
-  std::size_t blocks_ = 0, features_ = 0;  // of the matrix
-  std::pmr::vector<float> dense_;          // blocks x features, row-major
-  Table<std::uint64_t, float> table_;      // (block, feature) -> weight
+  Table<std::uint32_t, std::uint32_t> place_;  // block -> its place in blocks_, in order of first use
+  std::pmr::vector<Block> blocks_;
 };
 
 }  // namespace quorate

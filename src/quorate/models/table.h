@@ -25,7 +25,7 @@ class Table {
   }
   /// The value at `key`, made as Value{} if it is new. Valid until the next insertion.
   Value& at(Key key) {
-    if (4 * (size_ + 1) > 3 * slots_.size()) grow();
+    if (!has_room(1)) resize(slots_for(size_ + 1));
     Slot& slot = slots_[slot_of(key)];
     if (slot.key != key) {
       slot.key = key;
@@ -33,16 +33,23 @@ class Table {
     }
     return slot.value;
   }
+  /// Whether `more` new keys fit without growing.
+  bool has_room(std::size_t more) const { return 4 * (size_ + more) <= 3 * slots_.size(); }
+  /// Room for `entries` in all.
+  void reserve(std::size_t entries) {
+    if (slots_for(entries) > slots_.size()) resize(slots_for(entries));
+  }
+  /// Slots that a table of so many entries has at least.
+  static std::size_t slots_for(std::size_t entries) {
+    std::size_t slots = 16;
+    while (4 * entries > 3 * slots) slots *= 2;
+    return slots;
+  }
   /// f(key, value) for every entry, in no useful order.
   template <class F>
   void for_each(F f) const {
     for (const Slot& slot : slots_)
       if (slot.key != kFree) f(slot.key, slot.value);
-  }
-  void clear() {
-    slots_.clear();
-    slots_.shrink_to_fit();
-    size_ = 0;
   }
 
  private:
@@ -60,8 +67,8 @@ class Table {
     while (slots_[slot].key != key && slots_[slot].key != kFree) slot = (slot + 1) & mask;
     return slot;
   }
-  void grow() {
-    std::pmr::vector<Slot> old(slots_.empty() ? 16 : 2 * slots_.size(), slots_.get_allocator());
+  void resize(std::size_t slots) {
+    std::pmr::vector<Slot> old(slots, slots_.get_allocator());
     old.swap(slots_);
     for (const Slot& slot : old)
       if (slot.key != kFree) slots_[slot_of(slot.key)] = slot;

@@ -1,0 +1,73 @@
+// Reading: bytes a second of text to instances, for each format, from a file in the page cache.
+#include <benchmark/benchmark.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "quorate/base/rng.h"
+#include "quorate/run/examples.h"
+#include "quorate/store/files.h"
+
+namespace quorate {
+namespace {
+
+/// 20,000 examples with 60 features each, of a dictionary of 20,000, in this format.
+std::string write_file(Format format, const char* ending, bool text) {
+  Rng rng = make_rng(7, 0);
+  const std::string path = std::filesystem::temp_directory_path() / ("quorate_bench" + std::string(text ? "_text" : "") + ending);
+  std::vector<std::string> columns;
+  for (int c = 0; c < 60; ++c) columns.push_back("column" + std::to_string(c));
+  const auto writer = make_writer(format, format == Format::kCsv ? columns : std::vector<std::string>{});
+  OutputFile out(path);
+  out.write(writer->header());
+  Record r;
+  for (int n = 0; n < 20'000; ++n) {
+    r.clear();
+    r.label = n % 3 == 0 ? "1" : "-1";
+    r.task = r.keep("user" + std::to_string(below(100, rng)));
+    std::string words;
+    Index index = 0;
+    for (std::size_t k = 0; k < 60; ++k) {
+      index += 1 + static_cast<Index>(below(660, rng));
+      const double value = static_cast<double>(1 + below(1000, rng)) / 8;
+      if (text)
+        words += "word" + std::string(1, static_cast<char>('a' + below(26, rng))) + std::string(1 + below(6, rng), 'e') + " ";
+      else if (format == Format::kCsv)
+        r.entries.push_back({Entry::Kind::kColumn, static_cast<Index>(k), columns[k], value});
+      else if (format == Format::kSvmlight)
+        r.entries.push_back({Entry::Kind::kIndex, index, {}, value});
+      else
+        r.entries.push_back({Entry::Kind::kName, 0, r.keep("f^word" + std::to_string(index)), value});
+    }
+    if (text) {
+      r.text = r.keep(words);
+      r.has_text = true;
+    }
+    out.write(writer->line(r));
+  }
+  out.commit();
+  return path;
+}
+
+void reader(benchmark::State& state, Format format, const char* ending, bool text) {
+  const std::string path = write_file(format, ending, text);
+  for (auto _ : state) {
+    Featurizer featurizer;
+    Labels labels;
+    Examples examples(path, {}, featurizer, labels);
+    Examples::Item item;
+    std::size_t values = 0;
+    while (examples.next(item)) values += item.x.size();
+    benchmark::DoNotOptimize(values);
+  }
+  state.SetBytesProcessed(static_cast<std::int64_t>(std::filesystem::file_size(path)) * state.iterations());
+  std::filesystem::remove(path);
+}
+BENCHMARK_CAPTURE(reader, csv, Format::kCsv, ".csv", false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(reader, jsonl, Format::kJsonl, ".jsonl", false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(reader, jsonl_text, Format::kJsonl, ".jsonl", true)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(reader, svmlight, Format::kSvmlight, ".svm", false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(reader, vw, Format::kVw, ".vw", false)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace quorate
