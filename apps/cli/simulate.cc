@@ -85,7 +85,9 @@ Json document(const SimulateResult& result, const Names& tasks) {
     }
     out["runs"].push_back(std::move(run));
   }
-  std::tie(out["mean"], out["std"]) = mean_and_std(all);
+  const auto [mean, std] = mean_and_std(all);
+  out["mean"] = mean;
+  out["std"] = std;
   return out;
 }
 
@@ -97,10 +99,10 @@ void print(const Json& document, const std::vector<RunResult>& runs, const Names
             << (runs.size() == 1 ? " run\n\n" : " runs\n\n");
   std::vector<std::vector<std::string>> rows{{"", "mean", "std"}};
   for (const auto& [name, value] : mean.items()) {
-    const auto show = [&](const Json& v) {
+    const auto show = [count = is_count(name)](const Json& v) {
       if (v.is_null()) return std::string("-");
       char text[32];
-      std::snprintf(text, sizeof text, is_count(name) ? "%.1f" : "%.4f", v.get<double>());
+      std::snprintf(text, sizeof text, count ? "%.1f" : "%.4f", v.get<double>());
       return std::string(text);
     };
     rows.push_back({name, show(value), show(std[name])});
