@@ -25,14 +25,14 @@ Json to_json(const std::vector<ParamInfo>& params) {
 /// `margin(b=1)`: a choice with its own defaults.
 std::string spelled(const ChoiceInfo& c) {
   Spec spec{c.name, {}};
-  for (const ParamInfo& p : c.params) spec.args.push_back({p.name, {p.initial, {}}});
+  for (const ParamInfo& p : c.params) spec.args.push_back({p.name, parse_spec(p.initial)});
   return to_text(spec);
 }
 
 void print_params(const std::vector<ParamInfo>& params, int depth, bool markdown) {
   const std::string indent(static_cast<std::size_t>(2 * depth), ' '), tick = markdown ? "`" : "";
   for (const ParamInfo& p : params) {
-    std::cout << indent << (markdown ? "- " : "") << tick << p.name << "=" << p.initial << tick << ": " << p.meaning;
+    std::cout << indent << (markdown ? "- " : "") << tick << p.name << (depth < 2 ? "=" + p.initial : "") << tick << ": " << p.meaning;
     if (p.type != "choice")
       std::cout << " (" << (p.type == "int" ? "whole number" : p.type == "float" ? "number" : p.type) << p.range << ")";
     if (!p.source.empty()) std::cout << " [" << p.source << "]";
