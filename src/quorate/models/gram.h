@@ -62,7 +62,7 @@ class Gram {
   }
   void unpack(const Packed& packed) {  ///< throws DataError: not K x K, not symmetric, not finite
     const std::size_t K = packed.tasks;
-    if (K > 0xFFFFu * 8u || packed.value.size() != K * K) throw DataError("Gram matrix: expected tasks x tasks values");
+    if (K > 1'000'000 || packed.value.size() != K * K) throw DataError("Gram matrix: expected tasks x tasks values");
     for (std::size_t j = 0; j < K; ++j)
       for (std::size_t l = 0; l <= j; ++l)
         if (packed.value[j * K + l] != packed.value[l * K + j] || packed.value[j * K + l] - packed.value[j * K + l] != 0)

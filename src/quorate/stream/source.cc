@@ -170,7 +170,7 @@ std::unique_ptr<ByteSource> open_source(const std::string& path, std::uint64_t* 
   return std::make_unique<Plain>(path, consumed);
 }
 
-LineReader::LineReader(std::string path) : path_(shown(path)), source_(open_source(path, &consumed_)), buffer_(kChunk) {}
+LineReader::LineReader(const std::string& path) : path_(shown(path)), source_(open_source(path, &consumed_)), buffer_(kChunk) {}
 
 bool LineReader::fill() {
   if (at_end_) return false;

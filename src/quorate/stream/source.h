@@ -25,7 +25,7 @@ class LineReader {
  public:
   static constexpr std::size_t kLongest = std::size_t{1} << 26;  ///< bytes of the longest line accepted: 64 MiB
 
-  explicit LineReader(std::string path);
+  explicit LineReader(const std::string& path);
 
   /// The next line, valid until the next call; false at the end. Throws LineError for a line longer than kLongest, which
   /// is then passed over; DataError or FileError as the source.

@@ -1,9 +1,9 @@
+#include <quorate/run/session.h>
 #include <array>
 #include <cstdio>
-#include <quorate/run/session.h>
 
 int main() {
-  quorate::Session session(quorate::parse_spec("cmtl(query=margin(b=1))"), /*seed=*/1, /*label_limit=*/2);
+  quorate::Session session(quorate::parse_spec("cmtl"), /*seed=*/1, /*label_limit=*/2);
   const std::array x{0.6, 0.8};
   for (const char* user : {"ann", "bob", "ann"}) {
     const quorate::Example mail{session.task(user), {{}, x}};
