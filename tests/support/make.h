@@ -1,11 +1,15 @@
 // Small things that many tests make.
 #pragma once
-#include <initializer_list>
-#include <memory_resource>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "quorate/base/example.h"
+#include "quorate/base/names.h"
 #include "quorate/base/rng.h"
 #include "quorate/run/session.h"
 
@@ -68,4 +72,42 @@ inline Step step(Session& session, const Example& e, int y) {
   return out;
 }
 
+/// How tasks are called here: t0, t1, ...
+inline std::string task_name(Task i) { return "t" + std::to_string(i); }
+inline Names task_names(Task K) {
+  Names out;
+  for (Task i = 0; i < K; ++i) out.intern(task_name(i));
+  return out;
+}
+
+/// Example n of the stream through a session; its task gets its place by name.
+inline Step feed(Session& session, const Stream& s, std::size_t n) {
+  return step(session, {session.task(task_name(s.task[n])), s.x[n].view()}, s.y[n]);
+}
+/// Examples begin .. end - 1.
+inline std::vector<Step> feed(Session& session, const Stream& s, std::size_t begin, std::size_t end) {
+  std::vector<Step> out;
+  for (std::size_t n = begin; n < end; ++n) out.push_back(feed(session, s, n));
+  return out;
+}
+inline std::vector<Step> feed(Session& session, const Stream& s) { return feed(session, s, 0, s.size()); }
+
+inline bool same_bits(double a, double b) { return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b); }
+
 }  // namespace quorate::test
+
+namespace quorate {
+
+/// Equal to the bit.
+inline bool operator==(const Step& a, const Step& b) {
+  return test::same_bits(a.decision.margin, b.decision.margin) &&
+         test::same_bits(a.decision.probability, b.decision.probability) &&
+         test::same_bits(a.decision.draw, b.decision.draw) && a.decision.ask == b.decision.ask && a.asked == b.asked &&
+         a.label == b.label && a.updated == b.updated;
+}
+inline void PrintTo(const Step& s, std::ostream* os) {
+  *os << "margin " << s.decision.margin << " p " << s.decision.probability << " draw " << s.decision.draw << " ask "
+      << s.decision.ask << " asked " << s.asked << " label " << s.label << " updated " << s.updated;
+}
+
+}  // namespace quorate

@@ -60,13 +60,15 @@ class Gram {
       out.value.insert(out.value.end(), g_.data() + j * stride_, g_.data() + j * stride_ + tasks_);
     return out;
   }
-  void unpack(const Packed& packed) {  ///< throws DataError: not K x K, not symmetric, not finite
+  void unpack(const Packed& packed) {  ///< throws DataError: no such matrix is a Gram matrix
     const std::size_t K = packed.tasks;
     if (K > 1'000'000 || packed.value.size() != K * K) throw DataError("Gram matrix: expected tasks x tasks values");
     for (std::size_t j = 0; j < K; ++j)
       for (std::size_t l = 0; l <= j; ++l)
         if (packed.value[j * K + l] != packed.value[l * K + j] || packed.value[j * K + l] - packed.value[j * K + l] != 0)
           throw DataError("Gram matrix: not symmetric or not finite at " + std::to_string(j) + ", " + std::to_string(l));
+    for (std::size_t j = 0; j < K; ++j)
+      if (packed.value[j * K + j] < -1e-6) throw DataError("Gram matrix: negative squared length of " + std::to_string(j));
     cover(K);
     for (std::size_t j = 0; j < K; ++j) std::copy_n(packed.value.data() + j * K, K, g_.data() + j * stride_);
   }

@@ -41,7 +41,7 @@ class Table {
   }
   /// Slots that a table of so many entries has at least.
   static std::size_t slots_for(std::size_t entries) {
-    std::size_t slots = 16;
+    std::size_t slots = 4;
     while (4 * entries > 3 * slots) slots *= 2;
     return slots;
   }

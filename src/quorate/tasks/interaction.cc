@@ -22,28 +22,37 @@ void read_pairs(const std::string& file, const std::string& left, const std::str
   if (!in) throw FileError(file + ": cannot be opened: " + std::strerror(errno));
   std::string line;
   std::vector<CsvField> fields;
+  bool header = false;
   for (std::size_t number = 1; std::getline(in, line); ++number) {
+    if (!header && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);  // byte order mark
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (line.empty()) continue;
-    const std::string where = file + ":" + std::to_string(number) + ": ";
-    if (!split_csv(line, fields)) throw DataError(where + "a quote is not closed");
+    const std::string where = file + ":" + std::to_string(number) + ": ", shown = "'" + line.substr(0, 60) + "'; expected ";
+    bool closed = false;
+    try {
+      closed = split_csv(line, fields);
+    } catch (const LineError& e) {
+      throw DataError(where + e.what());
+    }
+    if (!closed) throw DataError(where + shown + "the quote in it to be closed");
     const bool two = fields.size() == 2 && !fields[0].text.empty() && !fields[1].text.empty();
-    if (number == 1) {
-      if (!two || fields[0].text != left || fields[1].text != right)
-        throw DataError(where + "'" + line.substr(0, 60) + "'; expected the header " + left + "," + right);
+    if (!header) {
+      header = two && fields[0].text == left && fields[1].text == right;
+      if (!header) throw DataError(where + shown + "the header " + left + "," + right);
     } else {
-      if (!two) throw DataError(where + "'" + line.substr(0, 60) + "'; expected two fields, " + left + "," + right);
+      if (!two) throw DataError(where + shown + "two fields, " + left + "," + right);
       use(fields[0].text, fields[1].text, where);
     }
   }
   if (in.bad()) throw FileError(file + ": cannot be read");
+  if (!header) throw DataError(file + ": empty; expected the header " + left + "," + right);
 }
 
 }  // namespace
 
 Interaction::Interaction(const Graph& graph, const Setup& setup)
     : kind_(static_cast<Kind>(graph.index())),
-      tasks_(0),
+      tasks_(setup.tasks.size()),
       a_(setup.memory),
       b_(setup.memory),
       group_(setup.memory),
@@ -188,7 +197,10 @@ void Interaction::unpack(const Packed& packed) {
     for (const std::uint32_t group : packed.a) check(group < packed.a.size());
   } else if (kind_ == Kind::kEdges) {
     check(packed.a.size() == packed.b.size());
-    for (std::size_t e = 0; e < packed.a.size(); ++e) check(packed.a[e] < packed.b[e] && packed.b[e] < packed.tasks);
+    for (std::size_t e = 0; e < packed.a.size(); ++e) {
+      check(packed.a[e] < packed.b[e] && packed.b[e] < std::min<std::uint64_t>(packed.tasks, tasks_));  // tasks with names
+      check(e == 0 || std::pair(packed.a[e], packed.b[e]) > std::pair(packed.a[e - 1], packed.b[e - 1]));
+    }
   } else {
     check(packed.a.empty() && packed.b.empty());
   }

@@ -1,0 +1,333 @@
+// What every learner promises, whatever its rule.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+
+#include "quorate/run/model.h"
+#include "support/allocations.h"
+#include "support/make.h"
+#include "support/settings.h"
+
+namespace quorate::test {
+namespace {
+
+using testing::HasSubstr;
+using Contract = EveryLearner;
+
+constexpr Task kTasks = 6;
+
+std::unique_ptr<Model> new_model(const Spec& spec, std::uint64_t seed = 3, std::uint64_t labels = LabelBudget::kNone) {
+  return std::make_unique<Model>(Model{Session(spec, seed, labels), Featurizer{}, Labels{}});
+}
+
+std::string state_of(const Session& session) {
+  Tensors out;
+  session.save(out);
+  return to_bytes(out);
+}
+
+std::string learner_of(const Session& session) {
+  Tensors out;
+  session.learner().save(Writer(out));
+  return to_bytes(out);
+}
+
+TEST_P(Contract, SaveAndContinueEqualsNeverSaved) {
+  for (const bool holes : {false, true}) {
+    const Stream s = make_stream(260, kTasks, 7, 11, holes);
+    const auto never = new_model(spec(), 3, 120);
+    auto often = new_model(spec(), 3, 120);
+    for (std::size_t n = 0; n < s.size(); ++n) {
+      if (n % 13 == 0) often = std::make_unique<Model>(Model::from_bytes(often->to_bytes()));
+      const Step a = feed(never->session, s, n), b = feed(often->session, s, n);
+      ASSERT_EQ(a, b) << "example " << n;
+    }
+    EXPECT_GT(never->session.total().updates, 0u);
+    EXPECT_EQ(never->to_bytes(), often->to_bytes());
+  }
+}
+
+TEST_P(Contract, ASeedDecidesEverything) {
+  const Stream s = make_stream(200, kTasks, 5, 12);
+  const auto a = new_model(spec(), 3), b = new_model(spec(), 3), c = new_model(spec(), 4);
+  EXPECT_EQ(feed(a->session, s), feed(b->session, s));
+  EXPECT_EQ(a->to_bytes(), b->to_bytes());
+  feed(c->session, s);
+  EXPECT_EQ(learner_of(c->session) != learner_of(a->session), GetParam().draws());
+}
+
+TEST_P(Contract, TheLabelBudgetIsNeverExceededAndTheStreamGoesOn) {
+  const Stream s = make_stream(200, kTasks, 5, 13);
+  for (const std::uint64_t limit : {0u, 1u, 17u}) {
+    Session session(spec(), 3, limit);
+    std::uint64_t asked = 0;
+    bool learned = false;
+    for (std::size_t n = 0; n < s.size(); ++n) {
+      const bool left = session.budget().left();
+      const std::string before = left ? "" : learner_of(session);
+      const Step step = feed(session, s, n);
+      asked += step.asked;
+      learned = learned || step.updated;
+      ASSERT_LE(session.budget().bought(), limit);
+      if (!left) {
+        EXPECT_FALSE(step.asked);
+        EXPECT_FALSE(step.updated);
+        EXPECT_TRUE(std::isfinite(step.decision.margin));
+        if (limit == 0) {
+          EXPECT_EQ(step.decision.margin, 0) << "a model that never saw a label has an opinion";
+        }
+        // The learner may note that a task came; nothing that it learned changes.
+        if (n > 100) {
+          EXPECT_EQ(learner_of(session), before);
+        }
+      }
+    }
+    EXPECT_EQ(asked, session.budget().bought());
+    EXPECT_EQ(session.total().labels, asked);
+    EXPECT_EQ(session.total().examples, s.size());
+    EXPECT_EQ(learned, limit > 0);
+    if (GetParam().asks_always() || limit == 1) {
+      EXPECT_EQ(asked, limit);
+    }
+  }
+}
+
+TEST_P(Contract, ScoreIsPureAndAnswersTasksNeverSeen) {
+  const Stream s = make_stream(150, kTasks, 5, 14);
+  Session session(spec(), 3);
+  const Vector x = s.x[0];
+  EXPECT_EQ(session.learner().score({0, x}), 0) << "before the first label";
+  feed(session, s);
+  const std::string before = state_of(session);
+  const std::size_t bytes = session.model_bytes();
+  for (std::size_t n = 0; n < s.size(); ++n) {
+    const double once = session.learner().score(s.example(n));
+    EXPECT_TRUE(std::isfinite(once));
+    EXPECT_TRUE(same_bits(once, session.learner().score(s.example(n))));
+  }
+  for (const Task task : {kTasks + 1, 1000u, 0xFFFFFFF0u}) {
+    EXPECT_TRUE(std::isfinite(session.learner().score({task, x})));
+    EXPECT_TRUE(std::isfinite(session.learner().relation(task, 0)));
+    EXPECT_TRUE(std::isfinite(session.learner().relation(0, task)));
+  }
+  EXPECT_EQ(session.learner().score({0, dense({})}), 0) << "an empty instance";
+  EXPECT_TRUE(std::isfinite(session.learner().score({0, sparse({5, kMaxIndex + 1}, {1, 1})})));
+  EXPECT_EQ(state_of(session), before);
+  EXPECT_EQ(session.model_bytes(), bytes);
+}
+
+TEST_P(Contract, ALabelIsSeenOnlyIfItIsAskedFor) {
+  const Stream s = make_stream(200, kTasks, 5, 15);
+  Session session(spec(), 3, 60);
+  std::uint64_t calls = 0;
+  for (std::size_t n = 0; n < s.size(); ++n) {
+    const Example e{session.task(task_name(s.task[n])), s.x[n]};
+    const std::uint64_t before = calls;
+    Step step;
+    session.round({&e, 1}, [&](std::size_t) { return ++calls, s.y[n]; }, {&step, 1});
+    EXPECT_EQ(calls - before, step.asked ? 1u : 0u);
+    EXPECT_EQ(step.label, step.asked ? s.y[n] : 0);
+    EXPECT_EQ(step.asked && !step.updated, step.asked && step.label * step.decision.margin > 0)
+        << "a perceptron moves on every mistake and on nothing else";
+  }
+  EXPECT_EQ(calls, session.total().labels);
+  EXPECT_EQ(calls, session.budget().bought());
+}
+
+TEST_P(Contract, TheWholeRoundIsPredictedBeforeItsFirstLabel) {
+  const Stream s = make_stream(240, kTasks, 5, 16);
+  const Names names = task_names(kTasks);
+  Session session(spec(), 3, LabelBudget::kNone, &names);
+  for (std::size_t n = 0; n + 4 <= s.size(); n += 4) {
+    std::vector<Example> round;
+    std::vector<double> margins;
+    for (std::size_t k = n; k < n + 4; ++k) {
+      round.push_back({session.task(task_name(s.task[k])), s.x[k]});
+      margins.push_back(session.learner().score(round.back()));
+    }
+    std::vector<Step> steps(4);
+    session.round(
+        round, [&](std::size_t k) { return s.y[n + k]; }, steps);
+    for (std::size_t k = 0; k < 4; ++k) EXPECT_TRUE(same_bits(steps[k].decision.margin, margins[k]));
+  }
+  EXPECT_GT(session.total().updates, 4u);
+}
+
+TEST_P(Contract, TasksMayKeepArriving) {
+  Stream s = make_stream(400, kTasks, 5, 17);
+  for (std::size_t n = 0; n < s.size(); ++n) s.task[n] = static_cast<Task>((n * 7) % (n / 10 + 1));
+  Session session(spec(), 3);
+  for (const Step& step : feed(session, s)) EXPECT_TRUE(std::isfinite(step.decision.margin));
+  EXPECT_GE(session.tasks().size(), 30u);
+  std::uint64_t examples = 0;
+  for (Task i = 0; i < session.tasks().size(); ++i) examples += session.count(i).examples;
+  EXPECT_EQ(examples, s.size());
+}
+
+TEST_P(Contract, NoAnswerCostsNothingAndTeachesNothing) {
+  const Stream s = make_stream(100, kTasks, 5, 18);
+  const Names names = task_names(kTasks);
+  Session session(spec(), 3, 50, &names);
+  feed(session, s, 0, 50);
+  const std::uint64_t bought = session.budget().bought();
+  const std::string before = learner_of(session);
+  std::uint64_t asked = 0;
+  for (std::size_t n = 50; n < 100; ++n) {
+    const Step step = test::step(session, {session.task(task_name(s.task[n])), s.x[n]}, 0);
+    EXPECT_EQ(step.label, 0);
+    EXPECT_FALSE(step.updated);
+    asked += step.asked;
+  }
+  EXPECT_EQ(session.unanswered(), asked);
+  EXPECT_EQ(session.budget().bought(), bought);
+  EXPECT_EQ(learner_of(session), before);
+}
+
+TEST_P(Contract, LabelsMayComeLongAfterTheDecision) {
+  const Stream s = make_stream(200, kTasks, 5, 19);
+  Names tasks = task_names(kTasks);
+  Memory memory;
+  const auto learner = make_learner(canonical(spec()), {tasks, &memory, false});
+  Rng rng = make_rng(5, 1);
+  std::vector<Decision> decisions(s.size());
+  for (std::size_t n = 0; n < s.size(); ++n) {
+    const Example e = s.example(n);
+    learner->decide({&e, 1}, rng, {&decisions[n], 1});
+    if (n < 50) continue;
+    const Decision& d = decisions[n - 50];
+    EXPECT_EQ(learner->learn(s.example(n - 50), d, s.y[n - 50], rng), mistaken(s.y[n - 50], d.margin));
+  }
+  for (std::size_t n = 0; n < s.size(); ++n) EXPECT_TRUE(std::isfinite(learner->score(s.example(n))));
+  EXPECT_NE(learner->score(s.example(0)), 0);
+}
+
+TEST_P(Contract, TheSteadyStateAllocatesNothing) {
+  for (const bool holes : {false, true}) {
+    const Stream s = make_stream(150, kTasks, 7, 20, holes);
+    const Names names = task_names(kTasks);
+    Session session(spec(), 3, LabelBudget::kNone, &names);
+    std::vector<Task> task;
+    for (const Task i : s.task) task.push_back(session.task(task_name(i)));
+    std::size_t n = 0;
+    const Oracle oracle = [&](std::size_t) { return s.y[n]; };
+    const auto pass = [&] {
+      for (n = 0; n < s.size(); ++n) {
+        const Example e{task[n], s.x[n]};
+        Step step;
+        session.round({&e, 1}, oracle, {&step, 1});
+      }
+    };
+    for (int warm = 0; warm < 4; ++warm) pass();
+    EXPECT_LE(session.model_bytes(), session.peak_bytes());
+    EXPECT_GT(session.model_bytes(), 0u);
+    const std::size_t bytes = session.model_bytes(), peak = session.peak_bytes();
+    const std::uint64_t before = allocations(), updates = session.total().updates;
+    for (int more = 0; more < 3; ++more) pass();
+    EXPECT_EQ(allocations(), before);
+    EXPECT_EQ(session.model_bytes(), bytes);
+    EXPECT_EQ(session.peak_bytes(), peak);
+    RecordProperty("updates", static_cast<int>(session.total().updates - updates));
+  }
+}
+
+TEST_P(Contract, EveryByteItOwnsIsCounted) {
+  const Stream s = make_stream(60, kTasks, 3000, 21, true);
+  const Names names = task_names(kTasks);
+  const std::size_t before = live_bytes();
+  Session session(spec(), 3, LabelBudget::kNone, &names);
+  feed(session, s);
+  const std::size_t owned = live_bytes() - before;
+  EXPECT_GT(session.model_bytes(), 30'000u);
+  EXPECT_LE(session.model_bytes(), owned);
+  EXPECT_LE(owned, session.model_bytes() + 8192) << "what is not model: spec, scratch of a round, rounding of the heap";
+}
+
+TEST_P(Contract, ItsCanonicalSpecIsItsOwnCanonicalSpec) {
+  const Spec full = canonical(spec());
+  const std::string text = to_text(full);
+  EXPECT_EQ(to_text(parse_spec(text)), text);
+  EXPECT_EQ(to_text(canonical(parse_spec(text))), text);
+  EXPECT_EQ(to_text(Session(spec(), 1).spec()), text);
+}
+
+TEST_P(Contract, AModelOfAnotherLearnerIsRefused) {
+  const Stream s = make_stream(40, kTasks, 5, 22);
+  const auto model = new_model(spec(), 3);
+  feed(model->session, s);
+  const Tensors saved = from_bytes(model->to_bytes());
+  for (const Algorithm& other : algorithms()) {
+    if (other.name == GetParam().spec.word) continue;
+    Tensors changed = saved;
+    changed.metadata["learner"] = std::string(other.name);
+    EXPECT_THROW(Model::from_bytes(to_bytes(changed)), DataError) << other.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Contract, testing::ValuesIn(all_settings()), setting_name);
+
+// --- what the registry says of a learner ---
+
+void check_params(const std::vector<ParamInfo>& params, const std::string& where) {
+  for (const ParamInfo& p : params) {
+    EXPECT_FALSE(p.name.empty()) << where;
+    EXPECT_FALSE(p.meaning.empty()) << where << "." << p.name;
+    EXPECT_FALSE(p.source.empty()) << where << "." << p.name;
+    EXPECT_FALSE(p.type.empty()) << where << "." << p.name;
+    EXPECT_EQ(p.type == "choice", !p.choices.empty()) << where << "." << p.name;
+    for (const ChoiceInfo& c : p.choices) {
+      EXPECT_FALSE(c.meaning.empty()) << where << "." << p.name << "." << c.name;
+      check_params(c.params, where + "." + p.name + "." + c.name);
+    }
+  }
+}
+
+TEST(Registry, EveryParameterIsDescribed) {
+  EXPECT_FALSE(algorithms().empty());
+  for (const Algorithm& a : algorithms()) {
+    EXPECT_FALSE(a.title.empty()) << a.name;
+    EXPECT_FALSE(a.source.empty()) << a.name;
+    check_params(a.params(), std::string(a.name));
+    EXPECT_EQ(&algorithm({std::string(a.name), {}}), &a);
+  }
+}
+
+TEST(Registry, DefaultsAreWhatTheDescriptionSays) {
+  for (const Algorithm& a : algorithms()) {
+    const Spec full = canonical({std::string(a.name), {}});
+    const std::vector<ParamInfo> params = a.params();
+    ASSERT_EQ(full.args.size(), params.size()) << a.name;
+    for (std::size_t i = 0; i < params.size(); ++i) {
+      EXPECT_EQ(full.args[i].key, params[i].name);
+      EXPECT_EQ(to_text(full.args[i].value), params[i].initial);
+    }
+  }
+}
+
+std::string refusal(const std::string& spec) {
+  try {
+    canonical(parse_spec(spec));
+  } catch (const UsageError& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+TEST(Registry, ARefusalNamesTheValueAndWhatWasExpected) {
+  EXPECT_THAT(refusal("perceptrom"), AllOf(HasSubstr("'perceptrom'"), HasSubstr("perceptron"), HasSubstr("amtl")));
+  EXPECT_THAT(refusal("cmtl(grahp=complete)"), AllOf(HasSubstr("'grahp'"), HasSubstr("graph"), HasSubstr("query")));
+  EXPECT_THAT(refusal("cmtl(graph=star)"), AllOf(HasSubstr("star"), HasSubstr("complete"), HasSubstr("edges")));
+  EXPECT_THAT(refusal("cmtl(query=always, query=always)"), AllOf(HasSubstr("'query'"), HasSubstr("twice")));
+  EXPECT_THAT(refusal("cmtl(query=always(b=1))"), AllOf(HasSubstr("'b'"), HasSubstr("none")));
+  EXPECT_THAT(refusal("perceptron(query=similarity)"), HasSubstr("similarity"));
+  for (const std::string bad : {"0", "-1", "inf", "nan", "-inf", "1e999", "x", "1x", "0x1", "\"\"", "1(a=2)", "\" 1\""})
+    EXPECT_THAT(refusal("cmtl(query=margin(b=" + bad + "))"), AllOf(HasSubstr("b=" + bad), HasSubstr("expected")));
+  for (const std::string bad : {"-0.1", "1.1", "inf", "nan"})
+    EXPECT_THAT(refusal("perceptron(query=random(p=" + bad + "))"), AllOf(HasSubstr("p=" + bad), HasSubstr("from 0 to 1")));
+  for (const std::string good : {"0", "1", "1e-3", "0.5"})
+    EXPECT_EQ(refusal("perceptron(query=random(p=" + good + "))"), "accepted") << good;
+}
+
+}  // namespace
+}  // namespace quorate::test

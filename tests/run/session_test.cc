@@ -1,0 +1,121 @@
+#include "quorate/run/session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "quorate/store/state.h"
+#include "support/make.h"
+
+namespace quorate::test {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(Session, CountsByTaskAndInTotal) {
+  Session session(parse_spec("perceptron"), 1);
+  const Task a = session.task("a"), b = session.task("b");
+  step(session, {a, dense({1})}, 1);    // margin 0: predicted -1, a mistake, an update
+  step(session, {a, dense({1})}, 1);    // margin 1: right
+  step(session, {b, dense({1})}, -1);   // margin 0: predicted -1, right, but an update
+  step(session, {b, dense({-1})}, -1);  // margin 1: wrong
+  const auto counts = [](const TaskCount& c) { return std::vector{c.examples, c.labels, c.updates, c.mistakes}; };
+  EXPECT_THAT(counts(session.count(a)), ElementsAre(2, 2, 1, 1));
+  EXPECT_THAT(counts(session.count(b)), ElementsAre(2, 2, 2, 1));
+  EXPECT_THAT(counts(session.total()), ElementsAre(4, 4, 3, 2));
+  EXPECT_THAT(counts(session.count(77)), ElementsAre(0, 0, 0, 0));
+}
+
+TEST(Session, TasksNamedBeforehandComeFirst) {
+  const Names names = task_names(3);
+  Session session(parse_spec("perceptron"), 1, 10, &names);
+  EXPECT_EQ(session.task("t2"), 2u);
+  EXPECT_EQ(session.task("new"), 3u);
+  EXPECT_EQ(session.tasks().size(), 4u);
+}
+
+TEST(Session, ARoundBuysInOrderUntilTheBudgetIsSpent) {
+  Session session(parse_spec("perceptron"), 1, 2);
+  session.task("a");
+  const std::vector<Vector> x{dense({1, 0}), dense({0, 1}), dense({1, 1})};
+  const std::vector<Example> round{{0, x[0]}, {0, x[1]}, {0, x[2]}};
+  std::vector<std::size_t> asked;
+  std::vector<Step> steps(3);
+  session.round(
+      round, [&](std::size_t n) { return asked.push_back(n), 1; }, steps);
+  EXPECT_THAT(asked, ElementsAre(0, 1));
+  EXPECT_TRUE(steps[2].decision.ask) << "the learner wanted it";
+  EXPECT_FALSE(steps[2].asked) << "but the budget was spent";
+  EXPECT_EQ(steps[2].label, 0);
+  session.set_label_limit(3);
+  session.round(
+      round, [&](std::size_t n) { return asked.push_back(n), 1; }, steps);
+  EXPECT_THAT(asked, ElementsAre(0, 1, 0));
+  session.set_label_limit(1);
+  EXPECT_FALSE(session.budget().left()) << "a limit below what was bought buys nothing more";
+  EXPECT_EQ(session.budget().bought(), 3u);
+}
+
+TEST(Session, AnUnansweredQuestionLeavesTheLabelInTheBudget) {
+  Session session(parse_spec("perceptron"), 1, 1);
+  session.task("a");
+  EXPECT_EQ(step(session, {0, dense({1})}, 0).label, 0);
+  EXPECT_EQ(session.unanswered(), 1u);
+  EXPECT_TRUE(session.budget().left());
+  EXPECT_EQ(step(session, {0, dense({1})}, 1).label, 1);
+  EXPECT_FALSE(session.budget().left());
+}
+
+TEST(Session, AnOracleThatThrowsLeavesTheModelAsItWas) {
+  Session session(parse_spec("perceptron"), 1);
+  session.task("a");
+  const Vector x = dense({1});
+  const Example e{0, x};
+  Step out;
+  EXPECT_THROW(session.round({&e, 1}, [](std::size_t) -> int { throw std::runtime_error("asleep"); }, {&out, 1}),
+               std::runtime_error);
+  EXPECT_EQ(session.learner().score(e), 0);
+  EXPECT_EQ(session.budget().bought(), 0u);
+}
+
+TEST(Session, MayBeMovedWhileItLearns) {
+  const Stream s = make_stream(100, 3, 4, 51);
+  const Names names = task_names(3);
+  Session stays(parse_spec("amtl(query=margin)"), 1, 50, &names), first(parse_spec("amtl(query=margin)"), 1, 50, &names);
+  const auto expected = feed(stays, s);
+  auto steps = feed(first, s, 0, 40);
+  Session moved(std::move(first));
+  for (const Step& step : feed(moved, s, 40, 100)) steps.push_back(step);
+  EXPECT_EQ(steps, expected);
+  EXPECT_EQ(moved.model_bytes(), stays.model_bytes());
+}
+
+TEST(Session, RefusesStateThatDoesNotHangTogether) {
+  const Stream s = make_stream(60, 3, 4, 52);
+  Session session(parse_spec("perceptron(query=margin)"), 1, 30);
+  feed(session, s);
+  Tensors saved;
+  session.save(saved);
+  const auto load = [&](const Tensors& t) {
+    Reader reader(t);
+    return Session::load(session.spec(), reader);
+  };
+  EXPECT_NO_THROW(load(saved));
+  const auto broken = [&](const std::string& tensor, auto change) {
+    Tensors t = saved;
+    EXPECT_EQ(t.tensors.count(tensor), 1u) << tensor;
+    change(t.tensors[tensor].bytes);
+    return t;
+  };
+  const auto add_one = [](auto& bytes) { bytes[0] = std::byte(std::to_integer<unsigned>(bytes[0]) + 1u); };
+  const auto cut = [](auto& bytes) { bytes.resize(bytes.size() - 8); };
+  EXPECT_THROW(load(broken("budget.bought", add_one)), DataError) << "more bought than the tasks' labels";
+  EXPECT_THROW(load(broken("count.labels", add_one)), DataError);
+  EXPECT_THROW(load(broken("count.updates", cut)), DataError) << "a task less";
+  EXPECT_THROW(load(broken("tasks.end", cut)), DataError);
+  EXPECT_THROW(load(broken("rng", cut)), DataError);
+  EXPECT_THROW(load(broken("rng", [](auto& bytes) { bytes[bytes.size() - 7] = std::byte{9}; })), DataError)
+      << "a place behind the generator's state";
+}
+
+}  // namespace
+}  // namespace quorate::test

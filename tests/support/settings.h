@@ -1,0 +1,69 @@
+// Every learner with every combination of its choices (graph, query, ...), built from the registry's own description, so
+// that a new row or alternative is tested the moment it is there.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "quorate/registry.h"
+#include "support/temp.h"
+
+namespace quorate::test {
+
+/// A learner's spec; a file it needs is filled in when the test runs.
+struct Setting {
+  Spec spec;
+  std::string name;  // of the test
+
+  bool asks_always() const { return to_text(spec).find("query=always") != std::string::npos; }
+  /// Only rules that draw depend on the seed.
+  bool draws() const { return !asks_always(); }
+};
+inline void PrintTo(const Setting& s, std::ostream* os) { *os << to_text(s.spec); }
+
+inline std::vector<Setting> all_settings() {
+  std::vector<Setting> out;
+  for (const Algorithm& a : algorithms()) {
+    std::vector<Setting> row{{{std::string(a.name), {}}, std::string(a.name)}};
+    for (const ParamInfo& param : a.params()) {
+      if (param.choices.empty()) continue;
+      std::vector<Setting> grown;
+      for (const Setting& s : row)
+        for (const ChoiceInfo& choice : param.choices) {
+          Setting one = s;
+          one.spec.args.push_back({param.name, {choice.name, {}}});
+          one.name += "_" + choice.name;
+          for (const ParamInfo& inner : choice.params)
+            if (inner.type == "text" && inner.name == "file")
+              one.spec.args.back().value.args.push_back({"file", {"@" + choice.name, {}}});
+          grown.push_back(one);
+        }
+      row = grown;
+    }
+    out.insert(out.end(), row.begin(), row.end());
+  }
+  for (Setting& s : out)
+    for (char& c : s.name)
+      if (c == '-') c = '_';
+  return out;
+}
+
+/// Graph files over the tasks t0 .. t5, with a task that never comes, one that is alone, and names that need quotes.
+inline Spec with_files(Spec spec, const TempDir& dir) {
+  if (spec.word == "@cliques") spec.word = dir.write("cliques.csv", "task,group\nt3,b\nt0,a\n\"gh,ost\",a\nt1,a\nt4,b\n");
+  if (spec.word == "@edges") spec.word = dir.write("edges.csv", "from,to\nt3,t1\nt0,t1\nt4,\"gh,ost\"\nt1,t0\n");
+  for (Spec::Arg& arg : spec.args) arg.value = with_files(arg.value, dir);
+  return spec;
+}
+
+/// A test over every setting.
+class EveryLearner : public testing::TestWithParam<Setting> {
+ protected:
+  Spec spec() const { return with_files(GetParam().spec, dir_); }
+  TempDir dir_;
+};
+inline std::string setting_name(const testing::TestParamInfo<Setting>& info) { return info.param.name; }
+
+}  // namespace quorate::test
