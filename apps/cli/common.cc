@@ -3,9 +3,12 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <iostream>
+
+#include "quorate/base/error.h"
 
 namespace quorate::cli {
 namespace {
@@ -45,6 +48,7 @@ void DataOptions::add(CLI::App& app) {
 
 ReadOptions DataOptions::options() const {
   ReadOptions out = read;
+  out.stop = interrupt();
   out.skip_bad_lines = on_error == "skip";
   return out;
 }
@@ -52,21 +56,30 @@ ReadOptions DataOptions::options() const {
 void FeatureOptions::add(CLI::App& app) {
   app.add_option("--positive", positive, "the label that means +1; every other label means -1");
   app.add_option("--bits", settings.bits, "hash names and words to 2^BITS features; 0 keeps every name")
-      ->check(CLI::Range(0u, 31u))
+      ->check(whole(0, 31))
       ->capture_default_str();
   app.add_flag("--bigrams", settings.bigrams, "text: pairs of neighbouring words too");
   app.add_flag("--binary", settings.binary, "text: a word counts once however often it comes");
-  app.add_flag("!--no-bias", settings.bias, "leave out the constant feature");
-  app.add_flag("!--no-normalize", settings.normalize, "do not scale examples to unit length");
+  app.add_flag_callback(
+      "--no-bias", [this] { settings.bias = false; }, "leave out the constant feature");
+  app.add_flag_callback(
+      "--no-normalize", [this] { settings.normalize = false; }, "do not scale examples to unit length");
+}
+
+bool FeatureOptions::given(const CLI::App& app) const {
+  for (const char* name : {"--positive", "--bits", "--bigrams", "--binary", "--no-bias", "--no-normalize"})
+    if (app.get_option(name)->count() > 0) return true;
+  return false;
 }
 
 std::stop_token interrupt() {
   static std::stop_source source;
-  static const std::jthread watcher([](const std::stop_token& end) {
+  [[maybe_unused]] static const bool installed = [] {
     struct sigaction action {};
     action.sa_handler = on_signal;
-    sigaction(SIGINT, &action, nullptr);
-    sigaction(SIGTERM, &action, nullptr);
+    return sigaction(SIGINT, &action, nullptr) == 0 && sigaction(SIGTERM, &action, nullptr) == 0;
+  }();
+  static const std::jthread watcher([](const std::stop_token& end) {
     while (!end.stop_requested()) {  // a handler may not touch a stop_source, so somebody looks
       if (interrupted != 0) source.request_stop();
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -146,8 +159,22 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
   return out;
 }
 
+CLI::Validator whole(std::uint64_t least, std::uint64_t most) {
+  const std::string range = most == std::numeric_limits<std::uint64_t>::max()
+                                ? " from " + std::to_string(least)
+                                : " from " + std::to_string(least) + " to " + std::to_string(most);
+  return CLI::Validator(
+      [=](const std::string& text) {
+        std::uint64_t value = 0;
+        const auto r = std::from_chars(text.data(), text.data() + text.size(), value);
+        const bool good = r.ec == std::errc{} && r.ptr == text.data() + text.size() && value >= least && value <= most;
+        return good ? std::string() : shown(text) + "; expected a whole number" + range;
+      },
+      "");
+}
+
 void add_label_limit(CLI::App& app, std::uint64_t& limit) {
-  app.add_option("--labels", limit, "most labels to buy, a hard limit (default: none)")->check(CLI::NonNegativeNumber);
+  app.add_option("--labels", limit, "most labels to buy, a hard limit (default: none)")->check(whole(0));
 }
 
 }  // namespace quorate::cli

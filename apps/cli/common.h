@@ -47,6 +47,7 @@ struct FeatureOptions {
   std::string positive;
 
   void add(CLI::App& app);
+  bool given(const CLI::App& app) const;  ///< whether any of them was
 };
 
 /// stop_requested() once the user pressed Ctrl-C (or the process was asked to terminate). A second time ends it at once.
@@ -82,6 +83,9 @@ std::string grouped(std::uint64_t value);
 
 /// Rows of cells in columns; the first column left-aligned, the others right-aligned.
 std::string table(const std::vector<std::vector<std::string>>& rows);
+
+/// A check for options: a whole number from `least` to `most`.
+CLI::Validator whole(std::uint64_t least, std::uint64_t most = std::numeric_limits<std::uint64_t>::max());
 
 /// The --labels option of a command: a number, or nothing for no limit.
 void add_label_limit(CLI::App& app, std::uint64_t& limit);

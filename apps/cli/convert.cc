@@ -44,7 +44,13 @@ std::pair<std::vector<std::string>, bool> columns_of(const Options& o, const Rea
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   std::vector<std::string> out;
   for (const Index i : numbers) out.push_back(std::to_string(i));
-  for (std::uint32_t i = 0; i < names.size(); ++i) out.emplace_back(names[i]);
+  for (std::uint32_t i = 0; i < names.size(); ++i) {
+    out.emplace_back(names[i]);
+    for (const std::string_view taken : {"", "id", "task", "label", "text"})
+      if (names[i] == taken)
+        throw DataError(reader->path() + ": CSV cannot hold a feature called '" + out.back() +
+                        "': the column would mean something else");
+  }
   if (out.size() > kMostColumns)
     throw DataError(reader->path() + ": more than " + grouped(kMostColumns) +
                     " features; expected fewer for a CSV file, or another format");
@@ -52,6 +58,7 @@ std::pair<std::vector<std::string>, bool> columns_of(const Options& o, const Rea
 }
 
 int run(const Options& o) {
+  const std::stop_token stop = interrupt();
   const ReadOptions options = o.read.options();
   const Format to = o.to.empty() ? format_of(o.out) : format_named(o.to);
   if (o.out != "-" && (o.out.ends_with(".gz") || o.out.ends_with(".xz") || o.out.ends_with(".zst")))
@@ -66,7 +73,6 @@ int run(const Options& o) {
   const auto reader = open_reader(o.in, options);
   OutputFile out(o.out);
   out.write(writer->header());
-  const std::stop_token stop = interrupt();
   std::atomic<std::uint64_t> seen = 0;
   {
     const Progress shown(

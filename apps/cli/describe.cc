@@ -32,7 +32,8 @@ std::string spelled(const ChoiceInfo& c) {
 void print_params(const std::vector<ParamInfo>& params, int depth, bool markdown) {
   const std::string indent(static_cast<std::size_t>(2 * depth), ' '), tick = markdown ? "`" : "";
   for (const ParamInfo& p : params) {
-    std::cout << indent << (markdown ? "- " : "") << tick << p.name << (depth < 2 ? "=" + p.initial : "") << tick << ": " << p.meaning;
+    std::cout << indent << (markdown ? "- " : "") << tick << p.name << (depth < 2 ? "=" + p.initial : "") << tick << ": "
+              << p.meaning;
     if (p.type != "choice")
       std::cout << " (" << (p.type == "int" ? "whole number" : p.type == "float" ? "number" : p.type) << p.range << ")";
     if (!p.source.empty()) std::cout << " [" << p.source << "]";

@@ -17,15 +17,13 @@ struct Options {
 };
 
 int run(const Options& o) {
+  const std::stop_token stop = interrupt();
   Model model = Model::load(o.model);
-  Labels ignored(model.labels.positive());  // what the file says of labels is not asked
-  ReadOptions options = o.read.options();
-  const auto reader = open_reader(o.data, options);
+  const auto reader = open_reader(o.data, o.read.options());
   model.featurizer.begin(*reader);
   OutputFile out(o.out);
   const bool csv = o.to == "csv";
   if (csv) out.write("id,task,margin,label\n");
-  const std::stop_token stop = interrupt();
   std::atomic<std::uint64_t> seen = 0;
   {
     const Progress shown(
@@ -42,6 +40,7 @@ int run(const Options& o) {
         out.write(csv_quoted(id) + "," + csv_quoted(task) + "," + shortest(margin) + "," + csv_quoted(label) + "\n");
       else
         out.write(Json{{"id", id}, {"task", task}, {"margin", margin}, {"label", label}}.dump() + "\n");
+      if (o.data == "-") out.flush();  // somebody may be waiting for this answer
       ++seen;
     }
   }

@@ -163,7 +163,7 @@ int run(Options& o) {
   o.run.progress = &progress;
   o.run.stop = interrupt();
   const std::uint64_t per_run = o.run.train_per_task > 0 ? o.run.train_per_task * tasks.size() : train.size();
-  const double all = static_cast<double>(per_run * o.run.passes * o.run.runs);
+  const double all = static_cast<double>(per_run) * static_cast<double>(o.run.passes) * static_cast<double>(o.run.runs);
   SimulateResult result;
   {
     const Progress shown(
@@ -192,19 +192,19 @@ Command add_simulate(CLI::App& app) {
   app.add_option("--test", o->test, "file to test on");
   app.add_option("--train-per-task", o->run.train_per_task,
                  "learn from N examples of each task, drawn anew in each run, and test on the others")
-      ->check(CLI::PositiveNumber);
+      ->check(whole(1, 1'000'000'000));
   app.add_option("--learner", o->learner, "learner and parameters, as in cmtl(query=margin(b=1)); see quorate describe")
       ->capture_default_str();
   add_label_limit(app, o->run.labels);
   app.add_option("--runs", o->run.runs, "runs, each with a seed, an order and a split of its own")
-      ->check(CLI::PositiveNumber)
+      ->check(whole(1, 1'000'000))
       ->capture_default_str();
   app.add_option("--passes", o->run.passes, "times each run goes through the data")
-      ->check(CLI::PositiveNumber)
+      ->check(whole(1, 1'000'000'000))
       ->capture_default_str();
-  app.add_option("--seed", o->run.seed, "seed of the first run")->capture_default_str();
+  app.add_option("--seed", o->run.seed, "seed of the first run")->check(whole(0))->capture_default_str();
   app.add_option("--threads", o->run.threads, "runs at the same time; the result does not depend on it")
-      ->check(CLI::PositiveNumber)
+      ->check(whole(1, 1'000'000'000))
       ->capture_default_str();
   app.add_option("--trace", o->trace, "write every step to this file, as JSON lines (- for standard output)");
   app.add_flag("--per-task", o->run.per_task, "the same measures for every task");
@@ -215,7 +215,8 @@ Command add_simulate(CLI::App& app) {
   app.footer(
       "Example:\n  quorate simulate --data spam-b/all --train-per-task 100 --learner 'cmtl(query=margin(b=0.1))' --runs 10 "
       "--threads 2");
-  return [o] { return run(*o); };
+  return [o] {
+    return run(*o); };
 }
 
 }  // namespace quorate::cli

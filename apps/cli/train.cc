@@ -41,10 +41,11 @@ Model open_model(const Options& o) {
 }
 
 int run(const Options& o) {
+  if (o.model == "-") throw UsageError("--model -: expected a file");
+  const std::stop_token stop = interrupt();
   Model model = open_model(o);
   Session& session = model.session;
   Examples examples(o.data, o.read.options(), model.featurizer, model.labels);
-  const std::stop_token stop = interrupt();
   std::error_code unknown;
   const double bytes =
       o.data == "-" ? 0 : static_cast<double>(std::filesystem::file_size(examples.reader().path(), unknown));
@@ -100,7 +101,8 @@ int run(const Options& o) {
   }
   if (!stop.stop_requested()) return kDone;
   std::cerr << "quorate: interrupted after example " << grouped(seen) << " (" << examples.reader().path() << " line "
-            << examples.reader().line_number() << "); " << o.model << " is saved; go on with --skip " << seen << "\n";
+            << examples.reader().line_number() << "); " << o.model << " is saved; go on with --skip "
+            << std::max<std::uint64_t>(seen, o.skip) << "\n";
   return kInterrupted;
 }
 
@@ -114,9 +116,11 @@ Command add_train(CLI::App& app) {
       ->required();
   app.add_option("--learner", o->learner, "learner and parameters of a new model; see quorate describe");
   app.add_option("--labels", o->labels, "most labels the model may ever buy, a hard limit (default: none, or as before)")
-      ->check(CLI::NonNegativeNumber);
-  CLI::Option* seed = app.add_option("--seed", o->seed, "seed of a new model's draws")->capture_default_str();
-  app.add_option("--skip", o->skip, "pass over the first N examples (to go on where an interrupted run stopped)");
+      ->check(whole(0));
+  CLI::Option* seed =
+      app.add_option("--seed", o->seed, "seed of a new model's draws")->check(whole(0))->capture_default_str();
+  app.add_option("--skip", o->skip, "pass over the first N examples (to go on where an interrupted run stopped)")
+      ->check(whole(0));
   app.add_flag("--json", o->json, "the summary as a JSON document");
   app.add_flag("--quiet", o->quiet, "no progress");
   o->read.add(app);
@@ -125,9 +129,7 @@ Command add_train(CLI::App& app) {
       "Example:\n  quorate train --data mails.jsonl.gz --model spam.model --learner 'cmtl(query=margin(b=0.1))' --labels "
       "500");
   return [o, seed, &app] {
-    for (const char* name : {"--positive", "--bits", "--bigrams", "--binary", "--no-bias", "--no-normalize"})
-      o->features_given = o->features_given || app.get_option(name)->count() > 0;
-    o->features_given = o->features_given || seed->count() > 0;
+    o->features_given = o->features.given(app) || seed->count() > 0;
     return run(*o);
   };
 }

@@ -1,12 +1,20 @@
 // What can go wrong, by whose fault it is. The library throws; it never prints or exits.
 #pragma once
 #include <stdexcept>
+#include <string>
+#include <string_view>
 
 namespace quorate {
 
+/// `text` on one line: control characters as \n, \t or \x07.
+std::string one_line(std::string_view text);
+
+/// A value for a message: in single quotes, cut after 60 bytes, never inside a character.
+std::string shown(std::string_view value);
+
 /// Base of every error this library throws. what() is one line, with the value at fault and what was expected.
 struct Error : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  explicit Error(std::string_view what) : std::runtime_error(one_line(what)) {}
 };
 
 /// The data or a model file says something that cannot be used.

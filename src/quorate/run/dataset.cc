@@ -24,11 +24,18 @@ void Dataset::read(Examples& examples, Names& tasks) {
 }
 
 std::size_t Dataset::distinct_features() const {
-  std::vector<Index> all(index_);
-  std::size_t dense = 0;
-  for (std::size_t i = 0; i < size(); ++i)
-    if (const Features x = example(i).x; x.dense()) dense = std::max(dense, x.size());
-  for (std::size_t f = 0; f < dense; ++f) all.push_back(static_cast<Index>(f));
+  std::vector<Index> all;
+  std::vector<bool> dense;
+  for (std::size_t i = 0; i < size(); ++i) {
+    const Features x = example(i).x;
+    if (!x.dense()) continue;
+    if (x.size() > dense.size()) dense.resize(x.size());
+    for (std::size_t f = 0; f < x.size(); ++f)
+      if (x.value[f] != 0) dense[f] = true;
+  }
+  for (std::size_t f = 0; f < dense.size(); ++f)
+    if (dense[f]) all.push_back(static_cast<Index>(f));
+  all.insert(all.end(), index_.begin(), index_.end());
   std::sort(all.begin(), all.end());
   return static_cast<std::size_t>(std::unique(all.begin(), all.end()) - all.begin());
 }

@@ -47,8 +47,12 @@ void OutputFile::write(std::string_view bytes) {
   if (std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size()) fail(path_, "cannot be written");
 }
 
-void OutputFile::commit() {
+void OutputFile::flush() {
   if (std::fflush(file_) != 0) fail(path_, "cannot be written");
+}
+
+void OutputFile::commit() {
+  flush();
   if (temporary_.empty()) return;
   if (fsync(fileno(file_)) != 0) fail(path_, "cannot be written");
   const int closed = std::fclose(file_);

@@ -16,6 +16,7 @@ class OutputFile {
   OutputFile& operator=(const OutputFile&) = delete;
 
   void write(std::string_view bytes);  ///< throws FileError (no space, closed pipe, ...)
+  void flush();                        ///< to whoever reads it; throws FileError
   void commit();                       ///< flush to the disk and move into place; throws FileError
 
  private:

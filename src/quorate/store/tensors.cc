@@ -18,7 +18,7 @@ std::size_t element_size(const std::string& dtype) {
   if (dtype == "F64" || dtype == "U64") return 8;
   if (dtype == "F32" || dtype == "U32") return 4;
   if (dtype == "U8" || dtype == "I8") return 1;
-  throw DataError("model file: unknown element type '" + dtype.substr(0, 20) + "'");
+  throw DataError("model file: unknown element type " + shown(dtype));
 }
 
 /// Where the checksum's digits start, in a file whose header ends at `header_end`.
@@ -81,9 +81,8 @@ Tensors from_bytes(std::string_view bytes) {
     const bool newer = !version.empty() && version.size() < 9 &&
                        std::all_of(version.begin(), version.end(), [](char c) { return c >= '0' && c <= '9'; }) &&
                        std::stoi(version) > kFormatVersion;
-    throw DataError("model file: format version '" + version.substr(0, 20) + "'" +
-                    (newer ? " is newer than" : "; expected") + " version " + std::to_string(kFormatVersion) +
-                    (newer ? ", the newest this program reads" : ""));
+    throw DataError("model file: format version " + shown(version) + (newer ? " is newer than" : "; expected") +
+                    " version " + std::to_string(kFormatVersion) + (newer ? ", the newest this program reads" : ""));
   }
   std::string blank(bytes);
   const std::size_t at = checksum_at(bytes, 8 + length);

@@ -2,6 +2,8 @@
 // mean that; every other column is a numeric feature, or, if it is declared categorical, a word.
 #include "quorate/base/csv.h"
 
+#include <algorithm>
+
 #include "quorate/base/names.h"
 
 #include "quorate/base/error.h"
@@ -12,13 +14,12 @@ namespace {
 
 class CsvReader final : public RecordReader {
  public:
-  CsvReader(const std::string& path, const ReadOptions& options) : RecordReader(path, options.skip_bad_lines) {
+  CsvReader(const std::string& path, const ReadOptions& options) : RecordReader(path, options) {
     std::string_view line;
     do {
       if (!lines_.next(line))
         throw DataError(this->path() + ": no example in it; expected a header and at least one line of data");
       check_utf8(line);
-      if (line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);  // byte order mark
     } while (line.empty());
     if (!split(line, fields_)) bad(0, "a quote is not closed in the header");
     header_.resize(fields_.size());
@@ -29,12 +30,17 @@ class CsvReader final : public RecordReader {
         if (header_[j].name == header_[i].name)
           bad(fields_[i].at, "column '" + header_[i].name + "' comes twice in the header");
     }
-    assign(options.id, "id", Role::kId);
-    assign(options.task, "task", Role::kTask);
-    assign(options.label, "label", Role::kLabel);
-    assign(options.text, "text", Role::kText);
-    for (const std::string& name : options.categorical) assign(name, "", Role::kCategorical);
-    for (const std::string& name : options.ignore) assign(name, "", Role::kIgnored);
+    const std::pair<const std::string&, Role> named[] = {
+        {options.id, Role::kId}, {options.task, Role::kTask}, {options.label, Role::kLabel}, {options.text, Role::kText}};
+    for (const auto& [name, role] : named)
+      if (!name.empty()) assign(name, role);
+    for (const std::string& name : options.categorical) assign(name, Role::kCategorical);
+    for (const std::string& name : options.ignore) assign(name, Role::kIgnored);
+    // A usual name means the usual thing, unless something was said about either.
+    for (const auto& [usual, role] :
+         {std::pair{"id", Role::kId}, {"task", Role::kTask}, {"label", Role::kLabel}, {"text", Role::kText}})
+      for (Column& c : header_)
+        if (c.name == usual && c.role == Role::kNumber && !has(role)) c.role = role;
     for (Column& c : header_)
       if (c.role == Role::kNumber) {
         c.index = static_cast<Index>(columns_.size());
@@ -52,15 +58,16 @@ class CsvReader final : public RecordReader {
     Index index = 0;
   };
 
-  void assign(const std::string& given, const std::string& usual, Role role) {
-    const std::string& name = given.empty() ? usual : given;
+  bool has(Role role) const {
+    return std::any_of(header_.begin(), header_.end(), [&](const Column& c) { return c.role == role; });
+  }
+  void assign(const std::string& name, Role role) {
     for (Column& c : header_)
       if (c.name == name) {
         if (c.role != Role::kNumber) throw UsageError("column '" + name + "' is asked to mean two things");
         c.role = role;
         return;
       }
-    if (given.empty()) return;
     std::string names;
     for (const Column& c : header_) {
       if (names.size() > 200) {
@@ -84,15 +91,20 @@ class CsvReader final : public RecordReader {
     if (line.empty()) return false;
     const std::uint64_t first = line_number();
     if (!split(line, fields_)) {  // a quoted field that goes on in the next lines
+      const auto quotes = [](std::string_view s) { return std::count(s.begin(), s.end(), '"'); };
       joined_ = line;
+      bool carriage_return = lines_.carriage_return();
+      auto open = quotes(line);  // closed once they are even, as a quote inside a quoted field is doubled
       do {
         if (!lines_.next(line) || joined_.size() + line.size() > LineReader::kLongest)
           throw LineError(path() + ":" + std::to_string(first) +
                           ": a quote that opens in this line is not closed; expected \" before the end");
         check_utf8(line);
-        joined_ += "\n";
+        joined_ += carriage_return ? "\r\n" : "\n";
         joined_ += line;
-      } while (!split(joined_, fields_));
+        carriage_return = lines_.carriage_return();
+        open += quotes(line);
+      } while (open % 2 != 0 || !split(joined_, fields_));
       line = joined_;
     }
     if (fields_.size() != header_.size())
@@ -133,8 +145,8 @@ class CsvReader final : public RecordReader {
     try {
       return number(field.text, field.text);
     } catch (const LineError&) {
-      bad(field.at, "column '" + c.name + "': '" + field.text.substr(0, 60) +
-                        "'; expected a finite number from -1e18 to 1e18 (words: --categorical-column " + c.name + ")");
+      bad(field.at, "column '" + c.name + "': " + shown(field.text) +
+                        "; expected a finite number from -1e18 to 1e18 (words: --categorical-column " + c.name + ")");
     }
   }
 

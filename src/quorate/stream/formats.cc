@@ -1,14 +1,12 @@
 #include "quorate/stream/formats.h"
 
-#include <simdjson.h>
-#include <utf8proc.h>
-
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
 
 #include "quorate/base/error.h"
+#include "quorate/base/utf8.h"
 
 namespace quorate {
 namespace {
@@ -67,6 +65,10 @@ Format format_of(const std::string& path) {
 std::string find_data(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code ignored;
+  if (fs::is_directory(path, ignored)) {
+    for (const Ending& e : kEndings)
+      if (path.ends_with(e.ending)) throw FileError(path + ": is a directory; expected a file");
+  }
   if (path == "-" || (fs::exists(path, ignored) && !fs::is_directory(path, ignored))) return path;
   std::vector<std::string> found;
   for (const Ending& e : kEndings)
@@ -83,7 +85,11 @@ bool RecordReader::next(Record& record) {
     try {
       std::string_view line;
       if (!lines_.next(line)) {
-        if (!any_) throw DataError(path() + ": no example in it; expected at least one line of data");
+        if (!any_ && !lines_.stopped())
+          throw DataError(path() + ": no example in it; expected at least one line of data" +
+                          (skipped_ > 0
+                               ? " (" + std::to_string(skipped_) + " bad lines skipped; the first: " + first_skipped_ + ")"
+                               : ""));
         return false;
       }
       check_utf8(line);
@@ -110,8 +116,7 @@ void RecordReader::bad(std::size_t at, const std::string& what) const {
 
 void RecordReader::bad(std::string_view line, std::string_view value, const std::string& expected) const {
   const bool inside = value.data() >= line.data() && value.data() <= line.data() + line.size();
-  bad(inside ? static_cast<std::size_t>(value.data() - line.data()) : 0,
-      "'" + std::string(value.substr(0, 60)) + (value.size() > 60 ? "..." : "") + "'; expected " + expected);
+  bad(inside ? static_cast<std::size_t>(value.data() - line.data()) : 0, shown(value) + "; expected " + expected);
 }
 
 double RecordReader::number(std::string_view line, std::string_view text) const {
@@ -119,7 +124,8 @@ double RecordReader::number(std::string_view line, std::string_view text) const 
   const char* begin = text.data() + (text.starts_with('+') ? 1 : 0);
   const char* end = text.data() + text.size();
   const auto r = std::from_chars(begin, end, value);
-  if (begin == end || r.ec == std::errc::invalid_argument || r.ptr != end) bad(line, text, "a number");
+  if (begin == end || text.starts_with("+-") || r.ec == std::errc::invalid_argument || r.ptr != end)
+    bad(line, text, "a number");
   if (r.ec == std::errc::result_out_of_range) {  // too small is zero, too large is refused below
     value = text.find("e-") != text.npos || text.find("E-") != text.npos ? 0 : HUGE_VAL;
   }
@@ -128,18 +134,10 @@ double RecordReader::number(std::string_view line, std::string_view text) const 
 }
 
 void RecordReader::check_utf8(std::string_view line) const {
-  if (simdjson::validate_utf8(line.data(), line.size())) return;
-  std::size_t at = 0;
-  utf8proc_int32_t code = 0;
-  while (at < line.size()) {
-    const auto n = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(line.data()) + at,
-                                    static_cast<utf8proc_ssize_t>(line.size() - at), &code);
-    if (n <= 0) break;
-    at += static_cast<std::size_t>(n);
-  }
+  const std::size_t at = find_not_utf8(line);
+  if (at == line.npos) return;
   char hex[8];
-  std::snprintf(hex, sizeof hex, "0x%02x",
-                static_cast<unsigned>(static_cast<unsigned char>(line[std::min(at, line.size() - 1)])));
+  std::snprintf(hex, sizeof hex, "0x%02x", static_cast<unsigned>(static_cast<unsigned char>(line[at])));
   bad(at, "byte " + std::string(hex) + "; expected UTF-8 text (is this file packed, or of another format?)");
 }
 

@@ -29,12 +29,14 @@ struct ReadOptions {
   std::vector<std::string> categorical;  ///< CSV columns whose values are words: each becomes the feature column=value
   std::vector<std::string> ignore;       ///< CSV columns to pass over
   bool skip_bad_lines = false;           ///< count bad lines and go on, instead of throwing
+  std::stop_token stop;                  ///< ends waiting for input, as if it were at its end
 };
 
 /// Records of one file, streaming.
 class RecordReader {
  public:
-  explicit RecordReader(const std::string& path, bool skip_bad_lines) : lines_(path), skip_(skip_bad_lines) {}
+  RecordReader(const std::string& path, const ReadOptions& options)
+      : lines_(path, options.stop), skip_(options.skip_bad_lines) {}
   virtual ~RecordReader() = default;
 
   /// The next record, valid until the next call; false at the end. Throws LineError for a bad line (unless they are

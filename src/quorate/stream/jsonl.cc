@@ -18,7 +18,7 @@ namespace dom = simdjson::dom;
 class JsonlReader final : public RecordReader {
  public:
   JsonlReader(const std::string& path, const ReadOptions& o)
-      : RecordReader(path, o.skip_bad_lines),
+      : RecordReader(path, o),
         id_(o.id.empty() ? "id" : o.id),
         task_(o.task.empty() ? "task" : o.task),
         label_(o.label.empty() ? "label" : o.label),
@@ -32,25 +32,27 @@ class JsonlReader final : public RecordReader {
     dom::object object;
     if (document.get(object) != simdjson::SUCCESS)
       bad(line, line, "a JSON object, {\"task\": .., \"label\": .., \"x\": {..}}");
-    bool has_x = false;
+    bool seen[5] = {};
     for (const auto [key, value] : object) {
-      if (key == id_) {
+      const auto is = [&, k = key](std::size_t which, std::string_view name) {
+        if (k != name) return false;
+        if (seen[which]) wrong(line, k, "it once");
+        return seen[which] = true;
+      };
+      if (is(0, id_)) {
         record.id = word(line, key, value, record);
-      } else if (key == task_) {
+      } else if (is(1, task_)) {
         record.task = word(line, key, value, record);
-      } else if (key == label_) {
+      } else if (is(2, label_)) {
         record.label = word(line, key, value, record);
-      } else if (key == text_) {
-        if (value.is_null()) continue;
-        if (record.has_text || value.get(record.text) != simdjson::SUCCESS) wrong(line, key, "a string, once");
-        record.has_text = true;
-      } else if (key == "x") {
-        if (has_x) wrong(line, key, "one x");
-        has_x = true;
+      } else if (is(3, text_)) {
+        if (!value.is_null() && value.get(record.text) != simdjson::SUCCESS) wrong(line, key, "a string");
+        record.has_text = !value.is_null();
+      } else if (is(4, "x")) {
         features(line, value, record);
       }
     }
-    if (!has_x && !record.has_text) bad(line, line, "a key x with features, or " + text_ + " with text");
+    if (!seen[4] && !record.has_text) bad(line, line, "a key x with features, or " + text_ + " with text");
     return true;
   }
 
@@ -105,7 +107,7 @@ class JsonlReader final : public RecordReader {
   }
   [[noreturn]] void wrong(std::string_view line, std::string_view key, const std::string& expected) const {
     const std::size_t at = line.find("\"" + std::string(key) + "\"");  // good enough to point at it
-    bad(at == line.npos ? 0 : at, "key '" + std::string(key.substr(0, 60)) + "': expected " + expected);
+    bad(at == line.npos ? 0 : at, "key " + shown(key) + ": expected " + expected);
   }
   /// simdjson does not say where; the slow parser does.
   [[noreturn]] void syntax_error(std::string_view line) const {
@@ -113,10 +115,10 @@ class JsonlReader final : public RecordReader {
       [[maybe_unused]] const auto parsed = nlohmann::json::parse(line);
     } catch (const nlohmann::json::parse_error& e) {
       const std::size_t at = e.byte == 0 ? 0 : e.byte - 1;
-      bad(at, "'" + std::string(line.substr(std::min(at, line.size()), 20)) + "'; expected JSON, one object a line");
+      bad(at, shown(line.substr(std::min(at, line.size()))) + "; expected JSON, one object a line");
     } catch (const nlohmann::json::exception&) {
     }
-    bad(0, "'" + std::string(line.substr(0, 20)) + "'; expected JSON, one object a line, numbers that fit a double");
+    bad(0, shown(line) + "; expected JSON, one object a line, numbers that fit a double");
   }
 
   std::string id_, task_, label_, text_;

@@ -19,15 +19,15 @@ int Labels::operator()(std::string_view label) {
   double value = 0;
   const std::string_view digits = label.substr(label.front() == '+' ? 1 : 0);
   const auto r = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  const bool number = !digits.empty() && r.ec == std::errc{} && r.ptr == digits.data() + digits.size();
+  const bool number =
+      !digits.empty() && !label.starts_with("+-") && r.ec == std::errc{} && r.ptr == digits.data() + digits.size();
   if (!number || (value != 1 && value != 0 && value != -1))
-    throw DataError("label '" + std::string(label.substr(0, 60)) +
-                    "'; expected 1 or -1, 1 or 0, or --positive WORD to say which word is +1");
+    throw DataError("label " + shown(label) + "; expected 1 or -1, 1 or 0, or --positive WORD to say which word is +1");
   if (value == 1) return 1;
   const std::string negative = value == 0 ? "0" : "-1";
   if (negative_.empty()) negative_ = negative;
   if (negative_ != negative)
-    throw DataError("label '" + std::string(label) + "' after '" + negative_ +
+    throw DataError("label " + shown(label) + " after '" + negative_ +
                     "'; expected one kind of negative label, or --positive WORD");
   return -1;
 }

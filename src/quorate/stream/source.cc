@@ -1,7 +1,10 @@
 #include "quorate/stream/source.h"
 
+#include <fcntl.h>
 #include <lzma.h>
+#include <poll.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -16,42 +19,52 @@ namespace {
 
 constexpr std::size_t kChunk = std::size_t{1} << 16;
 
-std::string shown(const std::string& path) { return path == "-" ? "standard input" : path; }
+std::string name_of(const std::string& path) { return path == "-" ? "standard input" : path; }
 
 class Plain final : public ByteSource {
  public:
-  Plain(const std::string& path, std::uint64_t* consumed) : path_(shown(path)), consumed_(consumed) {
-    file_ = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
-    if (file_ == nullptr) throw FileError(path + ": cannot be opened: " + std::strerror(errno));
+  Plain(const std::string& path, std::uint64_t* consumed, std::stop_token stop)
+      : path_(name_of(path)), consumed_(consumed), stop_(std::move(stop)) {
+    file_ = path == "-" ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file_ < 0) throw FileError(path + ": cannot be opened: " + std::strerror(errno));
     struct stat info {};
-    if (fstat(fileno(file_), &info) == 0 && S_ISDIR(info.st_mode)) {
-      std::fclose(file_);
+    if (fstat(file_, &info) == 0 && S_ISDIR(info.st_mode)) {
+      close(file_);
       throw FileError(path + ": is a directory; expected a file");
     }
   }
   ~Plain() override {
-    if (file_ != stdin) std::fclose(file_);
+    if (file_ != STDIN_FILENO) close(file_);
   }
   Plain(const Plain&) = delete;
   Plain& operator=(const Plain&) = delete;
 
   std::size_t read(char* out, std::size_t room) override {
-    const std::size_t n = std::fread(out, 1, room, file_);
-    if (n == 0 && std::ferror(file_)) throw FileError(path_ + ": cannot be read: " + std::strerror(errno));
-    *consumed_ += n;
-    return n;
+    for (;;) {
+      pollfd waiting{file_, POLLIN, 0};
+      if (stop_.stop_possible() && poll(&waiting, 1, 50) <= 0) {  // nothing yet, or a signal
+        if (stop_.stop_requested()) return 0;
+        continue;
+      }
+      const ssize_t n = ::read(file_, out, room);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) throw FileError(path_ + ": cannot be read: " + std::strerror(errno));
+      *consumed_ += static_cast<std::size_t>(n);
+      return static_cast<std::size_t>(n);
+    }
   }
 
  private:
   std::string path_;
   std::uint64_t* consumed_;
-  std::FILE* file_;
+  std::stop_token stop_;
+  int file_;
 };
 
 /// What the three packers have in common: packed bytes come from `packed_` through `input_`.
 class Unpacker : public ByteSource {
  protected:
-  Unpacker(const std::string& path, std::uint64_t* consumed) : path_(path), packed_(path, consumed), input_(kChunk) {}
+  Unpacker(const std::string& path, std::uint64_t* consumed) : path_(path), packed_(path, consumed, {}), input_(kChunk) {}
 
   std::size_t more() { return packed_.read(input_.data(), input_.size()); }
   [[noreturn]] void damaged(const char* kind, const std::string& why) const {
@@ -163,14 +176,15 @@ class Zstd final : public Unpacker {
 
 }  // namespace
 
-std::unique_ptr<ByteSource> open_source(const std::string& path, std::uint64_t* consumed) {
+std::unique_ptr<ByteSource> open_source(const std::string& path, std::uint64_t* consumed, std::stop_token stop) {
   if (path.ends_with(".gz")) return std::make_unique<Gzip>(path, consumed);
   if (path.ends_with(".xz")) return std::make_unique<Xz>(path, consumed);
   if (path.ends_with(".zst")) return std::make_unique<Zstd>(path, consumed);
-  return std::make_unique<Plain>(path, consumed);
+  return std::make_unique<Plain>(path, consumed, std::move(stop));
 }
 
-LineReader::LineReader(const std::string& path) : path_(shown(path)), source_(open_source(path, &consumed_)), buffer_(kChunk) {}
+LineReader::LineReader(const std::string& path, std::stop_token stop)
+    : path_(name_of(path)), source_(open_source(path, &consumed_, stop)), buffer_(kChunk), stop_(std::move(stop)) {}
 
 bool LineReader::fill() {
   if (at_end_) return false;
@@ -200,6 +214,7 @@ bool LineReader::next(std::string_view& line) {
         scanned = 0;
       }
       if (fill()) continue;
+      if (stopped()) return false;  // what there is of the line is not the line
       if (begin_ == end_ && !too_long) return false;
     }
     ++number_;
@@ -210,7 +225,9 @@ bool LineReader::next(std::string_view& line) {
       throw LineError(path_ + ":" + std::to_string(number_) + ": a line of more than " + std::to_string(kLongest) +
                       " bytes; expected one example a line");
     line = {start, length};
-    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    carriage_return_ = !line.empty() && line.back() == '\r';
+    if (carriage_return_) line.remove_suffix(1);
+    if (number_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);  // byte order mark
     return true;
   }
 }

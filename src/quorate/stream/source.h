@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,22 +19,25 @@ class ByteSource {
 
 /// The file at `path`, or standard input for "-"; `.gz`, `.xz` and `.zst` are unpacked, by the ending of the name. Adds
 /// the packed bytes read to `*consumed`. Throws FileError if it cannot be opened.
-std::unique_ptr<ByteSource> open_source(const std::string& path, std::uint64_t* consumed);
+/// Waiting for input (standard input, a pipe) ends when `stop` is requested; that looks like the end of the input.
+std::unique_ptr<ByteSource> open_source(const std::string& path, std::uint64_t* consumed, std::stop_token stop = {});
 
 /// Lines of a source, without their ends ("\n" or "\r\n").
 class LineReader {
  public:
   static constexpr std::size_t kLongest = std::size_t{1} << 26;  ///< bytes of the longest line accepted: 64 MiB
 
-  explicit LineReader(const std::string& path);
+  explicit LineReader(const std::string& path, std::stop_token stop = {});
 
-  /// The next line, valid until the next call; false at the end. Throws LineError for a line longer than kLongest, which
-  /// is then passed over; DataError or FileError as the source.
+  /// The next line, valid until the next call; false at the end, or if `stop` was requested while waiting for it. Throws
+  /// LineError for a line longer than kLongest, which is then passed over; DataError or FileError as the source.
   bool next(std::string_view& line);
 
-  const std::string& path() const { return path_; }      ///< for messages: "-" is "standard input"
-  std::uint64_t line_number() const { return number_; }  ///< of the line last returned, from 1
-  std::uint64_t consumed() const { return consumed_; }   ///< bytes of the file read so far, packed
+  const std::string& path() const { return path_; }          ///< for messages: "-" is "standard input"
+  std::uint64_t line_number() const { return number_; }      ///< of the line last returned, from 1
+  bool carriage_return() const { return carriage_return_; }  ///< whether the line last returned ended in "\r\n"
+  bool stopped() const { return stop_.stop_requested(); }
+  std::uint64_t consumed() const { return consumed_; }  ///< bytes of the file read so far, packed
 
  private:
   bool fill();  ///< more bytes into the buffer; false at the end
@@ -43,7 +47,8 @@ class LineReader {
   std::unique_ptr<ByteSource> source_;
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0;  // unread bytes in buffer_
-  bool at_end_ = false;
+  bool at_end_ = false, carriage_return_ = false;
+  std::stop_token stop_;
 };
 
 }  // namespace quorate

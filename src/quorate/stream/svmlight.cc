@@ -9,9 +9,11 @@
 namespace quorate {
 namespace {
 
+constexpr std::string_view kSpace = " \t";
+
 class SvmlightReader final : public RecordReader {
  public:
-  SvmlightReader(const std::string& path, const ReadOptions& options) : RecordReader(path, options.skip_bad_lines) {}
+  SvmlightReader(const std::string& path, const ReadOptions& options) : RecordReader(path, options) {}
 
  private:
   bool parse(std::string_view line, Record& record) override {
@@ -48,7 +50,6 @@ class SvmlightReader final : public RecordReader {
     return true;
   }
 
-  static constexpr std::string_view kSpace = " \t";
   static std::string_view trimmed(std::string_view s) {
     const std::size_t begin = std::min(s.find_first_not_of(kSpace), s.size());
     return s.substr(begin, s.find_last_not_of(kSpace) + 1 - begin);
@@ -64,7 +65,7 @@ class SvmlightReader final : public RecordReader {
 class SvmlightWriter final : public RecordWriter {
   std::string line(const Record& r) override {
     if (r.has_text) throw DataError("SVMlight cannot hold text; expected features, or another format");
-    if (r.label.find_first_of(" \t:#") != r.label.npos) cannot_hold("label", r.label);
+    if (r.label.find_first_of(" \t\r\n:#") != r.label.npos) cannot_hold("label", r.label);
     std::string out(r.label.empty() ? "?" : r.label);
     if (!r.task.empty()) {
       if (r.task.find_first_of(" \t\r\n#") != r.task.npos) cannot_hold("task", r.task);
@@ -77,9 +78,14 @@ class SvmlightWriter final : public RecordWriter {
       entries.emplace_back(e.index + (e.kind == Entry::Kind::kColumn ? 1 : 0), e.value);
     }
     std::sort(entries.begin(), entries.end());
+    for (std::size_t i = 1; i < entries.size(); ++i)
+      if (entries[i].first == entries[i - 1].first)
+        throw DataError("SVMlight cannot hold the index " + std::to_string(entries[i].first) + " twice");
     for (const auto& [index, value] : entries) out += " " + std::to_string(index) + ":" + shortest(value);
     if (!r.id.empty()) {
-      if (r.id.find_first_of("\r\n#") != r.id.npos || r.id.front() == ' ' || r.id.back() == ' ') cannot_hold("id", r.id);
+      if (r.id.find_first_of("\r\n#") != r.id.npos || kSpace.find(r.id.front()) != kSpace.npos ||
+          kSpace.find(r.id.back()) != kSpace.npos)
+        cannot_hold("id", r.id);
       out += " # " + std::string(r.id);
     }
     return out + "\n";

@@ -19,8 +19,7 @@ std::string_view take(std::string_view& rest) {
 
 class VwReader final : public RecordReader {
  public:
-  VwReader(const std::string& path, const ReadOptions& o)
-      : RecordReader(path, o.skip_bad_lines), task_(o.task.empty() ? "task" : o.task) {}
+  VwReader(const std::string& path, const ReadOptions& o) : RecordReader(path, o), task_(o.task.empty() ? "task" : o.task) {}
 
  private:
   bool parse(std::string_view line, Record& record) override {
@@ -92,8 +91,8 @@ class VwReader final : public RecordReader {
 class VwWriter final : public RecordWriter {
   std::string line(const Record& r) override {
     if (r.has_text) throw DataError("VW text cannot hold raw text exactly; expected features, or another format");
-    check("label", r.label, " \t|'");
-    check("id", r.id, " \t|");
+    check("label", r.label, " \t|'\r\n");
+    check("id", r.id, " \t|\r\n");
     check("task", r.task, " \t|:\r\n");
     std::string out(r.label);
     if (!r.id.empty()) out += (out.empty() ? "'" : " '") + std::string(r.id);
@@ -107,6 +106,7 @@ class VwWriter final : public RecordWriter {
       }
       check("feature name", name, " \t|\r\n");
       check("namespace", space, " \t|:\r\n");
+      if (space == "task") throw DataError("VW text cannot hold features of the namespace 'task': it names the task");
       if (name.empty()) throw DataError("VW text cannot hold a feature without a name");
       if (space != open) out += (out.empty() ? "|" : " |") + (open = space);
       out += " " + name;

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "quorate/base/csv.h"
+#include "quorate/base/utf8.h"
 
 namespace quorate {
 namespace {
@@ -27,20 +28,21 @@ void read_pairs(const std::string& file, const std::string& left, const std::str
     if (!header && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);  // byte order mark
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (line.empty()) continue;
-    const std::string where = file + ":" + std::to_string(number) + ": ", shown = "'" + line.substr(0, 60) + "'; expected ";
+    const std::string where = file + ":" + std::to_string(number) + ": ", but = shown(line) + "; expected ";
+    if (find_not_utf8(line) != line.npos) throw DataError(where + "a byte that is not UTF-8; expected UTF-8 text");
     bool closed = false;
     try {
       closed = split_csv(line, fields);
     } catch (const LineError& e) {
       throw DataError(where + e.what());
     }
-    if (!closed) throw DataError(where + shown + "the quote in it to be closed");
+    if (!closed) throw DataError(where + but + "the quote in it to be closed");
     const bool two = fields.size() == 2 && !fields[0].text.empty() && !fields[1].text.empty();
     if (!header) {
       header = two && fields[0].text == left && fields[1].text == right;
-      if (!header) throw DataError(where + shown + "the header " + left + "," + right);
+      if (!header) throw DataError(where + but + "the header " + left + "," + right);
     } else {
-      if (!two) throw DataError(where + shown + "two fields, " + left + "," + right);
+      if (!two) throw DataError(where + but + "two fields, " + left + "," + right);
       use(fields[0].text, fields[1].text, where);
     }
   }
@@ -64,7 +66,11 @@ Interaction::Interaction(const Graph& graph, const Setup& setup)
   if (const auto* cliques = std::get_if<Cliques>(&graph)) read_cliques(cliques->file, setup.tasks);
   if (const auto* edges = std::get_if<Edges>(&graph)) read_edges(edges->file, setup.tasks);
   tasks_ = setup.tasks.size();
-  build();
+  try {
+    build();
+  } catch (const DataError& e) {
+    throw DataError(std::get<Edges>(graph).file + ": " + e.what());
+  }
 }
 
 void Interaction::read_cliques(const std::string& file, Names& tasks) {
@@ -134,8 +140,8 @@ void Interaction::build() {
   std::size_t first = 0, matrix = 0;
   for (Group& g : groups_) {
     if (g.size > kMaxComponent)
-      throw DataError("graph: " + std::to_string(g.size) + " tasks hang together; expected at most " +
-                      std::to_string(kMaxComponent) + " in one component of an edge list (cliques have no such limit)");
+      throw DataError(std::to_string(g.size) + " tasks hang together; expected at most " + std::to_string(kMaxComponent) +
+                      " in one component of an edge list (cliques have no such limit)");
     g.first = first;
     g.matrix = matrix;
     first += g.size;

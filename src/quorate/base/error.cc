@@ -1,0 +1,32 @@
+#include "quorate/base/error.h"
+
+namespace quorate {
+
+std::string one_line(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n') {
+      out += "\\n";
+    } else if (c == '\t') {
+      out += "\\t";
+    } else if (byte < 0x20 || byte == 0x7f) {
+      out += "\\x";
+      out += "0123456789abcdef"[byte >> 4];
+      out += "0123456789abcdef"[byte & 15];
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string shown(std::string_view value) {
+  constexpr std::size_t kMost = 60;
+  if (value.size() <= kMost) return "'" + std::string(value) + "'";
+  std::size_t end = kMost;
+  while (end > 0 && (static_cast<unsigned char>(value[end]) & 0xC0) == 0x80) --end;  // not inside a UTF-8 character
+  return "'" + std::string(value.substr(0, end)) + "...'";
+}
+
+}  // namespace quorate

@@ -1,0 +1,10 @@
+// Is it UTF-8?
+#pragma once
+#include <string_view>
+
+namespace quorate {
+
+/// The first byte of `text` that is not UTF-8, or npos. O(length), fast when there is none.
+std::size_t find_not_utf8(std::string_view text);
+
+}  // namespace quorate

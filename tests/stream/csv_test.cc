@@ -1,0 +1,141 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "support/read.h"
+#include "support/temp.h"
+
+namespace quorate::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(CsvReader, KnowsItsColumnsByName) {
+  const TempDir dir;
+  const std::string path =
+      dir.write("a.csv", "height,task,label,id,text,weight\n1.5,t,1,x1,some words,-2e3\n+0.5,u,,x2,,7\n");
+  const auto rows = read_rows(path);
+  EXPECT_THAT(rows, ElementsAre(Row{"x1", "t", "1", "some words", true, {{"height", 1.5}, {"weight", -2000}}},
+                                Row{"x2", "u", "", "", true, {{"height", 0.5}, {"weight", 7}}}));
+  EXPECT_THAT(open_reader(path)->columns(), ElementsAre("height", "weight"));
+}
+
+TEST(CsvReader, ColumnsMayBeGivenOtherRoles) {
+  const TempDir dir;
+  const std::string path =
+      dir.write("a.csv", "user,spam,key,body,colour,junk,n\nu1,yes,k1,hello,red,?,3\nu2,no,k2,bye,,x,4\n");
+  ReadOptions o;
+  o.task = "user";
+  o.label = "spam";
+  o.id = "key";
+  o.text = "body";
+  o.categorical = {"colour"};
+  o.ignore = {"junk"};
+  EXPECT_THAT(read_rows(path, o), ElementsAre(Row{"k1", "u1", "yes", "hello", true, {{"colour=red", 1}, {"n", 3}}},
+                                              Row{"k2", "u2", "no", "bye", true, {{"n", 4}}}));
+}
+
+TEST(CsvReader, AColumnWithAUsualNameMayBeIgnored) {
+  const TempDir dir;
+  ReadOptions o;
+  o.ignore = {"text", "id"};
+  EXPECT_THAT(read_rows(dir.write("a.csv", "id,text,label,n\n1,words,1,5\n"), o),
+              ElementsAre(Row{"", "", "1", "", false, {{"n", 5}}}));
+}
+
+TEST(CsvReader, TakesWhatSpreadsheetsWrite) {
+  const TempDir dir;
+  // Byte order mark, CRLF, quoted commas, quotes and newlines, blank lines, no newline at the end.
+  const std::string path = dir.write(
+      "a.csv", "\xEF\xBB\xBF\r\nid,text,\"a,b\"\r\n\r\n1,\"two\nlines\",3\r\n2,\"say \"\"hi\"\"\",4\r\n\r\n3,\"a,b\",\"5\"");
+  EXPECT_THAT(read_rows(path),
+              ElementsAre(Row{"1", "", "", "two\nlines", true, {{"a,b", 3}}},
+                          Row{"2", "", "", "say \"hi\"", true, {{"a,b", 4}}}, Row{"3", "", "", "a,b", true, {{"a,b", 5}}}));
+}
+
+TEST(CsvReader, LineNumbersCountLinesNotRecords) {
+  const TempDir dir;
+  const std::string path = dir.write("a.csv", "text,n\n\"1\n2\n3\",1\nx,bad\n");
+  EXPECT_THAT(refusal_of(path), HasSubstr(path + ":5:3: "));
+}
+
+struct Bad {
+  std::string text, place;  // what, and where it must be said to be
+  std::vector<std::string> says;
+};
+
+TEST(CsvReader, ABadFileIsNamedWithPlaceValueAndWhatWasExpected) {
+  const TempDir dir;
+  const std::vector<Bad> all{
+      {"label,a\n1,x\n", ":2:3: ", {"'a'", "'x'", "expected a finite number", "--categorical-column a"}},
+      {"label,a\n1,\n", ":2:3: ", {"'a'", "''", "expected"}},
+      {"label,a\n1,nan\n", ":2:3: ", {"'nan'", "expected"}},
+      {"label,a\n1,inf\n", ":2:3: ", {"'inf'", "expected"}},
+      {"label,a\n1,-inf\n", ":2:3: ", {"'-inf'", "expected"}},
+      {"label,a\n1,1e19\n", ":2:3: ", {"'1e19'", "1e18"}},
+      {"label,a\n1,1e999\n", ":2:3: ", {"'1e999'", "1e18"}},
+      {"label,a\n1,1.5x\n", ":2:3: ", {"'1.5x'", "expected"}},
+      {"label,a\n1, 1\n", ":2:3: ", {"' 1'", "expected"}},
+      {"label,a\n1,+-1\n", ":2:3: ", {"'+-1'", "expected"}},
+      {"label,a\n1,0x1\n", ":2:3: ", {"'0x1'", "expected"}},
+      {"label,a\n1,1\n1\n", ":3:", {"1 fields", "expected 2"}},
+      {"label,a\n1,1,1\n", ":2:5: ", {"3 fields", "expected 2"}},
+      {"label,a\n1,\"1\"2\n", ":2:6: ", {"expected ','"}},
+      {"label,text\n1,ok\n1,\"open\n1,2\n", ":3: ", {"quote", "expected"}},
+      {"label,\"a\n1,2\n", ":1:", {"quote"}},
+      {"label,a,a\n1,2,3\n", ":1:9: ", {"'a'", "twice"}},
+      {"label,,a\n1,2,3\n", ":1:7: ", {"without a name", "expected"}},
+      {"label,a\n1,\xFF\n", ":2:3: ", {"0xff", "expected UTF-8"}},
+      {"label,\xC3(\n1,1\n", ":1:7: ", {"0xc3", "expected UTF-8"}},
+      {"label,text\n1,\"a\n\xE2\x82\"\n", ":3:1: ", {"0xe2", "expected UTF-8"}},
+      {"", ": ", {"no example", "expected"}},
+      {"\n\n", ": ", {"no example", "expected"}},
+      {"label,a\n", ": ", {"no example", "expected"}},
+  };
+  for (const Bad& bad : all) {
+    const std::string path = dir.write("bad.csv", bad.text), said = refusal_of(path);
+    EXPECT_THAT(said, testing::StartsWith(path + bad.place)) << bad.text;
+    for (const std::string& word : bad.says) EXPECT_THAT(said, HasSubstr(word)) << bad.text;
+    EXPECT_EQ(said.find('\n'), said.npos) << "a message is one line";
+  }
+}
+
+TEST(CsvReader, AColumnThatIsAskedForMustBeThere) {
+  const TempDir dir;
+  const std::string path = dir.write("a.csv", "id,label,a\n1,1,1\n");
+  ReadOptions o;
+  o.task = "user";
+  EXPECT_THAT(refusal_of(path, o), AllOf(HasSubstr(path), HasSubstr("'user'"), HasSubstr("id, label, a")));
+  o.task = "a";
+  o.label = "a";
+  EXPECT_THROW(open_reader(path, o), UsageError) << "one column, two meanings";
+}
+
+TEST(CsvReader, SkippingCountsBadLinesAndReadsTheOthers) {
+  const TempDir dir;
+  const std::string path = dir.write("a.csv", "id,a\n1,1\n2,x\n3\n4,4\n\xFF,5\n6,\"1\"2\n7,7\n");
+  ReadOptions o;
+  o.skip_bad_lines = true;
+  const auto reader = open_reader(path, o);
+  std::vector<std::string> ids;
+  for (Record r; reader->next(r);) ids.emplace_back(r.id);
+  EXPECT_THAT(ids, ElementsAre("1", "4", "7"));
+  EXPECT_EQ(reader->skipped(), 4u);
+  EXPECT_THAT(reader->first_skipped(), HasSubstr(path + ":3:3"));
+  EXPECT_THAT(refusal_of(dir.write("b.csv", "a\nx\ny\n"), o), HasSubstr("no example")) << "nothing but bad lines";
+}
+
+TEST(CsvReader, AQuoteThatNeverClosesCostsNoMoreThanReadingOn) {
+  const TempDir dir;
+  std::string text = "label,text\n1,\"open\n";
+  for (int n = 0; n < 100'000; ++n) text += "1,a line of some sixty bytes, as a file of reviews may have\n";
+  const std::string path = dir.write("a.csv", text);
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_THAT(refusal_of(path), HasSubstr(path + ":2"));
+  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 2.0) << "seconds for 6 MB";
+}
+
+}  // namespace
+}  // namespace quorate::test

@@ -1,0 +1,245 @@
+#include "quorate/stream/featurize.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "quorate/base/hash.h"
+#include "support/make.h"
+#include "support/read.h"
+#include "support/temp.h"
+
+namespace quorate::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Entry named(std::string_view name, double value) { return {Entry::Kind::kName, 0, name, value}; }
+Entry at(Index index, double value) { return {Entry::Kind::kIndex, index, {}, value}; }
+Record record(std::vector<Entry> entries) {
+  Record r;
+  r.entries = std::move(entries);
+  return r;
+}
+Record text(std::string_view words) {
+  Record r;
+  r.text = words;
+  r.has_text = true;
+  return r;
+}
+/// Places and values that are not 0.
+std::map<Index, double> values_of(const Features& x) {
+  std::map<Index, double> out;
+  for (std::size_t k = 0; k < x.size(); ++k)
+    if (x.value[k] != 0) out[x.at(k)] = x.value[k];
+  return out;
+}
+std::map<Index, double> featurize(const FeatureSettings& settings, const Record& r) {
+  Featurizer f(settings);
+  return values_of(f(r));
+}
+constexpr FeatureSettings kPlain{.bits = 0, .bias = false, .normalize = false};
+
+TEST(Featurizer, AddsAConstantFeatureAndScalesToUnitNorm) {
+  const std::map<Index, double> x = featurize({.bits = 0}, record({at(0, 2), at(6, -2)}));
+  EXPECT_EQ(x, (std::map<Index, double>{{0, 1.0 / 3}, {1, 2.0 / 3}, {7, -2.0 / 3}}));
+  EXPECT_EQ(featurize({.bits = 0, .normalize = false}, record({at(0, 2)})), (std::map<Index, double>{{0, 1}, {1, 2}}));
+  EXPECT_EQ(featurize({.bits = 0, .bias = false}, record({at(0, -3)})), (std::map<Index, double>{{1, -1}}));
+}
+
+TEST(Featurizer, AnEmptyRecordIsTheConstantFeatureOrNothing) {
+  EXPECT_EQ(featurize({}, record({})), (std::map<Index, double>{{0, 1}}));
+  EXPECT_EQ(featurize({}, record({at(3, 0)})), (std::map<Index, double>{{0, 1}})) << "zeros take no place";
+  EXPECT_TRUE(featurize(kPlain, record({})).empty());
+  EXPECT_TRUE(featurize({.bits = 0, .bias = false}, record({named("a", 1), named("a", -1)})).empty()) << "|x| = 0 stays 0";
+}
+
+RC_GTEST_PROP(Featurizer, MakesSortedUniqueFinitePlacesOfUnitNorm, ()) {
+  const FeatureSettings settings{.bits = *rc::gen::element<std::uint32_t>(0, 1, 4, 18, 31),
+                                 .bias = *rc::gen::arbitrary<bool>(),
+                                 .bigrams = *rc::gen::arbitrary<bool>(),
+                                 .binary = *rc::gen::arbitrary<bool>()};
+  std::deque<std::string> names;
+  Record r;
+  for (int n = *rc::gen::inRange(0, 12); n > 0; --n) {
+    const double value =
+        std::ldexp(1.0 + *rc::gen::inRange(0, 9), *rc::gen::inRange(-59, 56)) * (*rc::gen::arbitrary<bool>() ? 1 : -1);
+    if (*rc::gen::arbitrary<bool>())
+      r.entries.push_back(at(*rc::gen::element<Index>(0, 1, 2, 3, 500, kMaxIndex), value));
+    else
+      r.entries.push_back(named(names.emplace_back(*rc::gen::element<std::string>("a", "b", "c", "d")), value));
+  }
+  if (*rc::gen::arbitrary<bool>()) {
+    r.text = "one two two three one";
+    r.has_text = true;
+  }
+  Featurizer f(settings);
+  const Features x = f(r);
+  RC_ASSERT(x.dense() || x.index.size() == x.value.size());
+  for (std::size_t k = 1; k < x.index.size(); ++k) RC_ASSERT(x.index[k - 1] < x.index[k]);
+  for (const double v : x.value) RC_ASSERT(std::isfinite(v));
+  const double norm = squared_norm(x);
+  RC_ASSERT(norm == 0.0 || std::abs(norm - 1) < 1e-12);
+  if (settings.bias) RC_ASSERT(norm > 0.0);
+  // Dense when at least half full, and only then.
+  if (!x.dense()) RC_ASSERT(x.extent() > 2 * x.size());
+}
+
+RC_GTEST_PROP(Featurizer, TheOrderOfTheFeaturesDoesNotMatter, ()) {
+  // Sums of few small numbers are exact, so that even values meeting in one place give the same bits in any order.
+  const FeatureSettings settings{.bits = *rc::gen::element<std::uint32_t>(2, 18)};
+  std::vector<std::string> names;
+  for (int n = 0; n < 12; ++n) names.push_back("name" + std::to_string(n));
+  std::vector<Entry> entries;
+  for (const std::string& name : names) entries.push_back(named(name, *rc::gen::inRange(-100, 100) / 4.0));
+  for (Index i = 0; i < 5; ++i) entries.push_back(at(i, *rc::gen::inRange(-100, 100) / 4.0));
+  std::vector<Entry> shuffled = entries;
+  Rng rng = make_rng(*rc::gen::arbitrary<std::uint64_t>(), 0);
+  shuffle(std::span(shuffled), rng);
+  RC_ASSERT(featurize(settings, record(entries)) == featurize(settings, record(shuffled)));
+}
+
+TEST(Featurizer, NamesAreHashedToTheirPlaces) {
+  const FeatureSettings settings{.bits = 10, .bias = false, .normalize = false};
+  for (const std::string name : {"a", "f^word", "\xC3\xA9", ""}) {
+    const Index place = 1 + static_cast<Index>(hash64(name) % 1024);
+    EXPECT_EQ(featurize(settings, record({named(name, 2)})), (std::map<Index, double>{{place, 2}}));
+  }
+  std::vector<std::string> names;
+  for (int n = 0; n < 100; ++n) names.push_back(std::to_string(n) + "x");
+  Record r;
+  for (const std::string& name : names) r.entries.push_back(named(name, 1));
+  double sum = 0;
+  for (const auto& [place, v] : featurize({.bits = 3, .bias = false, .normalize = false}, r)) {
+    EXPECT_LE(place, 8u);
+    sum += v;
+  }
+  EXPECT_EQ(sum, 100) << "names that meet in one place add up";
+  EXPECT_THROW(Featurizer({.bits = 32}), UsageError);
+}
+
+TEST(Featurizer, WithoutHashingEveryNameGetsItsOwnPlace) {
+  Featurizer f(kPlain);
+  EXPECT_EQ(values_of(f(record({named("b", 2), named("a", 3)}))), (std::map<Index, double>{{1, 2}, {2, 3}}));
+  EXPECT_EQ(values_of(f(record({named("a", 1), named("c", 4)}))), (std::map<Index, double>{{2, 1}, {3, 4}}));
+  const auto unseen = values_of(f(record({named("a", 1), named("new", 5)}), false));
+  EXPECT_EQ(unseen.size(), 2u) << "it has no weight, but it counts in the norm";
+  EXPECT_EQ(unseen.at(2), 1);
+  EXPECT_GT(unseen.rbegin()->first, 3u);
+  EXPECT_EQ(values_of(f(record({named("d", 1)}))), (std::map<Index, double>{{4, 1}})) << "and took no place";
+}
+
+TEST(Featurizer, TextBecomesLowerCaseWordsOfAtLeastTwoLetters) {
+  const auto words = [](std::string_view t, FeatureSettings settings = kPlain) {
+    Featurizer f(settings);
+    const auto x = values_of(f(text(t)));
+    std::vector<double> counts;
+    for (const auto& [place, v] : x) counts.push_back(v);
+    return counts;  // by word, in order of first appearance
+  };
+  const auto is = [](std::string_view t, std::initializer_list<std::string_view> expected) {
+    const FeatureSettings settings{.bits = 20, .bias = false, .normalize = false};
+    std::map<Index, double> x;
+    for (const std::string_view word : expected)
+      ++x[1 + static_cast<Index>(hash64("text^" + std::string(word)) % (1u << 20))];
+    EXPECT_EQ(featurize(settings, text(t)), x) << t;
+  };
+  is("The cat, the CAT; a dog's x1y!", {"the", "cat", "the", "cat", "dog"});
+  is("\xC3\x89T\xC3\x89 \xC3\xA9t\xC3\xA9", {"\xC3\xA9t\xC3\xA9", "\xC3\xA9t\xC3\xA9"});  // ETE with accents
+  is("\xD0\x9C\xD0\x98\xD0\xA0 \xE4\xB8\x96\xE7\x95\x8C", {"\xD0\xBC\xD0\xB8\xD1\x80", "\xE4\xB8\x96\xE7\x95\x8C"});
+  is("\xE2\x80\x94word\xE2\x80\x94", {"word"});  // dashes
+  is("e\xCC\x81t", {"e\xCC\x81t"});              // a combining mark
+  is("", {});
+  is("a b c 1 22 333", {});
+  EXPECT_THAT(words("aa bb aa aa"), ElementsAre(3, 1));
+  EXPECT_THAT(words("aa bb aa aa", {.bits = 0, .bias = false, .normalize = false, .binary = true}), ElementsAre(1, 1));
+  // aa, bb, "aa bb", "bb aa", "aa aa" in order of first appearance: aa, bb, "aa bb", "bb aa", "aa aa".
+  EXPECT_THAT(words("aa bb aa aa", {.bits = 0, .bias = false, .normalize = false, .bigrams = true}),
+              ElementsAre(3, 1, 1, 1, 1));
+}
+
+TEST(Featurizer, TextThatIsNotUtf8BreaksNothing) {
+  Featurizer f(kPlain);
+  const auto x =
+      values_of(f(text("ab\xFF"
+                       "cd \xC3")));
+  EXPECT_EQ(x, (std::map<Index, double>{{1, 1}, {2, 1}}));
+}
+
+TEST(Featurizer, BinaryCountsWordsOnceButNotGivenFeatures) {
+  Record r = text("aa aa");
+  r.entries = {named("n", 1), named("n", 1)};
+  Featurizer f({.bits = 0, .bias = false, .normalize = false, .binary = true});
+  EXPECT_EQ(values_of(f(r)), (std::map<Index, double>{{1, 1}, {2, 2}}));
+}
+
+std::vector<std::map<Index, double>> all_of(Featurizer& f, const std::string& path, const ReadOptions& options = {}) {
+  const auto reader = open_reader(path, options);
+  f.begin(*reader);
+  std::vector<std::map<Index, double>> out;
+  for (Record r; reader->next(r);) out.push_back(values_of(f(r)));
+  return out;
+}
+
+TEST(Featurizer, ColumnsAreFoundByNameInLaterFiles) {
+  const TempDir dir;
+  Featurizer f({.bits = 4, .bias = false, .normalize = false});
+  const auto first = all_of(f, dir.write("a.csv", "a,b,c\n1,2,3\n"));
+  EXPECT_EQ(first, (std::vector<std::map<Index, double>>{{{1, 1}, {2, 2}, {3, 3}}}));
+  EXPECT_EQ(all_of(f, dir.write("b.csv", "c,id,a,b\n3,x,1,2\n")), first);
+  EXPECT_EQ(featurize(f.settings(), record({})), (std::map<Index, double>{}));
+}
+
+TEST(Featurizer, ColumnsThatAreNewOrMissingAreRefusedByName) {
+  const TempDir dir;
+  Featurizer f;
+  all_of(f, dir.write("a.csv", "a,b\n1,2\n"));
+  const auto refusal = [&](Featurizer& featurizer, const std::string& path) -> std::string {
+    try {
+      all_of(featurizer, path);
+    } catch (const DataError& e) {
+      return e.what();
+    }
+    return "accepted";
+  };
+  EXPECT_THAT(refusal(f, dir.write("b.csv", "a,b,extra\n1,2,3\n")),
+              AllOf(HasSubstr(dir.at("b.csv")), HasSubstr("'extra'"), HasSubstr("--ignore-column extra")));
+  EXPECT_THAT(refusal(f, dir.write("b.csv", "a\n1\n")), AllOf(HasSubstr(dir.at("b.csv")), HasSubstr("'b'")));
+  EXPECT_THAT(refusal(f, dir.write("b.svm", "1 1:1\n")), HasSubstr("'a'"));
+  Featurizer without;
+  all_of(without, dir.write("c.svm", "1 1:1\n"));
+  EXPECT_THAT(refusal(without, dir.at("a.csv")), AllOf(HasSubstr("'a'"), HasSubstr("no numeric columns")));
+}
+
+TEST(Featurizer, IsDenseWhenAtLeastHalfFull) {
+  Featurizer f(kPlain);
+  EXPECT_TRUE(f(record({at(0, 1), at(2, 1)})).dense());   // places 1, 3 of 0..3
+  EXPECT_FALSE(f(record({at(0, 1), at(3, 1)})).dense());  // places 1, 4 of 0..4
+  const Features x = f(record({at(0, 5), at(2, 6)}));
+  EXPECT_THAT(std::vector<double>(x.value.begin(), x.value.end()), ElementsAre(0, 5, 0, 6));
+  EXPECT_FALSE(f(record({at(kMaxIndex, 1)})).dense());
+}
+
+TEST(Featurizer, SavedAndLoadedGivesTheSamePlaces) {
+  const TempDir dir;
+  for (const std::uint32_t bits : {0u, 6u}) {
+    Featurizer f({.bits = bits, .bias = true, .normalize = false, .bigrams = true, .binary = true});
+    all_of(f, dir.write("a.csv", "a,b,text\n1,2,some words\n3,4,more words\n"));
+    Tensors saved;
+    Writer{saved}("input", f);
+    Featurizer back;
+    Reader reader(saved);
+    reader("input", back);
+    back.check();
+    EXPECT_EQ(back.settings(), f.settings());
+    const std::string later = dir.write("b.csv", "text,b,a\nwords of more,2,1\n");
+    EXPECT_EQ(all_of(back, later), all_of(f, later));
+  }
+}
+
+}  // namespace
+}  // namespace quorate::test

@@ -1,0 +1,112 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/read.h"
+#include "support/temp.h"
+
+namespace quorate::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(JsonlReader, ReadsObjectsArraysAndText) {
+  const TempDir dir;
+  const std::string path =
+      dir.write("a.jsonl",
+                "{\"id\":\"e1\",\"task\":\"t\",\"label\":1,\"x\":{\"a\":0.5,\"7\":2,\"on\":true,\"off\":false,\"c\":\"red\","
+                "\"none\":null}}\r\n"
+                "\n  \t\n"
+                "{\"label\":-1,\"x\":[1,0,-2.5e1],\"ignored\":{\"deep\":[1]}}\n"
+                "{\"id\":17,\"task\":18446744073709551615,\"label\":null,\"text\":\"caf\\u00e9 \\\"q\\\"\\n\"}\n"
+                "{\"id\":0.5,\"label\":\"spam\",\"text\":null,\"x\":{}}");
+  EXPECT_THAT(read_rows(path),
+              ElementsAre(Row{"e1", "t", "1", "", false, {{"a", 0.5}, {"7", 2}, {"on", 1}, {"off", 0}, {"c=red", 1}}},
+                          Row{"", "", "-1", "", false, {{"0", 1}, {"1", 0}, {"2", -25}}},
+                          Row{"17", "18446744073709551615", "", "caf\xC3\xA9 \"q\"\n", true, {}},
+                          Row{"0.5", "", "spam", "", false, {}}));
+}
+
+TEST(JsonlReader, KeysMayHaveOtherNames) {
+  const TempDir dir;
+  ReadOptions o;
+  o.id = "key";
+  o.task = "user";
+  o.label = "spam";
+  o.text = "body";
+  EXPECT_THAT(
+      read_rows(dir.write("a.ndjson", "{\"key\":\"k\",\"user\":\"u\",\"spam\":0,\"body\":\"b\",\"id\":1,\"text\":2}\n"), o),
+      ElementsAre(Row{"k", "u", "0", "b", true, {}}));
+}
+
+TEST(JsonlReader, TakesAByteOrderMark) {
+  const TempDir dir;
+  EXPECT_THAT(read_rows(dir.write("a.jsonl", "\xEF\xBB\xBF{\"label\":1,\"x\":{}}\n")),
+              ElementsAre(Row{"", "", "1", "", false, {}}));
+}
+
+TEST(JsonlReader, ABadLineIsNamedWithPlaceValueAndWhatWasExpected) {
+  const TempDir dir;
+  const std::vector<std::pair<std::string, std::vector<std::string>>> all{
+      {"{\"x\":{\"a\":}}", {":2:11: ", "expected JSON"}},
+      {"{\"x\":{\"a\":1}", {":2:", "expected JSON"}},
+      {"{\"x\":{}} {\"x\":{}}", {":2:10: ", "expected JSON"}},
+      {"{\"x\":{\"a\":nan}}", {":2:", "expected JSON"}},
+      {"{\"x\":{\"a\":Infinity}}", {":2:", "expected JSON"}},
+      {"{\"x\":{\"a\":1e999}}", {":2:", "expected JSON", "double"}},
+      {"[1,2]", {":2:1: ", "[1,2]", "expected a JSON object"}},
+      {"1 1:2 3:4", {":2:", "expected JSON"}},
+      {"{\"label\":1}", {":2:1: ", "expected a key x"}},
+      {"{\"x\":5}", {":2:2: ", "'x'", "expected an object"}},
+      {"{\"x\":{\"a\":1e19}}", {":2:7: ", "'a'", "1e18"}},
+      {"{\"x\":{\"a\":[1]}}", {":2:7: ", "'a'", "expected a number"}},
+      {"{\"x\":{\"a\":{}}}", {":2:7: ", "'a'", "expected a number"}},
+      {"{\"x\":[1,null]}", {":2:2: ", "'x'", "expected numbers"}},
+      {"{\"x\":[1,\"2\"]}", {":2:2: ", "'x'", "expected a number"}},
+      {"{\"x\":{\"a\":1,\"b\":2,\"a\":3}}", {":2:7: ", "'a'", "each feature once"}},
+      {"{\"x\":{\"5\":1,\"5\":3}}", {":2:", "'5'", "each feature once"}},
+      {"{\"x\":{},\"x\":{}}", {":2:", "'x'", "one x"}},
+      {"{\"text\":5}", {":2:2: ", "'text'", "expected a string"}},
+      {"{\"text\":\"a\",\"text\":\"b\"}", {":2:2: ", "'text'", "once"}},
+      {"{\"task\":[],\"x\":{}}", {":2:2: ", "'task'", "expected a string or a number"}},
+      {"{\"label\":{},\"x\":{}}", {":2:2: ", "'label'", "expected a string or a number"}},
+      {"{\"id\":[1],\"x\":{}}", {":2:2: ", "'id'", "expected a string or a number"}},
+      {"{\"x\":{\"\xFF\":1}}", {":2:8: ", "0xff", "expected UTF-8"}},
+  };
+  for (const auto& [text, says] : all) {
+    const std::string path = dir.write("bad.jsonl", "{\"x\":{}}\n" + text + "\n"), said = refusal_of(path);
+    EXPECT_THAT(said, testing::StartsWith(path)) << text;
+    for (const std::string& word : says) EXPECT_THAT(said, HasSubstr(word)) << text;
+    EXPECT_EQ(said.find('\n'), said.npos) << "a message is one line";
+  }
+  EXPECT_THAT(refusal_of(dir.write("bad.jsonl", "")), HasSubstr("no example"));
+}
+
+TEST(JsonlReader, LabelTaskAndIdComeOnceOrNotAtAll) {
+  const TempDir dir;
+  for (const std::string key : {"label", "task", "id"})
+    EXPECT_THAT(refusal_of(dir.write("bad.jsonl", "{\"" + key + "\":1,\"" + key + "\":-1,\"x\":{}}\n")),
+                AllOf(HasSubstr("'" + key + "'"), HasSubstr("once")));
+}
+
+TEST(JsonlReader, VeryDeepJsonIsRefused) {
+  const TempDir dir;
+  EXPECT_THAT(refusal_of(dir.write("bad.jsonl", std::string(100'000, '[') + "\n")), HasSubstr(":1:"));
+  EXPECT_THAT(refusal_of(dir.write("bad.jsonl", "{\"o\":" + std::string(100'000, '[') + std::string(100'000, ']') + "}\n")),
+              HasSubstr(":1:"));
+}
+
+TEST(JsonlReader, SkippingCountsBadLinesAndReadsTheOthers) {
+  const TempDir dir;
+  ReadOptions o;
+  o.skip_bad_lines = true;
+  const auto reader = open_reader(
+      dir.write("a.jsonl", "{\"id\":1,\"x\":{}}\nnonsense\n{\"id\":3}\n{\"id\":4,\"x\":{\"a\":\n{\"id\":5,\"x\":{}}\n"), o);
+  std::vector<std::string> ids;
+  for (Record r; reader->next(r);) ids.emplace_back(r.id);
+  EXPECT_THAT(ids, ElementsAre("1", "5"));
+  EXPECT_EQ(reader->skipped(), 3u);
+}
+
+}  // namespace
+}  // namespace quorate::test
