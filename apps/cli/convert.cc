@@ -44,13 +44,7 @@ std::pair<std::vector<std::string>, bool> columns_of(const Options& o, const Rea
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   std::vector<std::string> out;
   for (const Index i : numbers) out.push_back(std::to_string(i));
-  for (std::uint32_t i = 0; i < names.size(); ++i) {
-    out.emplace_back(names[i]);
-    for (const std::string_view taken : {"", "id", "task", "label", "text"})
-      if (names[i] == taken)
-        throw DataError(reader->path() + ": CSV cannot hold a feature called '" + out.back() +
-                        "': the column would mean something else");
-  }
+  for (std::uint32_t i = 0; i < names.size(); ++i) out.emplace_back(names[i]);
   if (out.size() > kMostColumns)
     throw DataError(reader->path() + ": more than " + grouped(kMostColumns) +
                     " features; expected fewer for a CSV file, or another format");
@@ -72,7 +66,11 @@ int run(const Options& o) {
   const auto writer = make_writer(to, std::move(columns), text);
   const auto reader = open_reader(o.in, options);
   OutputFile out(o.out);
-  out.write(writer->header());
+  try {
+    out.write(writer->header());
+  } catch (const DataError& e) {
+    throw DataError(reader->path() + ": " + e.what());
+  }
   std::atomic<std::uint64_t> seen = 0;
   {
     const Progress shown(

@@ -215,8 +215,7 @@ Command add_simulate(CLI::App& app) {
   app.footer(
       "Example:\n  quorate simulate --data spam-b/all --train-per-task 100 --learner 'cmtl(query=margin(b=0.1))' --runs 10 "
       "--threads 2");
-  return [o] {
-    return run(*o); };
+  return [o] { return run(*o); };
 }
 
 }  // namespace quorate::cli

@@ -65,7 +65,7 @@ TEST(JsonlReader, ABadLineIsNamedWithPlaceValueAndWhatWasExpected) {
       {"{\"x\":[1,\"2\"]}", {":2:2: ", "'x'", "expected a number"}},
       {"{\"x\":{\"a\":1,\"b\":2,\"a\":3}}", {":2:7: ", "'a'", "each feature once"}},
       {"{\"x\":{\"5\":1,\"5\":3}}", {":2:", "'5'", "each feature once"}},
-      {"{\"x\":{},\"x\":{}}", {":2:", "'x'", "one x"}},
+      {"{\"x\":{},\"x\":{}}", {":2:", "'x'", "once"}},
       {"{\"text\":5}", {":2:2: ", "'text'", "expected a string"}},
       {"{\"text\":\"a\",\"text\":\"b\"}", {":2:2: ", "'text'", "once"}},
       {"{\"task\":[],\"x\":{}}", {":2:2: ", "'task'", "expected a string or a number"}},

@@ -1,7 +1,6 @@
 #include "quorate/base/names.h"
 
 #include "quorate/base/hash.h"
-#include "quorate/base/utf8.h"
 
 namespace quorate {
 
@@ -49,8 +48,6 @@ void Names::unpack(const Packed& packed) {
   std::uint64_t last = 0;
   for (const std::uint64_t end : packed.end) {
     if (end < last || end > packed.text.size()) throw DataError("names: ends out of order");
-    if (find_not_utf8({packed.text.data() + last, end - last}) != std::string_view::npos)
-      throw DataError("names: not UTF-8");
     last = end;
   }
   if (last != packed.text.size()) throw DataError("names: text longer than the names in it");

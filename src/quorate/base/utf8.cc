@@ -18,4 +18,9 @@ std::size_t find_not_utf8(std::string_view text) {
   return at;
 }
 
+std::string not_utf8(char byte) {
+  const auto b = static_cast<unsigned char>(byte);
+  return std::string("byte 0x") + "0123456789abcdef"[b >> 4] + "0123456789abcdef"[b & 15] + "; expected UTF-8 text";
+}
+
 }  // namespace quorate

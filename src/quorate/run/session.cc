@@ -3,6 +3,7 @@
 #include <array>
 #include <sstream>
 
+#include "quorate/base/utf8.h"
 #include "quorate/registry.h"
 
 namespace quorate {
@@ -92,6 +93,8 @@ void Session::save(Tensors& out) const {
 Session Session::load(const Spec& spec, Reader& reader) {
   Session out(spec);
   reader("tasks", out.tasks_);
+  for (std::uint32_t i = 0; i < out.tasks_.size(); ++i)
+    if (find_not_utf8(out.tasks_[i]) != std::string_view::npos) throw DataError("model file: a task's name is not UTF-8");
   std::vector<std::uint64_t> words;
   reader("rng", words);
   out.rng_ = rng_of(words);

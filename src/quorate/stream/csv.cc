@@ -166,7 +166,12 @@ class CsvWriter final : public RecordWriter {
   std::string header() override {
     std::string out = "id,task,label";
     if (text_) out += ",text";
-    for (const std::string& name : columns_) out += "," + csv_quoted(name);
+    for (const std::string& name : columns_) {
+      if (name.empty()) throw DataError("CSV cannot hold a feature without a name");
+      if (name == "id" || name == "task" || name == "label" || name == "text")
+        throw DataError("CSV cannot hold a feature called '" + name + "': its column would mean something else");
+      out += "," + csv_quoted(name);
+    }
     return out + "\n";
   }
   std::string line(const Record& r) override {

@@ -136,9 +136,7 @@ double RecordReader::number(std::string_view line, std::string_view text) const 
 void RecordReader::check_utf8(std::string_view line) const {
   const std::size_t at = find_not_utf8(line);
   if (at == line.npos) return;
-  char hex[8];
-  std::snprintf(hex, sizeof hex, "0x%02x", static_cast<unsigned>(static_cast<unsigned char>(line[at])));
-  bad(at, "byte " + std::string(hex) + "; expected UTF-8 text (is this file packed, or of another format?)");
+  bad(at, not_utf8(line[at]) + " (is this file packed, or of another format?)");
 }
 
 std::unique_ptr<RecordReader> open_reader(const std::string& path, const ReadOptions& options) {

@@ -15,6 +15,18 @@ namespace {
 
 namespace dom = simdjson::dom;
 
+/// An entry that names a feature for the second time, or nullptr. Names may come in any order. `sorted` is scratch.
+const Entry* repeated(const std::vector<Entry>& entries, std::vector<Entry>& sorted) {
+  const auto less = [](const Entry& a, const Entry& b) {
+    return std::tuple(a.kind, a.index, a.name) < std::tuple(b.kind, b.index, b.name);
+  };
+  sorted.assign(entries.begin(), entries.end());
+  std::sort(sorted.begin(), sorted.end(), less);
+  for (std::size_t i = 1; i < sorted.size(); ++i)
+    if (!less(sorted[i - 1], sorted[i])) return &sorted[i];
+  return nullptr;
+}
+
 class JsonlReader final : public RecordReader {
  public:
   JsonlReader(const std::string& path, const ReadOptions& o)
@@ -78,14 +90,7 @@ class JsonlReader final : public RecordReader {
       }
       record.entries.push_back(e);
     }
-    // Names may come in any order, but each once.
-    sorted_.assign(record.entries.begin(), record.entries.end());
-    const auto less = [](const Entry& a, const Entry& b) {
-      return std::tuple(a.kind, a.index, a.name) < std::tuple(b.kind, b.index, b.name);
-    };
-    std::sort(sorted_.begin(), sorted_.end(), less);
-    for (std::size_t i = 1; i < sorted_.size(); ++i)
-      if (!less(sorted_[i - 1], sorted_[i])) wrong(line, entry_name(sorted_[i]), "each feature once");
+    if (const Entry* again = repeated(record.entries, sorted_)) wrong(line, entry_name(*again), "each feature once");
   }
 
   double real(std::string_view line, std::string_view key, const dom::element& v) {
@@ -128,6 +133,8 @@ class JsonlReader final : public RecordReader {
 
 class JsonlWriter final : public RecordWriter {
   std::string line(const Record& r) override {
+    if (const Entry* again = repeated(r.entries, sorted_))
+      throw DataError("JSON cannot hold the feature '" + entry_name(*again) + "' twice");
     std::string out = "{";
     const auto key = [&](const char* name) { out += std::string(out.size() > 1 ? "," : "") + "\"" + name + "\":"; };
     const auto text = [&](std::string_view s) { out += nlohmann::json(s).dump(); };
@@ -147,6 +154,8 @@ class JsonlWriter final : public RecordWriter {
     }
     return out + "}\n";
   }
+
+  std::vector<Entry> sorted_;
 };
 
 }  // namespace

@@ -3,6 +3,8 @@
 // Importance weights other than 1 are refused: no learner here would honour them.
 #include "quorate/stream/formats.h"
 
+#include <cmath>
+
 #include "quorate/base/error.h"
 
 namespace quorate {
@@ -76,6 +78,7 @@ class VwReader final : public RecordReader {
         if (colon == 0) bad(line, token, "feature:value");
         e.name = token.substr(0, colon);
         e.value = weight * number(line, token.substr(colon + 1));
+        if (!(std::abs(e.value) <= 1e18)) bad(line, token, "a value times its namespace's weight from -1e18 to 1e18");
       }
       if (!name.empty())
         e.name = record.keep(std::string(name) + "^" + std::string(e.name));

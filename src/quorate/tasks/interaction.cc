@@ -29,7 +29,7 @@ void read_pairs(const std::string& file, const std::string& left, const std::str
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (line.empty()) continue;
     const std::string where = file + ":" + std::to_string(number) + ": ", but = shown(line) + "; expected ";
-    if (find_not_utf8(line) != line.npos) throw DataError(where + "a byte that is not UTF-8; expected UTF-8 text");
+    if (const std::size_t at = find_not_utf8(line); at != line.npos) throw DataError(where + not_utf8(line[at]));
     bool closed = false;
     try {
       closed = split_csv(line, fields);
