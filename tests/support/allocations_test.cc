@@ -29,6 +29,10 @@ void* counted(std::size_t bytes, std::size_t alignment) {
   return p;
 }
 
+void* counted_or_null(std::size_t bytes) noexcept try { return counted(bytes, 1); } catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
 void discard(void* p) {
   live.fetch_sub(malloc_usable_size(p), std::memory_order_relaxed);  // 0 for nullptr
   free(p);
@@ -44,6 +48,8 @@ void* operator new(std::size_t bytes, std::align_val_t alignment) {
 void* operator new[](std::size_t bytes, std::align_val_t alignment) {
   return counted(bytes, static_cast<std::size_t>(alignment));
 }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return counted_or_null(bytes); }
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return counted_or_null(bytes); }
 void operator delete(void* p) noexcept { discard(p); }
 void operator delete[](void* p) noexcept { discard(p); }
 void operator delete(void* p, std::size_t) noexcept { discard(p); }
