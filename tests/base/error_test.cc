@@ -6,7 +6,7 @@ namespace quorate::test {
 namespace {
 
 TEST(Error, WhatIsOneLineWhateverIsInIt) {
-  const DataError error(std::string("a\nb\tc\0d\x7f", 9));
+  const DataError error(std::string("a\nb\tc\0d\x7f", 8));
   EXPECT_STREQ(error.what(), "a\\nb\\tc\\x00d\\x7f");
 }
 
