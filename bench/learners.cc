@@ -62,8 +62,7 @@ void learner(benchmark::State& state, const char* spec) {
   state.counters["mistakes"] = static_cast<double>(mistakes) / static_cast<double>(kExamples);
 }
 
-#define LEARNER(name, spec) \
-  BENCHMARK_CAPTURE(learner, name, spec)->Unit(benchmark::kMillisecond)->MinTime(0.5)
+#define LEARNER(name, spec) BENCHMARK_CAPTURE(learner, name, spec)->Unit(benchmark::kMillisecond)->MinTime(0.5)
 LEARNER(perceptron, "perceptron")->Arg(10)->Arg(100'000);
 // Cost per example must not depend on the number of tasks: compare ns_per_example of the two.
 LEARNER(cmtl, "cmtl")->Arg(10)->Arg(1'000)->Arg(100'000);

@@ -14,7 +14,8 @@ namespace {
 /// 20,000 examples with 60 features each, of a dictionary of 20,000, in this format.
 std::string write_file(Format format, const char* ending, bool text) {
   Rng rng = make_rng(7, 0);
-  const std::string path = std::filesystem::temp_directory_path() / ("quorate_bench" + std::string(text ? "_text" : "") + ending);
+  const std::string path =
+      std::filesystem::temp_directory_path() / ("quorate_bench" + std::string(text ? "_text" : "") + ending);
   std::vector<std::string> columns;
   for (int c = 0; c < 60; ++c) columns.push_back("column" + std::to_string(c));
   const auto writer = make_writer(format, format == Format::kCsv ? columns : std::vector<std::string>{});
@@ -31,7 +32,8 @@ std::string write_file(Format format, const char* ending, bool text) {
       index += 1 + static_cast<Index>(below(660, rng));
       const double value = static_cast<double>(1 + below(1000, rng)) / 8;
       if (text)
-        words += "word" + std::string(1, static_cast<char>('a' + below(26, rng))) + std::string(1 + below(6, rng), 'e') + " ";
+        words +=
+            "word" + std::string(1, static_cast<char>('a' + below(26, rng))) + std::string(1 + below(6, rng), 'e') + " ";
       else if (format == Format::kCsv)
         r.entries.push_back({Entry::Kind::kColumn, static_cast<Index>(k), columns[k], value});
       else if (format == Format::kSvmlight)
