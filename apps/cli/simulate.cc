@@ -128,16 +128,21 @@ void print(const Json& document, const std::vector<RunResult>& runs, const Names
 
 Json trace_line(const TraceStep& t, const Names& tasks) {
   const Decision& d = t.step.decision;
-  return {{"run", t.run},
-          {"pass", t.pass},
-          {"example", t.example},
-          {"task", tasks[t.task]},
-          {"margin", d.margin},
-          {"probability", d.probability},
-          {"draw", number(d.draw)},
-          {"asked", t.step.asked},
-          {"label", t.step.label == 0 ? Json(nullptr) : Json(t.step.label)},
-          {"updated", t.step.updated}};
+  Json out{{"run", t.run},
+           {"pass", t.pass},
+           {"example", t.example},
+           {"task", tasks[t.task]},
+           {"margin", d.margin},
+           {"probability", d.probability},
+           {"draw", number(d.draw)},
+           {"asked", t.step.asked},
+           {"label", t.step.label == 0 ? Json(nullptr) : Json(t.step.label)},
+           {"updated", t.step.updated}};
+  if (!std::isnan(d.peer_margin)) {
+    out["peer_margin"] = d.peer_margin;
+    out["peer_draw"] = d.peer_draw;
+  }
+  return out;
 }
 
 int run(Options& o) {

@@ -1,9 +1,11 @@
 // What a learner is. An algorithm is a plain struct that satisfies LearnerType (registry.h); this is the type-erased
 // view that the loop, the bindings and the server hold.
 #pragma once
+#include <optional>
 #include <span>
 
 #include "quorate/base/example.h"
+#include "quorate/base/listening.h"
 #include "quorate/base/rng.h"
 #include "quorate/store/state.h"
 
@@ -27,6 +29,9 @@ class Learner {
 
   /// How much of a mistake of task `from` reaches the weights of task `to`, now. Pure. O(1) to O(K).
   virtual double relation(Task to, Task from) const = 0;
+
+  /// Learners that listen to others: how often that hurt and helped a task. Nothing for the others.
+  virtual std::optional<Listening> listening(Task task) const = 0;
 
   /// Puts into / takes from tensors everything that decides what the learner does next. load() throws DataError.
   virtual void save(Writer writer) const = 0;

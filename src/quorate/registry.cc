@@ -4,10 +4,10 @@
 
 namespace quorate {
 
-extern const Algorithm kPerceptron, kCmtl, kAmtl;
+extern const Algorithm kPerceptron, kCmtl, kAmtl, kPeer, kAmlc;
 
 std::span<const Algorithm> algorithms() {
-  static const std::array all{kPerceptron, kCmtl, kAmtl};
+  static const std::array all{kPerceptron, kCmtl, kAmtl, kPeer, kAmlc};
   return all;
 }
 

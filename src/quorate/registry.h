@@ -53,6 +53,12 @@ class Erased final : public Learner {
   void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) override { a_.decide(round, rng, out); }
   bool learn(const Example& e, const Decision& d, double y, Rng& rng) override { return a_.learn(e, d, y, rng); }
   double relation(Task to, Task from) const override { return a_.relation(to, from); }
+  std::optional<Listening> listening(Task task) const override {
+    if constexpr (requires { a_.listening(task); })
+      return a_.listening(task);
+    else
+      return std::nullopt;
+  }
   void save(Writer writer) const override { A::state(a_, writer); }
   void load(Reader& reader) override {
     A::state(a_, reader);

@@ -55,6 +55,14 @@ TEST(CsvReader, TakesWhatSpreadsheetsWrite) {
                           Row{"2", "", "", "say \"hi\"", true, {{"a,b", 4}}}, Row{"3", "", "", "a,b", true, {{"a,b", 5}}}));
 }
 
+TEST(CsvReader, AQuoteInsideAPlainFieldDoesNotOpenOrCloseAnother) {
+  const TempDir dir;
+  EXPECT_THAT(
+      read_rows(dir.write("a.csv", "id,text,n\n5\" disk,\"two\nlines\",1\n3\" tape,\"one\"\"line\",2\nx,\"a\nb\",3\n")),
+      ElementsAre(Row{"5\" disk", "", "", "two\nlines", true, {{"n", 1}}},
+                  Row{"3\" tape", "", "", "one\"line", true, {{"n", 2}}}, Row{"x", "", "", "a\nb", true, {{"n", 3}}}));
+}
+
 TEST(CsvReader, LineNumbersCountLinesNotRecords) {
   const TempDir dir;
   const std::string path = dir.write("a.csv", "text,n\n\"1\n2\n3\",1\nx,bad\n");

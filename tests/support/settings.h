@@ -18,6 +18,10 @@ struct Setting {
   std::string name;  // of the test
 
   bool asks_always() const { return to_text(spec).find("query=always") != std::string::npos; }
+  /// Moves on every mistake, a margin of 0 among them, and on nothing else. Committees share labels, too.
+  bool is_perceptron() const { return spec.word == "perceptron" || spec.word == "cmtl" || spec.word == "amtl"; }
+  /// Answers that cost nothing go on teaching when the budget is spent: those of the peers.
+  bool learns_without_labels() const { return spec.word == "peer"; }
   /// Only rules that draw depend on the seed.
   bool draws() const { return !asks_always(); }
 };

@@ -34,6 +34,30 @@ bool split_csv(std::string_view line, std::vector<CsvField>& fields) {
   return true;
 }
 
+bool quote_open(std::string_view line, bool open) {
+  for (std::size_t at = 0;;) {
+    if (open) {  // until a quote that is not doubled
+      const std::size_t quote = line.find('"', at);
+      if (quote == line.npos) return true;
+      at = quote + 1;
+      if (at < line.size() && line[at] == '"')
+        ++at;
+      else
+        open = false;
+    } else {  // until a field that starts with a quote
+      if (at == 0 && line.starts_with('"')) {
+        open = true;
+        at = 1;
+        continue;
+      }
+      const std::size_t field = line.find(",\"", at);
+      if (field == line.npos) return false;
+      open = true;
+      at = field + 2;
+    }
+  }
+}
+
 std::string csv_quoted(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == text.npos) return std::string(text);
   std::string out = "\"";

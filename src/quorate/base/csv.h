@@ -18,6 +18,9 @@ struct CsvField {
 /// character if text follows a closing quote.
 bool split_csv(std::string_view line, std::vector<CsvField>& fields);
 
+/// Whether a quoted field is open after `line`, given whether one was before it.
+bool quote_open(std::string_view line, bool open);
+
 /// `text` as a CSV field, quoted if it must be.
 std::string csv_quoted(std::string_view text);
 

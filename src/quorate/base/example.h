@@ -19,6 +19,8 @@ struct Decision {
   double probability = 1;                                  ///< with which the label was asked for
   double draw = std::numeric_limits<double>::quiet_NaN();  ///< the uniform draw compared with it; NaN if none was made
   bool ask = false;                                        ///< whether the label is worth buying
+  /// Learners that ask their peers before the annotator: what the peers say, and the second draw; NaN if not asked.
+  double peer_margin = std::numeric_limits<double>::quiet_NaN(), peer_draw = std::numeric_limits<double>::quiet_NaN();
 };
 
 /// The predicted label: +1 if margin > 0, otherwise -1 (NOTES section 0: zero predicts -1).

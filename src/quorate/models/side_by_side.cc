@@ -51,6 +51,13 @@ void SideBySide::add(std::span<const double> c, const Features& x) {
   }
 }
 
+void SideBySide::add(Task task, double a, const Features& x) {
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    float& w = at(x.at(k))[task];
+    w = static_cast<float>(static_cast<double>(w) + a * x.value[k]);
+  }
+}
+
 SideBySide::Packed SideBySide::pack() const {
   Packed out;
   out.tasks = tasks_;

@@ -23,6 +23,8 @@ class SideBySide {
   void margins(const Features& x, std::span<double> p) const;
   /// w_j += c[j] x for all j; c.size() == tasks(). O(K non-zeros).
   void add(std::span<const double> c, const Features& x);
+  /// w_task += a x; task < tasks(). O(non-zeros), and O(K) for every feature that is new.
+  void add(Task task, double a, const Features& x);
 
   /// The rows in ascending order of their features; value: rows x K.
   struct Packed {

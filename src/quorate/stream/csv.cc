@@ -90,23 +90,20 @@ class CsvReader final : public RecordReader {
   bool parse(std::string_view line, Record& record) override {
     if (line.empty()) return false;
     const std::uint64_t first = line_number();
-    if (!split(line, fields_)) {  // a quoted field that goes on in the next lines
-      const auto quotes = [](std::string_view s) { return std::count(s.begin(), s.end(), '"'); };
+    if (quote_open(line, false)) {  // a quoted field that goes on in the next lines
       joined_ = line;
-      bool carriage_return = lines_.carriage_return();
-      auto open = quotes(line);  // closed once they are even, as a quote inside a quoted field is doubled
       do {
+        const bool carriage_return = lines_.carriage_return();
         if (!lines_.next(line) || joined_.size() + line.size() > LineReader::kLongest)
           throw LineError(path() + ":" + std::to_string(first) +
                           ": a quote that opens in this line is not closed; expected \" before the end");
         check_utf8(line);
         joined_ += carriage_return ? "\r\n" : "\n";
         joined_ += line;
-        carriage_return = lines_.carriage_return();
-        open += quotes(line);
-      } while (open % 2 != 0 || !split(joined_, fields_));
+      } while (quote_open(line, true));
       line = joined_;
     }
+    split(line, fields_);
     if (fields_.size() != header_.size())
       bad(fields_.back().at,
           std::to_string(fields_.size()) + " fields; expected " + std::to_string(header_.size()) + ", as in the header");

@@ -1,0 +1,166 @@
+// AMLC: tasks decide together, as a committee each, and share the labels they buy.
+//
+// Source  Xu, Tang, Jebara 2018, Algorithm 1.
+// Round   any number of examples; at most one label per example.
+// Shapes  K tasks, d features; w: K x d, weights of one feature side by side; tau: K x K, the committee of task k in row k.
+// Cost    O(K non-zeros) per example. Memory O(features K + K^2).
+// Draws   decide: one per example. learn: none.
+// Differs What reproduces the paper's table is not the algorithm as printed (NOTES section 3). The defaults reproduce the
+//         table: rows of tau sum to K (rows=one: to 1, as printed), sharing compares with the label (share=prediction: with
+//         the committee's prediction, as printed), losses in the exponent are capped at 2, C = ln 30.
+//         While all weights are equal and share=label, all members agree, tau stays flat and every update reaches every
+//         task: it is one perceptron for all tasks, until rounding breaks a tie. Here the members' sums have one order, so
+//         ties are ties; with a matrix product that sums differently per column they break at random.
+#include <algorithm>
+#include <cmath>
+
+#include "quorate/base/exp.h"
+#include "quorate/models/side_by_side.h"
+#include "quorate/models/trust.h"
+#include "quorate/queries/queries.h"
+#include "quorate/registry.h"
+
+namespace quorate {
+namespace {
+
+struct RowsTasks {
+  static constexpr std::string_view name = "tasks", meaning = "the weights of a committee sum to the number of tasks";
+  static constexpr auto fields() { return std::tuple{}; }
+};
+struct RowsOne {
+  static constexpr std::string_view name = "one", meaning = "they sum to one, as printed";
+  static constexpr auto fields() { return std::tuple{}; }
+};
+struct ShareLabel {
+  static constexpr std::string_view name = "label", meaning = "a bought label teaches trusted tasks that are wrong on it";
+  static constexpr auto fields() { return std::tuple{}; }
+};
+struct SharePrediction {
+  static constexpr std::string_view name = "prediction",
+                                    meaning = "it teaches trusted tasks that differ from the committee, as printed";
+  static constexpr auto fields() { return std::tuple{}; }
+};
+struct ShareNobody {
+  static constexpr std::string_view name = "none", meaning = "it teaches its own task only";
+  static constexpr auto fields() { return std::tuple{}; }
+};
+struct WeighBought {
+  static constexpr std::string_view name = "bought", meaning = "every bought label";
+  static constexpr auto fields() { return std::tuple{}; }
+};
+struct WeighMistake {
+  static constexpr std::string_view name = "mistake", meaning = "bought labels that the committee got wrong";
+  static constexpr auto fields() { return std::tuple{}; }
+};
+
+struct Amlc {
+  static constexpr std::string_view name = "amlc", title = "Committees of tasks that decide together and share labels",
+                                    source = "Xu, Tang and Jebara 2018, Algorithm 1";
+  struct Params {
+    double b = 1, c = 3.4011973816621555;  // ln 30
+    std::variant<RowsTasks, RowsOne> rows;
+    std::variant<ShareLabel, SharePrediction, ShareNobody> share;
+    std::variant<WeighBought, WeighMistake> weigh;
+    double cap = 2;
+    static constexpr auto fields() {
+      return std::tuple{
+          Field{&Params::b, "b", kPositive, "doubt: larger asks more", "Alg. 1, line 8"},
+          Field{&Params::c, "c", Interval{0}, "how fast trust in a wrong member decays; default ln 30", "Alg. 1, line 12"},
+          Field{&Params::rows, "rows", kAny, "what the weights of a committee sum to", "Alg. 1, line 2"},
+          Field{&Params::share, "share", kAny, "whom a bought label teaches", "Alg. 1, line 14"},
+          Field{&Params::weigh, "weigh", kAny, "which labels change the committee", "Alg. 1, line 12"},
+          Field{&Params::cap, "cap", kPositive, "largest loss in the exponent", "NOTES section 3"}};
+    }
+  };
+  Amlc(const Params& params, const Setup& setup)
+      : p(params), w(setup.memory), tau(setup.memory), counts(setup.memory), margins(setup.memory), c(setup.memory) {
+    cover(setup.tasks.size());
+  }
+
+  double score(const Example& e) const {
+    if (e.task >= w.tasks()) return 0;
+    std::vector<double> member(w.tasks());  // pure, so not the scratch
+    w.margins(e.x, member);
+    return committee(e.task, member);
+  }
+
+  void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
+    for (std::size_t n = 0; n < round.size(); ++n) {
+      cover(std::size_t{round[n].task} + 1);
+      w.margins(round[n].x, margins);                     // line 5
+      out[n].margin = committee(round[n].task, margins);  // line 6
+      MarginQuery{p.b}(rng, out[n]);                      // line 8
+    }
+  }
+
+  bool learn(const Example& e, const Decision& d, double y, Rng&) {
+    const Task k = e.task;
+    cover(std::size_t{k} + 1);
+    const int committee_says = predicted(d.margin);
+    const bool mistake = committee_says != y;  // line 10
+    w.margins(e.x, margins);
+    counts.add(k, predicted(margins[k]) == y, !mistake);
+    if (mistake || std::holds_alternative<WeighBought>(p.weigh)) {  // line 12
+      double sum = 0;
+      for (Task m = 0; m < c.size(); ++m) sum += c[m] = std::min(p.cap, std::max(0.0, 1 - y * margins[m]));
+      if (sum > 0) {
+        for (double& loss : c) loss = exp_negative(-p.c * loss / sum);
+        tau.weigh(k, c, false);
+      }
+    }
+    const double reference = std::holds_alternative<ShareLabel>(p.share) ? y : committee_says;
+    bool updated = mistake;
+    for (Task m = 0; m < c.size(); ++m) {  // lines 11 and 13-16
+      const bool teach = m == k ? mistake
+                                : !std::holds_alternative<ShareNobody>(p.share) && predicted(margins[m]) != reference &&
+                                      tau(k, m) >= tau(k, k);
+      c[m] = teach ? y : 0;
+      updated = updated || teach;
+    }
+    if (updated) w.add(c, e.x);
+    return updated;
+  }
+
+  double committee(Task k, std::span<const double> member) const { return tau.margin(k, member, false) * row_scale(); }
+  double row_scale() const { return std::holds_alternative<RowsOne>(p.rows) ? 1 / static_cast<double>(tau.tasks()) : 1; }
+
+  double relation(Task to, Task from) const {  // to listens to from
+    return to < tau.tasks() && from < tau.tasks() ? tau(to, from) * row_scale() : 0;
+  }
+  Listening listening(Task task) const { return counts(task); }
+
+  void cover(std::size_t K) {
+    if (K <= w.tasks()) return;
+    w.cover(K);
+    tau.cover(K);
+    counts.cover(K);
+    margins.resize(K);
+    c.resize(K);
+  }
+
+  Params p;
+  SideBySide w;                         // d x K
+  Trust tau;                            // K x K, rows with mean 1
+  ListeningCounts counts;               // K
+  std::pmr::vector<double> margins, c;  // K each, what decide() and learn() work with
+
+  template <class S>
+  static void state(S& s, auto&& visit) {
+    visit("w", s.w);
+    visit("tau", s.tau);
+    visit("listening", s.counts);
+  }
+  void check() {
+    if (tau.tasks() != w.tasks() || counts.tasks() != w.tasks())
+      throw DataError("amlc: weights, trust and counts differ in tasks");
+    margins.resize(w.tasks());
+    c.resize(w.tasks());
+  }
+};
+
+}  // namespace
+
+extern const Algorithm kAmlc;
+constexpr Algorithm kAmlc = row<Amlc>();
+
+}  // namespace quorate

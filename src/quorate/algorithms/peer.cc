@@ -1,0 +1,150 @@
+// PEER: doubt yourself, then ask your peers, then the annotator.
+//
+// Source  Murugesan, Carbonell 2017, as run in Xu, Tang, Jebara 2018, Table 1 (PEER, and with share=all PEER+Share).
+// Round   any number of examples; at most one label per example.
+// Shapes  K tasks, d features; w: K x d, weights of one feature side by side; tau: K x K, how much task k listens to m.
+// Cost    decide O(non-zeros) if sure of itself, else O(K non-zeros); a label O(K non-zeros). Memory O(features K + K^2).
+// Draws   decide, example by example: one; a second one if the first says unsure and there are peers. learn: none.
+// Differs From Algorithm 1 of the first paper, after the second paper's figures (NOTES section 3): a margin of its own of 0
+//         predicts +1 (every other 0 is -1); whether it was mistaken is judged by its own margin; peers' answers that
+//         replace its own always update w_k; losses in the exponent are divided by their sum and not multiplied by C (c =
+//         1); tau is changed on mistakes only, sharing happens for every bought label. A row of tau has mean 1 over the
+//         peers; the paper's, which sums to 1, is it divided by K - 1.
+#include <cmath>
+
+#include "quorate/base/exp.h"
+#include "quorate/models/side_by_side.h"
+#include "quorate/models/trust.h"
+#include "quorate/queries/queries.h"
+#include "quorate/registry.h"
+
+namespace quorate {
+namespace {
+
+struct ShareNone {
+  static constexpr std::string_view name = "none", meaning = "a bought label teaches its own task only";
+  static constexpr auto fields() { return std::tuple{}; }
+};
+struct SharePeers {
+  static constexpr std::string_view name = "peers", meaning = "it teaches wrong tasks of at least mean trust too";
+  static constexpr auto fields() { return std::tuple{}; }
+};
+struct ShareAll {
+  static constexpr std::string_view name = "all", meaning = "it teaches every task that is wrong on it";
+  static constexpr auto fields() { return std::tuple{}; }
+};
+
+struct Peer {
+  static constexpr std::string_view name = "peer", title = "Ask yourself, then your peers, then the annotator",
+                                    source = "Murugesan and Carbonell 2017; Xu et al. 2018, Table 1";
+  struct Params {
+    double b = 1, bq = 5, c = 1;
+    std::variant<ShareNone, SharePeers, ShareAll> share;
+    static constexpr auto fields() {
+      return std::tuple{
+          Field{&Params::b, "b", kPositive, "doubt in oneself: larger asks the peers more", "PEER, Alg. 1"},
+          Field{&Params::bq, "bq", kPositive, "doubt in the peers: larger asks the annotator more", "PEER, Alg. 1"},
+          Field{&Params::c, "c", Interval{0}, "how fast trust in a wrong peer decays", "PEER, Alg. 1"},
+          Field{&Params::share, "share", kAny, "whom a bought label teaches", "Xu et al. 3.2"}};
+    }
+  };
+  Peer(const Params& params, const Setup& setup)
+      : p(params), w(setup.memory), tau(setup.memory), counts(setup.memory), margins(setup.memory), c(setup.memory) {
+    cover(setup.tasks.size());
+  }
+
+  double score(const Example& e) const { return w(e.task, e.x); }
+
+  void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
+    for (std::size_t n = 0; n < round.size(); ++n) {
+      const Task k = round[n].task;
+      Decision& d = out[n];
+      cover(std::size_t{k} + 1);
+      d.margin = score(round[n]);
+      MarginQuery{p.b}(rng, d);
+      const std::size_t peers = w.tasks() - 1;
+      if (!d.ask || peers == 0) continue;  // sure of itself, or nobody to ask
+      w.margins(round[n].x, margins);
+      d.peer_margin = tau.margin(k, margins, true) / static_cast<double>(peers);
+      const double unsure = p.bq / (p.bq + std::abs(d.peer_margin));
+      d.probability *= unsure;
+      d.peer_draw = uniform(rng);
+      d.ask = d.peer_draw < unsure;
+      if (d.ask) continue;
+      d.margin = d.peer_margin;  // the peers' answer is the prediction, and is believed
+      w.add(k, predicted(d.margin), round[n].x);
+    }
+  }
+
+  bool learn(const Example& e, const Decision& d, double y, Rng&) {
+    const Task k = e.task;
+    cover(std::size_t{k} + 1);
+    const bool mistake = (d.margin >= 0 ? 1 : -1) != y;
+    w.margins(e.x, margins);
+    if (!std::isnan(d.peer_margin)) counts.add(k, !mistake, predicted(d.peer_margin) == y);
+    if (mistake && w.tasks() > 1) {
+      double sum = 0;
+      for (Task m = 0; m < c.size(); ++m) sum += c[m] = m == k ? 0 : std::max(0.0, 1 - y * margins[m]);
+      if (sum > 0) {
+        for (double& loss : c) loss = exp_negative(-p.c * loss / sum);
+        tau.weigh(k, c, true);
+      }
+    }
+    bool updated = mistake;
+    for (Task m = 0; m < c.size(); ++m) {
+      const bool teach = m == k ? mistake : predicted(margins[m]) != y && shares(k, m);
+      c[m] = teach ? y : 0;
+      updated = updated || teach;
+    }
+    if (updated) w.add(c, e.x);
+    return updated;
+  }
+
+  double relation(Task to, Task from) const {  // to listens to from
+    return to == from                               ? 0
+           : to < tau.tasks() && from < tau.tasks() ? tau(to, from) / static_cast<double>(tau.tasks() - 1)
+                                                    : 0;
+  }
+  Listening listening(Task task) const { return counts(task); }
+
+  bool shares(Task k, Task m) const {
+    constexpr double kSlack = 1e-9;  // equal weights stay equal only up to rounding once a row was scaled
+    return std::holds_alternative<ShareAll>(p.share) ||
+           (std::holds_alternative<SharePeers>(p.share) && tau(k, m) >= 1 - kSlack);
+  }
+
+  void cover(std::size_t K) {
+    if (K <= w.tasks()) return;
+    w.cover(K);
+    tau.cover(K);
+    counts.cover(K);
+    margins.resize(K);
+    c.resize(K);
+  }
+
+  Params p;
+  SideBySide w;                         // d x K
+  Trust tau;                            // K x K
+  ListeningCounts counts;               // K
+  std::pmr::vector<double> margins, c;  // K each, what decide() and learn() work with
+
+  template <class S>
+  static void state(S& s, auto&& visit) {
+    visit("w", s.w);
+    visit("tau", s.tau);
+    visit("listening", s.counts);
+  }
+  void check() {
+    if (tau.tasks() != w.tasks() || counts.tasks() != w.tasks())
+      throw DataError("peer: weights, trust and counts differ in tasks");
+    margins.resize(w.tasks());
+    c.resize(w.tasks());
+  }
+};
+
+}  // namespace
+
+extern const Algorithm kPeer;
+constexpr Algorithm kPeer = row<Peer>();
+
+}  // namespace quorate

@@ -1,0 +1,68 @@
+// A K x K matrix of doubles over the tasks, whose K may grow.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <memory_resource>
+#include <span>
+#include <vector>
+
+#include "quorate/base/error.h"
+#include "quorate/base/features.h"
+
+namespace quorate {
+
+class Square {
+ public:
+  /// Entries of a new task, in its row and in its column, start at `initial`.
+  Square(double initial, std::pmr::memory_resource* memory) : initial_(initial), values_(memory) {}
+
+  std::size_t tasks() const { return tasks_; }
+  /// Makes room for at least K tasks. O(K^2) when it grows.
+  void cover(std::size_t K) {
+    if (K <= tasks_) return;
+    if (K > stride_) {
+      const std::size_t stride = std::max(K, stride_ + stride_ / 2);
+      std::pmr::vector<double> grown(stride * stride, initial_, values_.get_allocator());
+      for (std::size_t j = 0; j < tasks_; ++j) std::copy_n(values_.data() + j * stride_, tasks_, grown.data() + j * stride);
+      values_.swap(grown);
+      stride_ = stride;
+    }
+    tasks_ = K;
+  }
+
+  std::span<double> row(std::size_t j) { return {values_.data() + j * stride_, tasks_}; }
+  std::span<const double> row(std::size_t j) const { return {values_.data() + j * stride_, tasks_}; }
+  double operator()(std::size_t j, std::size_t l) const { return values_[j * stride_ + l]; }
+
+  /// value: K x K, row by row.
+  struct Packed {
+    std::uint64_t tasks = 0;
+    std::pmr::vector<double> value;
+    template <class S>
+    static void state(S& s, auto&& v) {
+      v("tasks", s.tasks);
+      v("value", s.value);
+    }
+  };
+  Packed pack() const {
+    Packed out;
+    out.tasks = tasks_;
+    for (std::size_t j = 0; j < tasks_; ++j) out.value.insert(out.value.end(), row(j).begin(), row(j).end());
+    return out;
+  }
+  void unpack(const Packed& packed) {  ///< throws DataError: not K x K, not finite
+    const std::size_t K = packed.tasks;
+    if (K > 1'000'000 || packed.value.size() != K * K) throw DataError("matrix of tasks: expected tasks x tasks values");
+    for (const double v : packed.value)
+      if (!std::isfinite(v)) throw DataError("matrix of tasks: a value is not finite");
+    cover(K);
+    for (std::size_t j = 0; j < K; ++j) std::copy_n(packed.value.data() + j * K, K, row(j).begin());
+  }
+
+ private:
+  double initial_;
+  std::size_t tasks_ = 0, stride_ = 0;
+  std::pmr::vector<double> values_;  // stride_ x stride_, row-major; initial_ outside tasks_ x tasks_
+};
+
+}  // namespace quorate

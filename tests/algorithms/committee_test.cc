@@ -1,0 +1,106 @@
+// Identities that tie peer and amlc to learners that are simpler.
+#include <gtest/gtest.h>
+
+#include "support/make.h"
+
+namespace quorate::test {
+namespace {
+
+std::vector<Step> run(const std::string& spec, const Stream& s, std::size_t K, std::uint64_t seed = 4) {
+  Names tasks;
+  for (std::size_t i = 0; i < K; ++i) tasks.intern("t" + std::to_string(i));
+  Session session(parse_spec(spec), seed, LabelBudget::kNone, &tasks);
+  std::vector<Step> out;
+  for (std::size_t n = 0; n < s.size(); ++n) out.push_back(step(session, s.example(n), s.y[n]));
+  return out;
+}
+
+// A sampling perceptron of one task, written out: fires when the predicted label, -1 at 0 (or +1, for PEER), is wrong.
+std::vector<Step> sampling_perceptron(const Stream& s, double b, int at_zero, std::uint64_t seed) {
+  Rng rng = make_rng(seed, 1);
+  std::vector<double> w(s.x[0].value.size());
+  std::vector<Step> out;
+  for (std::size_t n = 0; n < s.size(); ++n) {
+    Step step;
+    for (std::size_t f = 0; f < w.size(); ++f) step.decision.margin += w[f] * s.x[n].value[f];
+    const double p = step.decision.margin;
+    step.asked = uniform(rng) < b / (b + std::abs(p));
+    const int says = p > 0 ? 1 : p < 0 ? -1 : at_zero;
+    step.updated = step.asked && says != s.y[n];
+    if (step.updated)
+      for (std::size_t f = 0; f < w.size(); ++f) w[f] += s.y[n] * s.x[n].value[f];
+    out.push_back(step);
+  }
+  return out;
+}
+
+TEST(Committees, OfOneTaskAreTheSamplingPerceptron) {
+  const Stream s = make_stream(300, 1, 5, 21);
+  for (const auto& [spec, at_zero] : {std::pair{"amlc(b=0.3)", -1}, {"peer(b=0.3)", 1}}) {
+    const auto ours = run(spec, s, 1), plain = sampling_perceptron(s, 0.3, at_zero, 4);
+    for (std::size_t n = 0; n < s.size(); ++n) {
+      ASSERT_NEAR(ours[n].decision.margin, plain[n].decision.margin, 1e-5) << spec << ", example " << n;
+      ASSERT_EQ(ours[n].asked, plain[n].asked) << spec << ", example " << n;
+      ASSERT_EQ(ours[n].updated, plain[n].updated) << spec << ", example " << n;
+    }
+  }
+}
+
+TEST(Committees, ThatLearnNoTrustAndShareNothingAreThePlainSum) {
+  constexpr std::size_t K = 4, d = 5;
+  const Stream s = make_stream(300, K, d, 22);
+  const auto ours = run("amlc(c=0, share=none, b=0.5)", s, K), mean = run("amlc(c=0, share=none, b=0.125, rows=one)", s, K);
+  std::vector<std::vector<double>> w(K, std::vector<double>(d));
+  for (std::size_t n = 0; n < s.size(); ++n) {
+    double sum = 0;
+    for (const auto& weights : w)
+      for (std::size_t f = 0; f < d; ++f) sum += weights[f] * s.x[n].value[f];
+    ASSERT_NEAR(ours[n].decision.margin, sum, 1e-5) << "example " << n;
+    // The mean is the sum over K, so b / K asks for the same labels.
+    ASSERT_NEAR(mean[n].decision.margin, sum / K, 1e-5) << "example " << n;
+    ASSERT_EQ(mean[n].asked, ours[n].asked) << "example " << n;
+    if (ours[n].asked && predicted(ours[n].decision.margin) != s.y[n])
+      for (std::size_t f = 0; f < d; ++f) w[s.task[n]][f] += s.y[n] * s.x[n].value[f];
+  }
+}
+
+TEST(Committees, WhoseMembersAreAllAlikeStayAlike) {
+  // NOTES section 3 with share=label: from equal weights every update reaches every task, to the last bit.
+  constexpr std::size_t K = 15;
+  Names tasks;
+  for (std::size_t i = 0; i < K; ++i) tasks.intern("t" + std::to_string(i));
+  Session session(parse_spec("amlc"), 1, LabelBudget::kNone, &tasks);
+  const Stream s = make_stream(400, K, 6, 23);
+  for (std::size_t n = 0; n < s.size(); ++n) step(session, s.example(n), s.y[n]);
+  EXPECT_GT(session.total().updates, 10u);
+  for (Task k = 1; k < K; ++k) {
+    EXPECT_NEAR(session.learner().score({k, s.x[0]}), session.learner().score({0, s.x[0]}), 1e-12);
+    EXPECT_EQ(session.learner().relation(k, 0), session.learner().relation(k, k));
+  }
+}
+
+TEST(Committees, CountWhomListeningHurtAndHelped) {
+  constexpr std::size_t K = 3;
+  const Stream s = make_stream(600, K, 4, 24);
+  for (const char* spec : {"amlc(share=none)", "peer"}) {
+    Names tasks;
+    for (std::size_t i = 0; i < K; ++i) tasks.intern("t" + std::to_string(i));
+    Session session(parse_spec(spec), 1, LabelBudget::kNone, &tasks);
+    for (std::size_t n = 0; n < s.size(); ++n) step(session, s.example(n), s.y[n]);
+    std::uint64_t hurt = 0, helped = 0;
+    for (Task k = 0; k < K; ++k) {
+      const auto listening = session.learner().listening(k);
+      ASSERT_TRUE(listening.has_value());
+      EXPECT_LE(listening->hurt + listening->helped, session.count(k).labels);
+      hurt += listening->hurt;
+      helped += listening->helped;
+    }
+    EXPECT_GT(hurt, 0u) << spec;
+    EXPECT_GT(helped, 0u) << spec;
+  }
+  const Session alone(parse_spec("perceptron"), 1);
+  EXPECT_FALSE(alone.learner().listening(0).has_value());
+}
+
+}  // namespace
+}  // namespace quorate::test
