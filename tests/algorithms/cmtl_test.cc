@@ -65,6 +65,21 @@ TEST(Cmtl, ThreeRoundsByHandInTwoGroups) {
   EXPECT_EQ(session.learner().score({2, dense({1})}), -5);
 }
 
+// Tasks arrive one by one: in the complete graph K is the number seen so far, the one at hand included.
+//   1. t0, x = 3, y = +1: K = 1, margin 0: v_0 = s = 3, w_0 = (3 + 3)/2 = 3
+//   2. t1, x = 1, y = +1: K = 2, margin (0 + 3)/3 = 1, right; w_0 = (3 + 3)/3 = 2
+//   3. t2, x = 2, y = -1: K = 3, margin 2 (0 + 3)/4 = 1.5, wrong: v_2 = -2, s = 1, w_2 = (-2 + 1)/4, w_0 = (3 + 1)/4
+TEST(Cmtl, ThreeRoundsByHandWhileTasksArrive) {
+  Session session(parse_spec("cmtl"), 1);
+  EXPECT_EQ(step(session, {session.task("t0"), dense({3})}, 1).decision.margin, 0);
+  EXPECT_EQ(session.learner().score({0, dense({1})}), 3);
+  EXPECT_EQ(step(session, {session.task("t1"), dense({1})}, 1).decision.margin, 1);
+  EXPECT_EQ(session.learner().score({0, dense({1})}), 2);
+  EXPECT_EQ(step(session, {session.task("t2"), dense({2})}, -1).decision.margin, 1.5);
+  EXPECT_EQ(session.learner().score({2, dense({1})}), -0.25);
+  EXPECT_EQ(session.learner().score({0, dense({1})}), 1);
+}
+
 TEST(Cmtl, TheModelHoldsWhatTheGraphFileSaid) {
   const TempDir dir;
   const std::string file = dir.write("path.csv", "from,to\nt0,t1\n");

@@ -171,7 +171,7 @@ def parameters(learners):
 
 def test_describe_as_json_gives_every_parameter_a_meaning_and_a_default(quorate, folder):
     learners = quorate.ok("describe", "--json").json()
-    assert [a["name"] for a in learners] == ["perceptron", "cmtl", "amtl"]
+    assert [a["name"] for a in learners] == ["perceptron", "cmtl", "amtl", "peer", "amlc"]
     for a in learners:
         assert a["title"] and a["source"]
     for _, p in parameters(learners):
@@ -190,7 +190,7 @@ def test_what_describe_says_of_a_learner_can_be_run(quorate, folder):
         found = quorate.ok(*SIMULATE, "--learner", a["name"], "--json").json()["learner"]
         assert found == a["default"] == quorate.ok(*SIMULATE, "--learner", a["default"], "--json").json()["learner"]
         for p in a["parameters"]:
-            for choice in p["choices"]:
+            for choice in p.get("choices", []):
                 arguments = ", ".join(f"{q['name']}={q['default']}" for q in choice["parameters"])
                 learner = f"{a['name']}({p['name']}={choice['name']}" + (f"({arguments}))" if arguments else ")")
                 result = quorate(*SIMULATE, "--learner", learner, "--json")

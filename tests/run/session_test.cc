@@ -89,6 +89,31 @@ TEST(Session, MayBeMovedWhileItLearns) {
   EXPECT_EQ(moved.model_bytes(), stays.model_bytes());
 }
 
+TEST(Session, LoadedKnowsEverythingThatWasSaved) {
+  Stream s = make_stream(80, 3, 4, 53);
+  for (std::size_t n = 0; n < s.size(); n += 5) s.y[n] = 0;
+  Session session(parse_spec("cmtl(query=margin)"), 1, 40);
+  feed(session, s);
+  ASSERT_GT(session.unanswered(), 0u);
+  Tensors saved;
+  session.save(saved);
+  Reader reader(saved);
+  const Session loaded = Session::load(session.spec(), reader);
+  EXPECT_EQ(loaded.unanswered(), session.unanswered());
+  EXPECT_EQ(loaded.budget().bought(), session.budget().bought());
+  EXPECT_EQ(loaded.budget().limit(), 40u);
+  EXPECT_EQ(to_text(loaded.spec()), to_text(session.spec()));
+  ASSERT_EQ(loaded.tasks().size(), 3u);
+  const auto same = [](const TaskCount& a, const TaskCount& b) {
+    return a.examples == b.examples && a.labels == b.labels && a.updates == b.updates && a.mistakes == b.mistakes;
+  };
+  EXPECT_TRUE(same(loaded.total(), session.total()));
+  for (Task i = 0; i < 3; ++i) {
+    EXPECT_EQ(loaded.tasks()[i], session.tasks()[i]);
+    EXPECT_TRUE(same(loaded.count(i), session.count(i)));
+  }
+}
+
 TEST(Session, RefusesStateThatDoesNotHangTogether) {
   const Stream s = make_stream(60, 3, 4, 52);
   Session session(parse_spec("perceptron(query=margin)"), 1, 30);

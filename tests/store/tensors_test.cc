@@ -125,6 +125,10 @@ TEST(TensorFile, OffsetsThatOverlapOrLeaveAGapAreRefused) {
               HasSubstr("damaged"));
   const std::string file = to_bytes(small());
   EXPECT_THAT(refusal(assembled(header_of(file), data_of(file) + "x")), HasSubstr("after the last"));
+  std::string header = header_of(file);  // c inside b, and every byte of the shorter data is somebody's
+  header.replace(header.find("[28,29]"), 7, "[27,28]");
+  header.replace(header.find("[29,29]"), 7, "[28,28]");
+  EXPECT_THAT(refusal(assembled(header, data_of(file).substr(0, 28))), HasSubstr("overlap"));
 }
 
 TEST(TensorFile, ADescriptionThatDoesNotFitIsRefused) {
