@@ -182,7 +182,7 @@ def test_describe_as_json_gives_every_parameter_a_meaning_and_a_default(quorate,
             assert p["default"].split("(")[0] in [c["name"] for c in p["choices"]]
         if p["type"] in ("int", "float"):
             assert p["range"] and float(p["default"]) == float(p["default"])
-    assert {p["name"] for _, p in parameters(learners)} == {"query", "graph", "p", "b", "file"}
+    assert {p["name"] for _, p in parameters(learners)} >= {"query", "graph", "p", "b", "file", "share"}
 
 
 def test_what_describe_says_of_a_learner_can_be_run(quorate, folder):

@@ -147,7 +147,7 @@ struct Amlc {
   template <class S>
   static void state(S& s, auto&& visit) {
     visit("w", s.w);
-    visit("tau", s.tau);
+    visit("committee", s.tau);
     visit("listening", s.counts);
   }
   void check() {
