@@ -26,6 +26,9 @@ enum Exit { kDone = 0, kBadData = 1, kBadUsage = 2, kFileTrouble = 3, kInterrupt
 /// A command: its options are added to `app`; the function runs it.
 using Command = std::function<int()>;
 Command add_simulate(CLI::App& app);
+Command add_compare(CLI::App& app);
+Command add_tune(CLI::App& app);
+Command add_reproduce(CLI::App& app);
 Command add_train(CLI::App& app);
 Command add_predict(CLI::App& app);
 Command add_inspect(CLI::App& app);

@@ -24,6 +24,10 @@ int main(int argc, char** argv) {
   };
   constexpr Entry kCommands[] = {
       {"simulate", "learn from labelled data whose labels are hidden until asked for, and measure", add_simulate},
+      {"compare", "several learners on the same splits: table, intervals, pictures", add_compare},
+      {"tune", "the best parameters of a learner, by cross-validation", add_tune},
+
+      {"reproduce", "published tables and figures beside ours", add_reproduce},
       {"train", "learn a model from a stream, or go on learning", add_train},
       {"predict", "predictions of a model, as JSON lines or CSV", add_predict},
       {"inspect", "what a model file holds", add_inspect},

@@ -1,9 +1,9 @@
 // quorate simulate: what a learner would have done, and how many labels it would have bought.
 #include <cmath>
 #include <iostream>
-#include <numeric>
 
 #include "common.h"
+#include "measures.h"
 #include "quorate/store/files.h"
 
 namespace quorate::cli {
@@ -17,53 +17,6 @@ struct Options {
   bool json = false, quiet = false;
 };
 
-/// Measures of an outcome by name, in the order of the JSON document. Counts are numbers too.
-std::vector<std::pair<std::string, double>> measures(const Outcome& o) {
-  return {{"accuracy", o.test.accuracy},
-          {"balanced_accuracy", o.test.balanced_accuracy},
-          {"f1", o.test.f1},
-          {"auc", o.test.auc},
-          {"online_f1", o.online_f1},
-          {"mistakes", static_cast<double>(o.mistakes)},
-          {"labels", static_cast<double>(o.labels)},
-          {"updates", static_cast<double>(o.updates)}};
-}
-std::vector<std::pair<std::string, double>> measures(const RunResult& r) {
-  auto out = measures(r.all);
-  out.emplace_back("seconds", r.seconds);
-  out.emplace_back("model_bytes", static_cast<double>(r.model_bytes));
-  out.emplace_back("peak_bytes", static_cast<double>(r.peak_bytes));
-  return out;
-}
-
-bool is_count(const std::string& name) {
-  return name == "mistakes" || name == "labels" || name == "updates" || name.ends_with("_bytes");
-}
-
-Json object(const std::vector<std::pair<std::string, double>>& values) {
-  Json out = Json::object();
-  for (const auto& [name, value] : values)
-    out[name] = is_count(name) ? Json(static_cast<std::uint64_t>(value)) : number(value);
-  return out;
-}
-
-/// Mean and standard deviation (n - 1) of every measure over the runs where it is defined.
-std::pair<Json, Json> mean_and_std(const std::vector<std::vector<std::pair<std::string, double>>>& runs) {
-  Json mean = Json::object(), std = Json::object();
-  for (std::size_t m = 0; m < runs[0].size(); ++m) {
-    std::vector<double> values;
-    for (const auto& run : runs)
-      if (std::isfinite(run[m].second)) values.push_back(run[m].second);
-    const double n = static_cast<double>(values.size());
-    const double average = std::accumulate(values.begin(), values.end(), 0.0) / n;
-    double squares = 0;
-    for (const double v : values) squares += (v - average) * (v - average);
-    mean[runs[0][m].first] = number(average);
-    std[runs[0][m].first] = values.size() < 2 ? Json(nullptr) : number(std::sqrt(squares / (n - 1)));
-  }
-  return {mean, std};
-}
-
 Json document(const SimulateResult& result, const Names& tasks) {
   Json out;
   out["learner"] = to_text(result.learner);
@@ -71,11 +24,9 @@ Json document(const SimulateResult& result, const Names& tasks) {
   out["features"] = result.features;
   out["examples"] = result.examples;
   out["runs"] = Json::array();
-  std::vector<std::vector<std::pair<std::string, double>>> all;
   for (const RunResult& r : result.runs) {
-    all.push_back(measures(r));
     Json run = {{"seed", r.seed}};
-    run.update(object(all.back()));
+    run.update(object(measures(r)));
     if (!r.per_task.empty()) {
       run["per_task"] = Json::object();
       for (Task task = 0; task < r.per_task.size(); ++task) {
@@ -85,7 +36,7 @@ Json document(const SimulateResult& result, const Names& tasks) {
     }
     out["runs"].push_back(std::move(run));
   }
-  const auto [mean, std] = mean_and_std(all);
+  const auto [mean, std] = mean_and_std(result.runs);
   out["mean"] = mean;
   out["std"] = std;
   return out;
@@ -147,17 +98,7 @@ Json trace_line(const TraceStep& t, const Names& tasks) {
 
 int run(Options& o) {
   o.run.learner = parse_spec(o.learner);
-  Featurizer featurizer(o.features.settings);
-  Labels labels(o.features.positive);
-  Names tasks;
-  Dataset train, test;
-  const auto read = [&](const std::string& path, Dataset& into) {
-    Examples examples(path, o.read.options(), featurizer, labels);
-    into.read(examples, tasks);
-    report_skipped(examples.reader());
-  };
-  read(o.data, train);
-  if (!o.test.empty()) read(o.test, test);
+  const auto [train, test, tasks] = load(o.data, o.test, o.read, o.features);
 
   std::unique_ptr<OutputFile> trace;
   if (!o.trace.empty()) {
@@ -193,30 +134,13 @@ int run(Options& o) {
 
 Command add_simulate(CLI::App& app) {
   const auto o = std::make_shared<Options>();
-  app.add_option("--data", o->data, "file to learn from")->required();
-  app.add_option("--test", o->test, "file to test on");
-  app.add_option("--train-per-task", o->run.train_per_task,
-                 "learn from N examples of each task, drawn anew in each run, and test on the others")
-      ->check(whole(1, 1'000'000'000));
+  add_simulation(app, o->data, o->test, o->run, o->read, o->features);
   app.add_option("--learner", o->learner, "learner and parameters, as in cmtl(query=margin(b=1)); see quorate describe")
-      ->capture_default_str();
-  add_label_limit(app, o->run.labels);
-  app.add_option("--runs", o->run.runs, "runs, each with a seed, an order and a split of its own")
-      ->check(whole(1, 1'000'000))
-      ->capture_default_str();
-  app.add_option("--passes", o->run.passes, "times each run goes through the data")
-      ->check(whole(1, 1'000'000'000))
-      ->capture_default_str();
-  app.add_option("--seed", o->run.seed, "seed of the first run")->check(whole(0))->capture_default_str();
-  app.add_option("--threads", o->run.threads, "runs at the same time; the result does not depend on it")
-      ->check(whole(1, 1'000'000'000))
       ->capture_default_str();
   app.add_option("--trace", o->trace, "write every step to this file, as JSON lines (- for standard output)");
   app.add_flag("--per-task", o->run.per_task, "the same measures for every task");
   app.add_flag("--json", o->json, "one JSON document");
   app.add_flag("--quiet", o->quiet, "no progress");
-  o->read.add(app);
-  o->features.add(app);
   app.footer(
       "Example:\n  quorate simulate --data spam-b/all --train-per-task 100 --learner 'cmtl(query=margin(b=0.1))' --runs 10 "
       "--threads 2");

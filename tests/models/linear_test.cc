@@ -103,6 +103,7 @@ TEST(Linear, MemoryFollowsTheWeightsNotTheirNumbers) {
   EXPECT_LT(many_blocks.peak(), 50'000u * 450);
   EXPECT_LT(many_features.bytes(), 50'000u * 8 * 8 / 3 + 256) << "8 bytes a slot, at least 3/8 full";
   EXPECT_LT(few_features.bytes(), 2000u * 8 * 8 / 3 + 256);
+  EXPECT_LT(few_features.peak(), 2000u * 8 * 8 / 3 * 3 / 2 + 512);
   EXPECT_LT(dense_rows.bytes(), 1000u * (50 * 4 + 150)) << "a plain row";
 }
 

@@ -28,8 +28,11 @@ struct SimulateOptions {
   std::uint64_t labels = LabelBudget::kNone;  ///< most labels a run may buy
   std::uint64_t runs = 1, passes = 1, seed = 1, threads = 1;
   std::uint64_t train_per_task =
-      0;  ///< > 0: per run, that many examples of each task at random; the others are the test set
+      0;                    ///< > 0: per run, that many examples of each task at random; the others are the test set
+  double share = 1;         ///< of the examples to learn from: the first so many of a shuffled order, 0 < share <= 1
+  std::uint64_t folds = 0;  ///< > 1: cross-validation; run r tests on a folds-th part and learns from the others
   bool per_task = false;
+  std::uint64_t points = 0;                        ///< length of RunResult::curve
   std::function<void(const TraceStep&)> trace;     ///< called in order, run by run
   std::atomic<std::uint64_t>* progress = nullptr;  ///< counts examples
   std::stop_token stop;                            ///< ends all runs after the example at hand
@@ -41,12 +44,17 @@ struct Outcome {
   double online_f1;                                   ///< of the predictions made before learning
   std::uint64_t mistakes, labels, updates, examples;  ///< mistakes: wrong predictions before learning
 };
+/// How far a run had come after so many examples.
+struct CurvePoint {
+  std::uint64_t examples, mistakes, labels;
+};
 struct RunResult {
   std::uint64_t seed;
   Outcome all;
   double seconds;  ///< learning and testing
   std::size_t model_bytes, peak_bytes;
   std::vector<Outcome> per_task;  ///< if asked for
+  std::vector<CurvePoint> curve;  ///< at options.points even distances, the end included
 };
 struct SimulateResult {
   Spec learner;                           ///< canonical
@@ -55,7 +63,7 @@ struct SimulateResult {
   bool interrupted = false;  ///< stopped before the end; runs is then empty
 };
 
-/// Runs learners on `train`, tests them on `test` (or on what train_per_task leaves; or not at all). Run r has the seed
+/// Learns and tests on `train`, tests them on `test` (or on what train_per_task leaves; or not at all). Run r has the seed
 /// options.seed + r: it decides the split and the order (stream 0) and the learner's draws (stream 1), so that two learners
 /// see the same splits and orders. The result does not depend on options.threads. `tasks` names the tasks of both sets.
 /// Throws UsageError, DataError (a task with too few examples), and as make_learner.

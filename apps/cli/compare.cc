@@ -1,0 +1,250 @@
+// quorate compare: several learners on the same splits and orders, as a table, paired differences and pictures.
+#include <cmath>
+#include <iostream>
+
+#include "common.h"
+#include "measures.h"
+#include "plot.h"
+#include "quorate/base/csv.h"
+#include "quorate/registry.h"
+#include "quorate/run/statistics.h"
+
+namespace quorate::cli {
+namespace {
+
+struct Options {
+  std::string data, test, budgets, plot;
+  std::vector<std::string> learners;
+  DataOptions read;
+  FeatureOptions features;
+  SimulateOptions run;
+  bool json = false, csv = false, markdown = false, quiet = false;
+};
+
+/// A label limit and how it was written, "5%".
+struct Budget {
+  std::string text;
+  std::uint64_t labels;
+};
+
+/// "1%,2%,500" as numbers of labels; a share is one of the examples to learn from, rounded.
+std::vector<Budget> parse_budgets(const std::string& text, std::uint64_t examples) {
+  std::vector<Budget> out;
+  for (std::size_t at = 0; !text.empty() && at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string word = text.substr(at, end - at);
+    const bool share = word.ends_with('%');
+    double value = 0;
+    const char* last = word.data() + word.size() - (share ? 1 : 0);
+    const auto r = std::from_chars(word.data(), last, value);
+    if (word.empty() || r.ec != std::errc{} || r.ptr != last || !(value >= 0 && value <= (share ? 100 : 1e15)) ||
+        (!share && value != std::floor(value)))
+      throw UsageError("--label-budgets: " + shown(word) +
+                       "; expected whole numbers, or shares like 5%, with commas between");
+    out.push_back(
+        {word, static_cast<std::uint64_t>(std::llround(share ? value / 100 * static_cast<double>(examples) : value))});
+    at = end + 1;
+  }
+  return out;
+}
+
+struct Row {
+  std::string learner, budget;  // budget: empty for none
+  std::uint64_t limit;
+  SimulateResult result;
+};
+
+const std::vector<std::string> kShown = {"accuracy", "balanced_accuracy", "f1",      "auc",
+                                         "labels",   "mistakes",          "seconds", "model_bytes"};
+
+std::string cell(const std::string& measure, const Summary& s) {
+  if (!std::isfinite(s.mean)) return "-";
+  char out[64];
+  if (measure == "seconds")
+    std::snprintf(out, sizeof out, "%.3f", s.mean);
+  else if (is_count(measure))
+    std::snprintf(out, sizeof out, std::isfinite(s.deviation) ? "%.0f +- %.0f" : "%.0f", s.mean, s.deviation);
+  else
+    std::snprintf(out, sizeof out, std::isfinite(s.deviation) ? "%.4f +- %.4f" : "%.4f", s.mean, s.deviation);
+  return out;
+}
+
+std::string interval(const Paired& p) {
+  char out[96];
+  if (!std::isfinite(p.difference)) return "-";
+  if (!std::isfinite(p.low))
+    std::snprintf(out, sizeof out, "%+.4f", p.difference);
+  else
+    std::snprintf(out, sizeof out, "%+.4f [%+.4f, %+.4f]", p.difference, p.low, p.high);
+  return out;
+}
+
+/// The measure that learners are compared by: accuracy where there is a test set, else the online F1.
+std::string judged_by(const std::vector<Row>& rows) {
+  return std::isfinite(summary(values_of(rows[0].result, "accuracy")).mean) ? "accuracy" : "online_f1";
+}
+
+/// The first learner's row of the same budget.
+const Row& baseline(const std::vector<Row>& rows, const Row& row) {
+  for (const Row& r : rows)
+    if (r.budget == row.budget) return r;
+  return row;
+}
+
+void print_table(const std::vector<Row>& rows, const Options& o) {
+  const std::string by = judged_by(rows);
+  std::vector<std::vector<std::string>> cells{{"learner"}};
+  if (!o.budgets.empty()) cells[0].push_back("budget");
+  for (const std::string& m : kShown) cells[0].push_back(m);
+  cells[0].push_back(by + " against the first [95 %]");
+  for (const Row& row : rows) {
+    std::vector<std::string> line{row.learner};
+    if (!o.budgets.empty()) line.push_back(row.budget);
+    for (const std::string& m : kShown) line.push_back(cell(m, summary(values_of(row.result, m))));
+    const Row& first = baseline(rows, row);
+    line.push_back(&first == &row ? "" : interval(paired(values_of(first.result, by), values_of(row.result, by))));
+    cells.push_back(std::move(line));
+  }
+  if (o.csv) {
+    for (const auto& line : cells)
+      for (std::size_t c = 0; c < line.size(); ++c) std::cout << csv_quoted(line[c]) << (c + 1 < line.size() ? "," : "\n");
+  } else if (o.markdown) {
+    for (std::size_t r = 0; r < cells.size(); ++r) {
+      for (const std::string& c : cells[r]) std::cout << "| " << c << " ";
+      std::cout << "|\n";
+      if (r == 0) {
+        for (std::size_t c = 0; c < cells[0].size(); ++c) std::cout << "| --- ";
+        std::cout << "|\n";
+      }
+    }
+  } else {
+    const SimulateResult& r = rows[0].result;
+    std::cout << grouped(r.tasks) << " tasks, " << grouped(r.features) << " features, " << grouped(r.examples)
+              << " examples, " << r.runs.size() << (r.runs.size() == 1 ? " run" : " runs")
+              << "; mean +- standard deviation\n\n"
+              << table(cells);
+  }
+}
+
+Json document(const std::vector<Row>& rows) {
+  const std::string by = judged_by(rows);
+  Json out{{"tasks", rows[0].result.tasks},
+           {"features", rows[0].result.features},
+           {"examples", rows[0].result.examples},
+           {"runs", rows[0].result.runs.size()},
+           {"compared_by", by},
+           {"learners", Json::array()}};
+  for (const Row& row : rows) {
+    const auto [mean, deviation] = mean_and_std(row.result.runs);
+    Json entry{{"learner", to_text(row.result.learner)},
+               {"label_budget", row.budget.empty() ? Json(nullptr) : Json(row.limit)},
+               {"mean", mean},
+               {"std", deviation}};
+    const Paired p = paired(values_of(baseline(rows, row).result, by), values_of(row.result, by));
+    entry["against_first"] = {{"difference", number(p.difference)}, {"low", number(p.low)}, {"high", number(p.high)}};
+    out["learners"].push_back(std::move(entry));
+  }
+  return out;
+}
+
+/// Accuracy against labels, mistakes against examples, labels per task.
+void draw(const std::string& path, const std::vector<Row>& rows, const Names& tasks, const Options& o) {
+  const std::string by = judged_by(rows);
+  Panel accuracy{by == "accuracy" ? "unseen examples" : "online", "labels bought", by, {}},
+      mistakes{"online mistakes", "examples", "mistakes", {}}, labels{"labels per task", "", "labels", {}};
+  const bool many = tasks.size() > 40;
+  for (Task t = 0; t < tasks.size() && !many; ++t) labels.categories.emplace_back(tasks[t]);
+  if (many) labels.x_label = "task, in order of appearance";
+  for (const std::string& learner : o.learners) {
+    Series curve{learner, {}, {}, {}}, wrong{learner, {}, {}, {}}, bought{learner, {}, {}, {}, true};
+    for (const Row& row : rows) {
+      if (row.learner != learner) continue;
+      const Summary a = summary(values_of(row.result, by));
+      curve.x.push_back(summary(values_of(row.result, "labels")).mean);
+      curve.y.push_back(a.mean);
+      curve.spread.push_back(a.deviation);
+      wrong.x.clear(), wrong.y.clear(), bought.x.clear(), bought.y.clear();  // of the last budget, the largest
+      const auto& runs = row.result.runs;
+      const double n = static_cast<double>(runs.size());
+      for (std::size_t p = 0; p < runs[0].curve.size(); ++p) {
+        double sum = 0;
+        for (const RunResult& r : runs) sum += static_cast<double>(r.curve[p].mistakes);
+        wrong.x.push_back(static_cast<double>(runs[0].curve[p].examples));
+        wrong.y.push_back(sum / n);
+      }
+      for (Task t = 0; t < tasks.size(); ++t) {
+        double sum = 0;
+        for (const RunResult& r : runs) sum += static_cast<double>(r.per_task[t].labels);
+        bought.x.push_back(t);
+        bought.y.push_back(sum / n);
+      }
+    }
+    accuracy.series.push_back(std::move(curve));
+    mistakes.series.push_back(std::move(wrong));
+    labels.series.push_back(std::move(bought));
+  }
+  plot(path, {accuracy, mistakes, labels});
+}
+
+int run(Options& o) {
+  if (o.json + o.csv + o.markdown > 1) throw UsageError("--json, --csv and --markdown: expected one of them");
+  for (const std::string& learner : o.learners) canonical(parse_spec(learner));
+  const auto [train, test, tasks] = load(o.data, o.test, o.read, o.features);
+  const std::uint64_t examples = o.run.train_per_task > 0 ? o.run.train_per_task * tasks.size() : train.size();
+  std::vector<Budget> budgets = parse_budgets(o.budgets, examples * o.run.passes);
+  if (budgets.empty()) budgets.push_back({"", o.run.labels});
+  std::atomic<std::uint64_t> progress = 0;
+  o.run.progress = &progress;
+  o.run.stop = interrupt();
+  o.run.per_task = true;
+  o.run.points = 25;
+  const double all =
+      static_cast<double>(examples) * static_cast<double>(o.run.passes * o.run.runs * o.learners.size() * budgets.size());
+  std::vector<Row> rows;
+  {
+    const Progress shown(
+        o.quiet, [&] { return static_cast<double>(progress) / all; }, [&] { return progress.load(); });
+    for (const std::string& learner : o.learners)
+      for (const Budget& budget : budgets) {
+        SimulateOptions options = o.run;
+        options.learner = parse_spec(learner);
+        options.labels = budget.labels;
+        rows.push_back(
+            {learner, budget.text, budget.labels, simulate(train, o.test.empty() ? nullptr : &test, tasks, options)});
+        if (rows.back().result.interrupted) {
+          std::cerr << "quorate: interrupted after " << grouped(progress)
+                    << " examples; a comparison leaves nothing behind\n";
+          return kInterrupted;
+        }
+      }
+  }
+  if (!o.plot.empty()) draw(o.plot, rows, tasks, o);
+  if (o.json)
+    std::cout << document(rows).dump(2) << "\n";
+  else
+    print_table(rows, o);
+  return kDone;
+}
+
+}  // namespace
+
+Command add_compare(CLI::App& app) {
+  const auto o = std::make_shared<Options>();
+  add_simulation(app, o->data, o->test, o->run, o->read, o->features);
+  app.add_option("--learner", o->learners,
+                 "a learner; give this once for each, the first is what the others are compared with")
+      ->required();
+  app.add_option("--label-budgets", o->budgets,
+                 "hard limits to compare at: numbers, or shares of the examples, as in 1%,2%,5%");
+  app.add_option("--plot", o->plot, "draw accuracy, mistakes and labels per task into this .svg, .png or .pdf (by gnuplot)");
+  app.add_flag("--json", o->json, "one JSON document");
+  app.add_flag("--csv", o->csv, "the table as CSV");
+  app.add_flag("--markdown", o->markdown, "the table as Markdown");
+  app.add_flag("--quiet", o->quiet, "no progress");
+  app.footer(
+      "Example:\n  quorate compare --data spam-b/all --train-per-task 100 --runs 10 --learner perceptron --learner amlc "
+      "\\\n      --label-budgets 3%,10%,30% --plot spam.svg");
+  return [o] { return run(*o); };
+}
+
+}  // namespace quorate::cli

@@ -1,0 +1,316 @@
+// quorate reproduce: published tables and figures beside ours. papers/NAME.json says what was published, how it is run,
+// within which band we call it reproduced, and why we expect to differ where we do.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <map>
+
+#include "common.h"
+#include "measures.h"
+#include "plot.h"
+#include "quorate/run/statistics.h"
+#include "quorate/store/files.h"
+#include "quorate/version.h"
+
+namespace quorate::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string name, papers = "papers", data = "data", plot_dir, report;
+  std::uint64_t runs = 0, threads = 2, seed = 1;
+  bool quiet = false;
+};
+
+Json read_paper(const Options& o, const std::string& name) {
+  const fs::path file = fs::path(o.papers) / (name + ".json");
+  if (!fs::exists(file))
+    throw UsageError("no paper is called '" + name + "' in " + o.papers + "; quorate reproduce list names them");
+  Json out = Json::parse(read_file(file), nullptr, false);
+  if (!out.is_object() || !out.contains("groups")) throw DataError(file.string() + ": expected a JSON object with groups");
+  return out;
+}
+
+std::vector<std::string> names_of_papers(const Options& o) {
+  if (!fs::is_directory(o.papers))
+    throw FileError(o.papers + ": no such folder; expected --papers FOLDER, the one called papers in a checkout");
+  std::vector<std::string> out;
+  for (const auto& entry : fs::directory_iterator(o.papers))
+    if (entry.path().extension() == ".json") out.push_back(entry.path().stem());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+/// One learner at one budget or share: means over the runs.
+struct Result {
+  std::string method, setting;  // setting: "", "5%" of the labels, or a share of the data
+  double x;                     // of a figure
+  std::map<std::string, Summary> measure;
+};
+
+std::string shortened(const std::string& measure, double v) {
+  char out[32];
+  std::snprintf(out, sizeof out, is_count(measure) ? "%.1f" : "%.4f", v);
+  return std::isfinite(v) ? out : "-";
+}
+
+class Reproduction {
+ public:
+  Reproduction(const Options& o, std::string name) : o_(o), name_(std::move(name)), paper_(read_paper(o, name_)) {}
+
+  /// Runs all of it; false if interrupted. Text goes to `out`, as Markdown.
+  bool run(std::ostream& out) {
+    const std::uint64_t runs = o_.runs > 0 ? o_.runs : paper_.value("runs", std::uint64_t{10});
+    out << "## " << name_ << ": " << paper_.value("title", "") << "\n\n"
+        << paper_.value("source", "") << ". " << runs << " runs, seeds " << o_.seed << " to " << o_.seed + runs - 1
+        << "; mean +- standard deviation.\n";
+    if (paper_.contains("note")) out << "\n" << paper_["note"].get<std::string>() << "\n";
+    std::vector<Panel> panels;
+    for (const Json& group : paper_["groups"]) {
+      std::vector<Result> results;
+      if (!simulate_group(group, runs, results)) return false;
+      out << "\n### " << group.value("name", "") << "\n\n";
+      if (group.contains("note")) out << group["note"].get<std::string>() << "\n\n";
+      if (paper_.contains("figure"))
+        figure(group, results, panels, out);
+      else
+        print_table(group, results, out);
+      out << "\n**Verdict: " << verdict(group, results) << ".**\n";
+    }
+    if (!o_.plot_dir.empty() && !panels.empty()) {
+      fs::create_directories(o_.plot_dir);
+      const std::string file = (fs::path(o_.plot_dir) / (name_ + ".svg")).string();
+      plot(file, panels);
+      out << "\n![" << paper_.value("title", "") << "]("
+          << (o_.report.empty() ? file : fs::relative(file, fs::path(o_.report).parent_path()).string()) << ")\n";
+    }
+    out << "\n";
+    return true;
+  }
+
+ private:
+  bool simulate_group(const Json& group, std::uint64_t runs, std::vector<Result>& results) const {
+    DataOptions read;
+    const auto path = [&](const char* key) {
+      return group.contains(key) ? (fs::path(o_.data) / group[key].get<std::string>()).string() : std::string();
+    };
+    const auto [train, test, tasks] = load(path("data"), path("test"), read, FeatureOptions{});
+    SimulateOptions options;
+    options.runs = runs;
+    options.seed = o_.seed;
+    options.threads = o_.threads;
+    options.train_per_task = group.value("train_per_task", std::uint64_t{0});
+    options.stop = interrupt();
+    std::atomic<std::uint64_t> progress = 0;
+    options.progress = &progress;
+    const double examples =
+        static_cast<double>(options.train_per_task > 0 ? options.train_per_task * tasks.size() : train.size());
+    const Json shares = group.value("shares", Json::array({1.0})), budgets = group.value("label_budgets", Json::array({""}));
+    const double all = examples * static_cast<double>(runs * group["rows"].size() * shares.size() * budgets.size());
+    const Progress shown(
+        o_.quiet, [&] { return static_cast<double>(progress) / all; }, [&] { return progress.load(); });
+    for (const Json& row : group["rows"])
+      for (const Json& share : shares)
+        for (const Json& budget : budgets) {
+          options.learner = parse_spec(row["learner"].get<std::string>());
+          options.share = share.get<double>();
+          const std::string words = budget.get<std::string>();
+          options.labels = words.empty() ? LabelBudget::kNone
+                                         : static_cast<std::uint64_t>(std::llround(std::stod(words) / 100 * examples));
+          const SimulateResult result = simulate(train, group.contains("test") ? &test : nullptr, tasks, options);
+          if (result.interrupted) return false;
+          Result r{row["name"], words, 0, {}};
+          for (const auto& [measure, value] : measures(result.runs[0]))
+            r.measure[measure] = summary(values_of(result, measure));
+          r.x = group.contains("shares") ? options.share : r.measure["labels"].mean;
+          if (group.contains("shares")) r.setting = percent(options.share);
+          results.push_back(std::move(r));
+        }
+    return true;
+  }
+
+  void print_table(const Json& group, const std::vector<Result>& results, std::ostream& out) const {
+    out << "| method | learner ";
+    for (const Json& m : paper_["measures"]) out << "| " << m.get<std::string>() << ", published | ours | difference ";
+    out << "| verdict |\n| --- | --- ";
+    for (std::size_t i = 0; i < paper_["measures"].size(); ++i) out << "| --- | --- | --- ";
+    out << "| --- |\n";
+    std::string notes;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const Json& row = group["rows"][i];
+      out << "| " << results[i].method << " | `" << row["learner"].get<std::string>() << "` ";
+      for (const Json& m : paper_["measures"]) {
+        const std::string measure = m;
+        const Summary& ours = results[i].measure.at(measure);
+        const bool known = row.contains("published") && row["published"].contains(measure);
+        const double theirs = known ? row["published"][measure].get<double>() : std::nan("");
+        out << "| " << shortened(measure, theirs) << " | " << shortened(measure, ours.mean) << " +- "
+            << shortened(measure, ours.deviation) << " | "
+            << (known ? (ours.mean >= theirs ? "+" : "") + shortened(measure, ours.mean - theirs) : "-") << " ";
+      }
+      out << "| "
+          << (group.value("same_data", false) && row.contains("band")
+                  ? (in_band(row, results[i]) ? "reproduced" : "not reproduced")
+                  : "-")
+          << " |\n";
+      if (row.contains("note")) notes += "\n" + results[i].method + ": " + row["note"].get<std::string>() + "\n";
+    }
+    out << notes;
+  }
+
+  void figure(const Json& group, const std::vector<Result>& results, std::vector<Panel>& panels, std::ostream& out) const {
+    const bool shares = group.contains("shares");
+    for (const Json& y : paper_["figure"]["y"]) {
+      const std::string measure = y;
+      Panel panel{group.value("name", ""), shares ? "share of the training data" : "labels bought", measure, {}};
+      for (const Json& row : group["rows"]) {
+        Series ours{row["name"], {}, {}, {}};
+        for (const Result& r : results)
+          if (r.method == row["name"]) {
+            ours.x.push_back(r.x);
+            ours.y.push_back(r.measure.at(measure).mean);
+          }
+        panel.series.push_back(std::move(ours));
+      }
+      for (const Json& row : group["rows"])
+        if (row.contains("published") && row["published"].contains(measure)) {
+          Series theirs{row["name"].get<std::string>() + ", published end point", {}, {}, {}, true};
+          theirs.x.push_back(shares ? 1.0 : row["published"]["labels"].get<double>());
+          theirs.y.push_back(row["published"][measure]);
+          panel.series.push_back(std::move(theirs));
+        }
+      panels.push_back(std::move(panel));
+      out << "| " << measure << (shares ? " at share" : " at budget");
+      std::vector<std::string> settings;
+      for (const Result& r : results)
+        if (std::find(settings.begin(), settings.end(), r.setting) == settings.end()) settings.push_back(r.setting);
+      for (const std::string& s : settings) out << " | " << s;
+      out << " |\n| ---";
+      for (std::size_t i = 0; i < settings.size(); ++i) out << " | ---";
+      out << " |\n";
+      for (const Json& row : group["rows"]) {
+        out << "| " << row["name"].get<std::string>();
+        for (const Result& r : results)
+          if (r.method == row["name"]) out << " | " << shortened(measure, r.measure.at(measure).mean);
+        out << " |\n";
+      }
+      out << "\n";
+    }
+  }
+
+  static bool in_band(const Json& row, const Result& r) {
+    for (const auto& [measure, band] : row["band"].items()) {
+      const double ours = r.measure.at(measure).mean;
+      if (!(ours >= band[0].get<double>() && ours <= band[1].get<double>())) return false;
+    }
+    return true;
+  }
+
+  std::string verdict(const Json& group, const std::vector<Result>& results) const {
+    if (group.value("same_data", false) && !paper_.contains("figure")) {
+      std::size_t banded = 0, good = 0;
+      for (std::size_t i = 0; i < results.size(); ++i)
+        if (group["rows"][i].contains("band")) {
+          ++banded;
+          good += in_band(group["rows"][i], results[i]);
+        }
+      return good == banded ? "reproduced, all " + std::to_string(banded) + " methods within their bands"
+                            : "not reproduced, " + std::to_string(banded - good) + " of " + std::to_string(banded) +
+                                  " methods outside their bands";
+    }
+    if (!group.contains("order")) return "no order is claimed";
+    const Json& order = group["order"];
+    const std::string measure = order["measure"];
+    const auto mean = [&](const std::string& method, const std::string& setting) {
+      for (const Result& r : results)
+        if (r.method == method && (setting.empty() || r.setting == setting)) return r.measure.at(measure).mean;
+      return std::nan("");
+    };
+    const std::string last = results.empty() ? "" : results.back().setting;
+    if (order.contains("best")) {
+      const std::string best = order["best"];
+      std::string worse;
+      bool from = false;
+      for (const Result& r : results) {
+        if (r.method != results[0].method) break;
+        from = from || r.setting == order.value("from", "");
+        if (!from) continue;
+        for (const Json& row : group["rows"])
+          if (row["name"] != best && mean(row["name"], r.setting) > mean(best, r.setting))
+            worse += (worse.empty() ? "" : ", ") + row["name"].get<std::string>() + " at " + r.setting;
+      }
+      return worse.empty() ? "same order of methods, " + best + " is first at every budget"
+                           : "another order of methods, " + best + " is behind " + worse;
+    }
+    const bool rising = order.contains("rising");
+    const Json& methods = order[rising ? "rising" : "falling"];
+    std::string said;
+    bool same = true;
+    for (std::size_t i = 0; i < methods.size(); ++i) {
+      said += (i > 0 ? (rising ? " < " : " > ") : "") + methods[i].get<std::string>();
+      if (i > 0) {
+        const double before = mean(methods[i - 1], last), now = mean(methods[i], last);
+        same = same && (rising ? now > before : now < before);
+      }
+    }
+    return (same ? "same order of methods by " : "another order of methods by ") + measure + " (published: " + said + ")";
+  }
+
+  const Options& o_;
+  std::string name_;
+  Json paper_;
+};
+
+int run(const Options& o) {
+  if (o.name == "list") {
+    std::vector<std::vector<std::string>> rows;
+    for (const std::string& name : names_of_papers(o)) {
+      const Json paper = read_paper(o, name);
+      rows.push_back({name, paper.value("title", "")});
+    }
+    for (const auto& row : rows)
+      std::cout << row[0] << std::string(row[0].size() < 18 ? 18 - row[0].size() : 1, ' ') << row[1] << "\n";
+    return kDone;
+  }
+  const std::vector<std::string> names = o.name == "all" ? names_of_papers(o) : std::vector{o.name};
+  std::ostringstream out;
+  out << "# Published results and ours\n\nGenerated by `quorate reproduce " << o.name << "`, quorate " << kVersion
+      << ". What is run, what was published and the bands are in `papers/`; `./run data all` prepares the data.\n\n";
+  const std::size_t preface = out.str().size();
+  for (const std::string& name : names)
+    if (!Reproduction(o, name).run(out)) {
+      std::cerr << "quorate: interrupted in " << name << "; no report is written\n";
+      return kInterrupted;
+    }
+  if (o.report.empty()) {
+    std::cout << out.str().substr(preface);
+  } else {
+    std::string text = out.str();
+    while (text.ends_with("\n\n")) text.pop_back();
+    OutputFile file(o.report);
+    file.write(text);
+    file.commit();
+  }
+  return kDone;
+}
+
+}  // namespace
+
+Command add_reproduce(CLI::App& app) {
+  const auto o = std::make_shared<Options>();
+  app.add_option("name", o->name, "a table or figure, all, or list")->required();
+  app.add_option("--runs", o->runs, "runs, instead of the paper's")->check(whole(1, 1'000'000));
+  app.add_option("--seed", o->seed, "seed of the first run")->check(whole(0))->capture_default_str();
+  app.add_option("--threads", o->threads, "runs at the same time")->check(whole(1, 1'000'000'000))->capture_default_str();
+  app.add_option("--plot-dir", o->plot_dir, "draw the figures into this folder");
+  app.add_option("--report", o->report, "write a Markdown page");
+  app.add_option("--papers", o->papers, "folder of the papers' files")->capture_default_str();
+  app.add_option("--data", o->data, "folder of the prepared data sets")->capture_default_str();
+  app.add_flag("--quiet", o->quiet, "no progress");
+  app.footer("Example:\n  quorate reproduce xu-table-1 --runs 10");
+  return [o] { return run(*o); };
+}
+
+}  // namespace quorate::cli
