@@ -1,4 +1,5 @@
 // quorate compare: several learners on the same splits and orders, as a table, paired differences and pictures.
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 
@@ -155,7 +156,11 @@ void draw(const std::string& path, const std::vector<Row>& rows, const Names& ta
   const bool many = tasks.size() > 40;
   for (Task t = 0; t < tasks.size() && !many; ++t) labels.categories.emplace_back(tasks[t]);
   if (many) labels.x_label = "task, in order of appearance";
-  for (const std::string& learner : o.learners) {
+  std::vector<std::string> learners;
+  for (const std::string& learner : o.learners)
+    if (std::find(learners.begin(), learners.end(), learner) == learners.end()) learners.push_back(learner);
+  for (const std::string& learner : learners) {
+    std::uint64_t largest = 0;
     Series curve{learner, {}, {}, {}}, wrong{learner, {}, {}, {}}, bought{learner, {}, {}, {}, true};
     for (const Row& row : rows) {
       if (row.learner != learner) continue;
@@ -163,7 +168,9 @@ void draw(const std::string& path, const std::vector<Row>& rows, const Names& ta
       curve.x.push_back(summary(values_of(row.result, "labels")).mean);
       curve.y.push_back(a.mean);
       curve.spread.push_back(a.deviation);
-      wrong.x.clear(), wrong.y.clear(), bought.x.clear(), bought.y.clear();  // of the last budget, the largest
+      if (row.limit < largest) continue;  // mistakes and labels per task: of the largest budget
+      largest = row.limit;
+      for (Series* series : {&wrong, &bought}) series->x.clear(), series->y.clear();
       const auto& runs = row.result.runs;
       const double n = static_cast<double>(runs.size());
       for (std::size_t p = 0; p < runs[0].curve.size(); ++p) {
@@ -189,9 +196,12 @@ void draw(const std::string& path, const std::vector<Row>& rows, const Names& ta
 int run(Options& o) {
   if (o.json + o.csv + o.markdown > 1) throw UsageError("--json, --csv and --markdown: expected one of them");
   for (const std::string& learner : o.learners) canonical(parse_spec(learner));
+  if (!o.plot.empty()) check_picture(o.plot);
+  if (!o.budgets.empty() && o.run.labels != LabelBudget::kNone)
+    throw UsageError("--labels and --label-budgets: expected one of them");
   const auto [train, test, tasks] = load(o.data, o.test, o.read, o.features);
   const std::uint64_t examples = o.run.train_per_task > 0 ? o.run.train_per_task * tasks.size() : train.size();
-  std::vector<Budget> budgets = parse_budgets(o.budgets, examples * o.run.passes);
+  std::vector<Budget> budgets = parse_budgets(o.budgets, examples);
   if (budgets.empty()) budgets.push_back({"", o.run.labels});
   std::atomic<std::uint64_t> progress = 0;
   o.run.progress = &progress;

@@ -2,22 +2,71 @@
 #include <iostream>
 
 #include "common.h"
+#include "plot.h"
 #include "quorate/run/model.h"
 
 namespace quorate::cli {
 namespace {
 
 struct Options {
-  std::string model;
-  bool json = false;
+  std::string model, plot;
+  bool json = false, relations = false;
   std::uint64_t tasks = 20;
 };
+
+/// Who is hurt by listening: own margin right, the margin listened to wrong, more often than the other way round.
+void print_listening(const Session& s, Task K) {
+  if (!s.learner().listening(0)) return;
+  std::string hurt;
+  std::uint64_t number = 0;
+  for (Task i = 0; i < s.tasks().size(); ++i) {
+    const Listening l = *s.learner().listening(i);
+    if (l.hurt <= l.helped) continue;
+    if (++number <= K)
+      hurt += "  " + std::string(s.tasks()[i]) + ": hurt by " + grouped(l.hurt) + " of its " + grouped(s.count(i).labels) +
+              " bought labels, helped by " + grouped(l.helped) + "\n";
+  }
+  std::cout << (number == 0 ? "\nno task is hurt by listening to the others\n"
+                            : "\ntasks hurt by listening to the others: " + grouped(number) + "\n" + hurt);
+}
+
+void print_relations(const Session& s, Task K) {
+  std::cout << (s.learner().listening(0) ? "\nhow much the row's task listens to the column's\n"
+                                         : "\nhow much of a mistake of the column's task reaches the row's weights\n");
+  std::vector<std::vector<std::string>> rows{{""}};
+  for (Task i = 0; i < K; ++i) {
+    rows[0].push_back(std::to_string(i + 1));
+    rows.push_back({std::to_string(i + 1) + " " + std::string(s.tasks()[i])});
+    for (Task j = 0; j < K; ++j) {
+      char text[16];
+      std::snprintf(text, sizeof text, "%.3f", s.learner().relation(i, j));
+      rows.back().push_back(text);
+    }
+  }
+  std::cout << table(rows);
+}
+
+void draw_relations(const std::string& path, const Session& s, Task K) {
+  const bool listens = s.learner().listening(0).has_value();
+  HeatMap map{listens ? "who listens to whom" : "whose mistakes teach whom",
+              listens ? "is listened to" : "makes the mistake",
+              listens ? "listens" : "is taught",
+              {},
+              {}};
+  for (Task i = 0; i < K; ++i) {
+    map.names.emplace_back(s.tasks()[i]);
+    map.value.emplace_back();
+    for (Task j = 0; j < K; ++j) map.value.back().push_back(s.learner().relation(i, j));
+  }
+  plot(path, map);
+}
 
 int run(const Options& o) {
   const Model model = Model::load(o.model);
   const Session& s = model.session;
   const FeatureSettings& f = model.featurizer.settings();
   const auto K = static_cast<Task>(std::min<std::uint64_t>(s.tasks().size(), o.tasks));
+  if (!o.plot.empty()) draw_relations(o.plot, s, K);
   const bool limited = s.budget().limit() != LabelBudget::kNone;
   if (o.json) {
     Json out{
@@ -44,6 +93,10 @@ int run(const Options& o) {
                               {"mistakes", c.mistakes}});
       Json row = Json::array();
       for (Task j = 0; j < K; ++j) row.push_back(number(s.learner().relation(i, j)));
+      if (const auto l = s.learner().listening(i)) {
+        out["tasks"].back()["hurt_by_listening"] = l->hurt;
+        out["tasks"].back()["helped_by_listening"] = l->helped;
+      }
       out["relations"].push_back(std::move(row));
     }
     std::cout << out.dump(2) << "\n";
@@ -67,18 +120,8 @@ int run(const Options& o) {
   std::cout << table(rows);
   const bool cut = s.tasks().size() > K;
   if (cut) std::cout << "... and " << grouped(s.tasks().size() - K) << " more (--tasks N shows N)\n";
-  std::cout << "\nhow much of a mistake of the column's task reaches the row's weights\n";
-  rows = {{""}};
-  for (Task i = 0; i < K; ++i) {
-    rows[0].push_back(std::to_string(i + 1));
-    rows.push_back({std::to_string(i + 1) + " " + std::string(s.tasks()[i])});
-    for (Task j = 0; j < K; ++j) {
-      char text[16];
-      std::snprintf(text, sizeof text, "%.3f", s.learner().relation(i, j));
-      rows.back().push_back(text);
-    }
-  }
-  std::cout << table(rows);
+  print_listening(s, K);
+  if (o.relations || K <= 10) print_relations(s, K);
   return kDone;
 }
 
@@ -87,7 +130,9 @@ int run(const Options& o) {
 Command add_inspect(CLI::App& app) {
   const auto o = std::make_shared<Options>();
   app.add_option("model,--model", o->model, "model file")->required();
-  app.add_option("--tasks", o->tasks, "most tasks to show")->capture_default_str();
+  app.add_option("--tasks", o->tasks, "most tasks to show")->check(whole(0))->capture_default_str();
+  app.add_flag("--relations", o->relations, "how tasks are related, for more than 10 tasks too");
+  app.add_option("--plot", o->plot, "draw the relations into this .svg, .png or .pdf (by gnuplot)");
   app.add_flag("--json", o->json, "one JSON document");
   return [o] { return run(*o); };
 }

@@ -1,5 +1,7 @@
 #include "plot.h"
 
+#include <fcntl.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -7,7 +9,6 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <set>
 
 #include "quorate/base/error.h"
 #include "quorate/store/files.h"
@@ -16,43 +17,65 @@
 namespace quorate::cli {
 namespace {
 
-std::string text(const std::string& s) {  // single quotes: no escapes, no enhanced text
+/// A string for gnuplot: in single quotes, where it reads no escapes; control characters, which could end it, as blanks.
+std::string text(const std::string& s) {
   std::string out = "'";
-  for (const char c : s) out += c == '\'' ? std::string("''") : std::string(1, c);
+  for (const char c : s) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += c == '\'' ? std::string("''") : std::string(1, byte < 0x20 || byte == 0x7f ? ' ' : c);
+  }
   return out + "'";
 }
 
-/// Runs gnuplot on the script; `terminal` lines come first. The picture is made beside its place and moved there.
-void run_gnuplot(const std::string& path, double width, double height, const std::string& script) {
-  std::string terminal;
+std::string terminal_of(const std::string& path, double width, double height) {
   char size[64];
   if (path.ends_with(".svg")) {
     std::snprintf(size, sizeof size, "%.0f,%.0f", width, height);
-    terminal = "svg noenhanced size " + std::string(size) + " font 'sans,12' background rgb 'white'";
-  } else if (path.ends_with(".png")) {
+    return "svg noenhanced size " + std::string(size) + " font 'sans,12' background rgb 'white'";
+  }
+  if (path.ends_with(".png")) {
     std::snprintf(size, sizeof size, "%.0f,%.0f", 1.5 * width, 1.5 * height);
-    terminal = "pngcairo noenhanced size " + std::string(size) + " font 'sans,16'";
-  } else if (path.ends_with(".pdf")) {
-    std::snprintf(size, sizeof size, "%.1fcm,%.1fcm", width / 38, height / 38);
-    terminal = "pdfcairo noenhanced size " + std::string(size) + " font 'sans,9'";
-  } else {
-    throw UsageError(path + ": expected a name that ends in .svg, .png or .pdf");
+    return "pngcairo noenhanced size " + std::string(size) + " font 'sans,16'";
   }
-  const std::string made = path + ".making" + std::to_string(getpid());
-  std::FILE* gnuplot = popen("gnuplot 2>&1 >/dev/null | head -c 400 1>&2", "w");
-  if (gnuplot == nullptr) throw FileError("gnuplot cannot be started");
-  const std::string all = "set terminal " + terminal + "\nset output " + text(made) + "\n" + script + "\nset output\n";
-  std::fwrite(all.data(), 1, all.size(), gnuplot);
-  const int status = pclose(gnuplot);
+  check_picture(path);
+  std::snprintf(size, sizeof size, "%.1fcm,%.1fcm", width / 38, height / 38);
+  return "pdfcairo noenhanced size " + std::string(size) + " font 'sans,9'";
+}
+
+/// Runs gnuplot on the script. The picture is made in a folder of its own and then written whole.
+void run_gnuplot(const std::string& path, double width, double height, const std::string& script) {
+  const std::string terminal = terminal_of(path, width, height);
+  OutputFile out(path);
+  std::string folder = (std::filesystem::temp_directory_path() / "quorate-plot-XXXXXX").string();
+  if (mkdtemp(folder.data()) == nullptr) throw FileError(folder + ": cannot be made");
+  const std::string program = folder + "/plot.gp", picture = folder + "/picture", said = folder + "/said";
+  {
+    OutputFile file(program);
+    file.write("set terminal " + terminal + "\nset output " + text(picture) + "\n" + script + "\nset output\n");
+    file.commit();
+  }
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, said.c_str(), O_WRONLY | O_CREAT, 0600);
+  char name[] = "gnuplot";
+  std::string script_path = program;
+  char* arguments[] = {name, script_path.data(), nullptr};
+  pid_t child = 0;
+  int status = -1;
+  const bool started = posix_spawnp(&child, name, &actions, nullptr, arguments, environ) == 0;
+  posix_spawn_file_actions_destroy(&actions);
+  const bool good = started && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0 &&
+                    std::filesystem::exists(picture);
+  std::string bytes = good ? read_file(picture) : "",
+              why = started && !good && std::filesystem::exists(said) ? read_file(said) : "";
   std::error_code ignored;
-  const bool good =
-      WIFEXITED(status) && std::filesystem::exists(made, ignored) && std::filesystem::file_size(made, ignored) > 0;
-  if (good) std::filesystem::rename(made, path, ignored);
-  if (!good || ignored) {
-    std::filesystem::remove(made, ignored);
-    throw FileError(path +
-                    ": cannot be drawn; expected gnuplot to be installed (Debian: gnuplot-nox) and the folder writable");
-  }
+  std::filesystem::remove_all(folder, ignored);
+  if (!good)
+    throw FileError(path + ": cannot be drawn; expected gnuplot to be installed (Debian: gnuplot-nox)" +
+                    (why.empty() ? "" : ": " + why.substr(0, 300)));
+  out.write(bytes);
+  out.commit();
 }
 
 std::string data(const Series& s) {
@@ -66,22 +89,27 @@ std::string data(const Series& s) {
 
 }  // namespace
 
+void check_picture(const std::string& path) {
+  if (!path.ends_with(".svg") && !path.ends_with(".png") && !path.ends_with(".pdf"))
+    throw UsageError(path + ": expected a name that ends in .svg, .png or .pdf");
+}
+
 void plot(const std::string& path, const std::vector<Panel>& panels) {
   // Keys stand below each panel, a line for each series, so they never cover a curve.
   std::size_t keys = 0;
   for (const Panel& p : panels) keys = std::max(keys, p.series.size());
   const double width = 460, height = 360 + 20.0 * static_cast<double>(keys);
-  std::string s = "set multiplot layout 1," + std::to_string(panels.size()) +
-                  "\nset grid linecolor rgb '#dddddd'\nset border 3\n" +
-                  "set tics nomirror\nset key below left maxcols 1 samplen 4 spacing 1.1\nset offsets graph 0.03, graph "
-                  "0.03, graph 0.05, graph 0.05\n";
+  std::string s =
+      "set multiplot layout 1," + std::to_string(panels.size()) + "\nset grid linecolor rgb '#dddddd'\nset border 3\n" +
+      "set tics nomirror\nset key bmargin left Left reverse maxcols 1 samplen 4 spacing 1.1\nset offsets graph 0.03, graph "
+      "0.03, graph 0.05, graph 0.05\n";
   int number = 0;
   for (const Panel& p : panels) {
     s += "set title " + text(p.title) + "\nset xlabel " + text(p.x_label) + "\nset ylabel " + text(p.y_label) + "\n";
     if (p.categories.empty()) {
-      s += "set xtics auto norotate\n";
+      s += "set xtics auto norotate\nset xrange [0:*]\n";
     } else {
-      s += "set xtics rotate by 60 right (";
+      s += "set xrange [*:*]\nset yrange [0:*]\nset xtics rotate by 60 right (";
       const std::size_t step = 1 + p.categories.size() / 20;
       for (std::size_t i = 0; i < p.categories.size(); i += step)
         s += (i ? ", " : "") + text(p.categories[i]) + " " + std::to_string(i);
@@ -90,20 +118,26 @@ void plot(const std::string& path, const std::vector<Panel>& panels) {
     std::string line;
     for (std::size_t i = 0; i < p.series.size(); ++i) {
       const Series& series = p.series[i];
-      const std::string name = "$d" + std::to_string(number++), look = std::to_string(i % 8 + 1);
+      // Published marks come after the curves, in the same order, and look like their curve, only larger.
+      std::size_t look = i;
+      for (std::size_t other = 0; series.marks_only && other < i; ++other)
+        if (!p.series[other].marks_only && series.title.starts_with(p.series[other].title + ",")) look = other;
+      const std::string name = "$d" + std::to_string(number++);
       s += name + " << END_OF_DATA\n" + data(series) + "END_OF_DATA\n";
       const bool bars = !series.spread.empty();
       // Dash and point type tell curves apart; grey levels only help.
-      const std::string style = " dashtype " + look + " pointtype " +
-                                std::to_string(std::vector<int>{7, 6, 5, 4, 9, 8, 13, 12}[i % 8]) +
-                                " pointsize 0.7 linewidth 1.5 linecolor rgb '" + (i % 2 == 0 ? "#000000" : "#666666") + "'";
-      const std::string point = " pointtype " + std::to_string(std::vector<int>{2, 1, 3, 10, 11, 14, 15, 16}[i % 8]) +
-                                " pointsize 1.6 linewidth 1.5 linecolor rgb '#000000'";
+      constexpr int kPoints[] = {7, 6, 5, 4, 9, 8, 13, 12};
+      const std::string point = " pointtype " + std::to_string(kPoints[look % 8]) + " linewidth 1.5 linecolor rgb '" +
+                                (look % 2 == 0 ? "#000000" : "#666666") + "'";
+      const std::string style = " dashtype " + std::to_string(look % 8 + 1) + " pointsize 0.7" + point;
       if (data(series).empty()) continue;
       line += line.empty() ? "plot " : ", ";
       line += name + " using 1:2" + (bars ? ":3" : "") + " with ";
       if (series.marks_only)
-        line += (bars ? "yerrorbars" : "points") + point;
+        line += (bars                                          ? "yerrorbars pointsize 1"
+                 : series.title.find(',') == std::string::npos ? "points pointsize 1"
+                                                               : "points pointsize 1.6") +
+                point;
       else
         line += (bars ? "yerrorlines" : "linespoints") + style;
       line += " title " + text(series.title);

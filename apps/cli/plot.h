@@ -23,6 +23,9 @@ struct HeatMap {
   std::vector<std::vector<double>> value;
 };
 
+/// Throws UsageError unless the ending of `path` is one that can be drawn.
+void check_picture(const std::string& path);
+
 /// Draws the panels beside each other into `path`, in the format that its ending says (.svg, .png, .pdf); the file is
 /// written whole or not at all. Throws UsageError for another ending, FileError if there is no gnuplot or it fails.
 void plot(const std::string& path, const std::vector<Panel>& panels);

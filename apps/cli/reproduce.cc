@@ -84,7 +84,7 @@ class Reproduction {
       const std::string file = (fs::path(o_.plot_dir) / (name_ + ".svg")).string();
       plot(file, panels);
       out << "\n![" << paper_.value("title", "") << "]("
-          << (o_.report.empty() ? file : fs::relative(file, fs::path(o_.report).parent_path()).string()) << ")\n";
+          << (o_.report.empty() ? file : fs::relative(file, fs::absolute(o_.report).parent_path()).string()) << ")\n";
     }
     out << "\n";
     return true;
@@ -114,7 +114,7 @@ class Reproduction {
     for (const Json& row : group["rows"])
       for (const Json& share : shares)
         for (const Json& budget : budgets) {
-          options.learner = parse_spec(row["learner"].get<std::string>());
+          options.learner = parse_spec(row.at("learner").get<std::string>());
           options.share = share.get<double>();
           const std::string words = budget.get<std::string>();
           options.labels = words.empty() ? LabelBudget::kNone
@@ -196,7 +196,7 @@ class Reproduction {
           if (r.method == row["name"]) out << " | " << shortened(measure, r.measure.at(measure).mean);
         out << " |\n";
       }
-      out << "\n";
+      if (y != paper_["figure"]["y"].back()) out << "\n";
     }
   }
 
@@ -216,10 +216,12 @@ class Reproduction {
           ++banded;
           good += in_band(group["rows"][i], results[i]);
         }
-      return good == banded ? "reproduced, all " + std::to_string(banded) + " methods within their bands"
-                            : "not reproduced, " + std::to_string(banded - good) + " of " + std::to_string(banded) +
-                                  " methods outside their bands";
+      if (banded > 0)
+        return good == banded ? "reproduced, all " + std::to_string(banded) + " methods within their bands"
+                              : "not reproduced, " + std::to_string(banded - good) + " of " + std::to_string(banded) +
+                                    " methods outside their bands";
     }
+    // Without a band nothing is claimed to be reproduced, only an order.
     if (!group.contains("order")) return "no order is claimed";
     const Json& order = group["order"];
     const std::string measure = order["measure"];
@@ -232,16 +234,18 @@ class Reproduction {
     if (order.contains("best")) {
       const std::string best = order["best"];
       std::string worse;
+      const std::string first = order.value("from", results[0].setting);
       bool from = false;
       for (const Result& r : results) {
         if (r.method != results[0].method) break;
-        from = from || r.setting == order.value("from", "");
+        from = from || r.setting == first;
         if (!from) continue;
         for (const Json& row : group["rows"])
           if (row["name"] != best && mean(row["name"], r.setting) > mean(best, r.setting))
             worse += (worse.empty() ? "" : ", ") + row["name"].get<std::string>() + " at " + r.setting;
       }
-      return worse.empty() ? "same order of methods, " + best + " is first at every budget"
+      if (!from) throw DataError(name_ + ": order from " + shown(first) + "; expected one of the settings");
+      return worse.empty() ? "same order of methods, " + best + " is first at every budget from " + first + " on"
                            : "another order of methods, " + best + " is behind " + worse;
     }
     const bool rising = order.contains("rising");
@@ -263,6 +267,17 @@ class Reproduction {
   Json paper_;
 };
 
+/// A file of papers/ that is not of the form expected is bad data, whatever the JSON library calls it.
+bool reproduce(const Options& o, const std::string& name, std::ostream& out) {
+  try {
+    return Reproduction(o, name).run(out);
+  } catch (const Json::exception& e) {
+    throw DataError((fs::path(o.papers) / (name + ".json")).string() + ": not of the form of the others: " + e.what());
+  } catch (const std::out_of_range&) {
+    throw DataError((fs::path(o.papers) / (name + ".json")).string() + ": a measure that there is not");
+  }
+}
+
 int run(const Options& o) {
   if (o.name == "list") {
     std::vector<std::vector<std::string>> rows;
@@ -280,7 +295,7 @@ int run(const Options& o) {
       << ". What is run, what was published and the bands are in `papers/`; `./run data all` prepares the data.\n\n";
   const std::size_t preface = out.str().size();
   for (const std::string& name : names)
-    if (!Reproduction(o, name).run(out)) {
+    if (!reproduce(o, name, out)) {
       std::cerr << "quorate: interrupted in " << name << "; no report is written\n";
       return kInterrupted;
     }

@@ -120,8 +120,11 @@ int run(Options& o) {
     }
   }
   // The first of the best: a tie goes to the setting that comes first in the grid.
-  const auto best =
-      std::max_element(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.score.mean < b.score.mean; });
+  const auto best = std::max_element(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+    return std::isfinite(b.score.mean) && (!std::isfinite(a.score.mean) || a.score.mean < b.score.mean);
+  });
+  if (!std::isfinite(best->score.mean))
+    throw DataError("no fold has a " + o.measure + "; expected fewer folds, or another --measure");
   if (o.json) {
     Json out{{"measure", o.measure}, {"folds", o.folds}, {"best", to_text(best->spec)}, {"settings", Json::array()}};
     for (const Row& r : rows)

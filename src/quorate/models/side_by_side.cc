@@ -29,9 +29,13 @@ double SideBySide::operator()(Task task, const Features& x) const {
 
 void SideBySide::margins(const Features& x, std::span<double> p) const {
   std::fill(p.begin(), p.end(), 0.0);
-  for (std::size_t k = 0; k < x.size(); ++k)
+  double* const sums = p.data();
+  const std::size_t K = p.size();
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    const double v = x.value[k];  // a copy, so that the compiler sees that sums do not change it
     if (const float* w = find(x.at(k)))
-      for (std::size_t j = 0; j < p.size(); ++j) p[j] += static_cast<double>(w[j]) * x.value[k];
+      for (std::size_t j = 0; j < K; ++j) sums[j] += static_cast<double>(w[j]) * v;
+  }
 }
 
 float* SideBySide::at(Index feature) {

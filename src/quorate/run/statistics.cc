@@ -31,6 +31,7 @@ Paired paired(std::span<const double> a, std::span<const double> b) {
   std::vector<double> differences;
   for (std::size_t i = 0; i < a.size(); ++i) differences.push_back(b[i] - a[i]);
   const Summary s = summary(differences);
+  std::erase_if(differences, [](double d) { return !std::isfinite(d); });
   const double n = static_cast<double>(differences.size());
   const double half =
       n > 1 ? t_quantile(differences.size() - 1) * s.deviation / std::sqrt(n) : std::numeric_limits<double>::quiet_NaN();

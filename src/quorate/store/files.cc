@@ -26,12 +26,16 @@ OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
   struct stat existing {};
   if (stat(path_.c_str(), &existing) == 0 && !S_ISREG(existing.st_mode)) {  // a device or a pipe: there is nothing to move
     file_ = std::fopen(path_.c_str(), "wb");
-    if (file_ == nullptr) fail(path_, "cannot be written");
+    if (file_ == nullptr) throw FileError(path_ + ": cannot be written: " + std::strerror(errno) + "; expected a file");
     return;
   }
   temporary_ = path_ + ".XXXXXX";
   const int descriptor = mkstemp(temporary_.data());
-  if (descriptor < 0) fail(path_, "cannot be written");
+  if (descriptor < 0) {
+    const std::string why = std::strerror(errno);
+    temporary_.clear();
+    throw FileError(path_ + ": cannot be written: " + why + "; expected a folder that is there and may be written to");
+  }
   const mode_t mask = umask(0);
   umask(mask);
   fchmod(descriptor, 0666 & ~mask);
