@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-LEARNERS = ["perceptron(query=margin(b=0.3))", "cmtl(query=random(p=0.3))", "amtl(query=similarity)", "amtl(query=margin(b=0.1))"]
+LEARNERS = ["perceptron(query=margin(b=0.3))", "cmtl(query=random(p=0.3))", "amtl(query=similarity)", "amtl(query=margin(b=0.1))", "peer(share=all)", "amlc(share=prediction)"]
 
 
 def without_seconds(value):

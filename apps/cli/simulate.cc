@@ -103,7 +103,7 @@ int run(Options& o) {
   std::unique_ptr<OutputFile> trace;
   if (!o.trace.empty()) {
     trace = std::make_unique<OutputFile>(o.trace);
-    o.run.trace = [&](const TraceStep& t) { trace->write(trace_line(t, tasks).dump() + "\n"); };
+    o.run.trace = [&trace, &names = tasks](const TraceStep& t) { trace->write(trace_line(t, names).dump() + "\n"); };
   }
   std::atomic<std::uint64_t> progress = 0;
   o.run.progress = &progress;
