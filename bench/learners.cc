@@ -69,6 +69,8 @@ LEARNER(cmtl, "cmtl")->Arg(10)->Arg(1'000)->Arg(100'000);
 LEARNER(cmtl_margin, "cmtl(query=margin(b=1))")->Arg(10)->Arg(100'000);
 LEARNER(amtl, "amtl")->Arg(10)->Arg(100);
 LEARNER(amtl_similarity, "amtl(query=similarity)")->Arg(10)->Arg(100);
+LEARNER(peer, "peer")->Arg(10)->Arg(100);
+LEARNER(amlc, "amlc")->Arg(10)->Arg(100);
 #undef LEARNER
 
 }  // namespace

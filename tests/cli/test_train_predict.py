@@ -508,3 +508,12 @@ def test_ctrl_c_on_a_simulation_leaves_nothing_behind(quorate, folder, trace):
     assert process.stdout.read() == b"" and err.count("\n") == 1
     assert re.search(r"interrupted after [\d,]+ of [\d,]+ examples", err)
     assert sorted(p.name for p in folder.iterdir()) == before
+
+
+def test_ctrl_c_while_waiting_for_a_csv_header_ends_quietly(quorate):
+    """Nothing has come yet, so there is nothing to say of the data."""
+    child = quorate.start("train", "--data", "-", "--format", "csv", "--model", "m", "--learner", "perceptron")
+    time.sleep(0.3)
+    child.send_signal(signal.SIGINT)
+    assert child.wait(timeout=10) == 130
+    assert b"interrupted" in child.stderr.read()

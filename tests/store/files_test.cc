@@ -84,6 +84,17 @@ TEST(OutputFile, AFullDiskIsAnErrorAndNotAShorterFile) {
       FileError);
 }
 
+TEST(OutputFile, WritesWhatALinkPointsToAndKeepsTheLink) {
+  const TempDir dir;
+  const std::string target = dir.write("target", "old"), link = dir.at("link");
+  std::filesystem::create_symlink(target, link);
+  OutputFile file(link);
+  file.write("new");
+  file.commit();
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(read_file(target), "new");
+}
+
 TEST(OutputFile, WritesIntoADeviceThatIsThere) {
   OutputFile file("/dev/null");
   file.write("gone");

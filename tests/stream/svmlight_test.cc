@@ -76,5 +76,13 @@ TEST(SvmlightReader, NumbersTooSmallForADoubleAreZero) {
               ElementsAre(Row{"", "", "1", "", false, {{"1", 0}, {"2", 0}, {"3", 4.9e-324}}}));
 }
 
+TEST(SvmlightReader, NumbersTooSmallForADoubleAreZeroHoweverTheyAreWritten) {
+  const TempDir dir;
+  const auto reader = open_reader(dir.write("a.svm", "1 1:1e-400 2:0." + std::string(400, '0') + "1 3:-1E-999\n"));
+  Record r;
+  ASSERT_TRUE(reader->next(r));
+  for (const Entry& e : r.entries) EXPECT_EQ(e.value, 0);
+}
+
 }  // namespace
 }  // namespace quorate::test

@@ -63,7 +63,8 @@ class Simulation {
   Simulation(const Dataset& train, const Dataset* test, const Names& tasks, const SimulateOptions& options)
       : train_(train), test_(test), tasks_(tasks), o_(options) {}
 
-  RunResult run(std::uint64_t r) const {
+  /// Nothing if it was stopped.
+  std::optional<RunResult> run(std::uint64_t r) const {
     Rng order = make_rng(o_.seed + r, kOrderStream);
     Split split;
     if (o_.folds > 1) {
@@ -89,7 +90,7 @@ class Simulation {
     for (std::uint64_t pass = 0; pass < o_.passes; ++pass) {
       shuffle(std::span(split.learn), order);
       for (const std::uint64_t i : split.learn) {
-        if (o_.stop.stop_requested()) return {};
+        if (o_.stop.stop_requested()) return std::nullopt;
         at = i;
         const Example e = train_.example(i);
         Step step;
@@ -159,12 +160,15 @@ SimulateResult simulate(const Dataset& train, const Dataset* test, const Names& 
                      false};
   const Simulation simulation(train, test, tasks, o);
   out.runs.resize(o.runs);
-  std::atomic<std::uint64_t> next = 0;
+  std::atomic<std::uint64_t> next = 0, done = 0;
   std::vector<std::exception_ptr> errors(o.runs);
   const auto work = [&] {
     for (std::uint64_t r = next++; r < o.runs && !o.stop.stop_requested(); r = next++) {
       try {
-        out.runs[r] = simulation.run(r);
+        if (auto run = simulation.run(r)) {
+          out.runs[r] = std::move(*run);
+          ++done;
+        }
       } catch (...) {
         errors[r] = std::current_exception();
         next = o.runs;
@@ -179,7 +183,7 @@ SimulateResult simulate(const Dataset& train, const Dataset* test, const Names& 
   }
   for (const std::exception_ptr& error : errors)
     if (error) std::rethrow_exception(error);
-  if (o.stop.stop_requested()) {
+  if (done < o.runs) {
     out.runs.clear();
     out.interrupted = true;
   }

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "quorate/base/error.h"
 
@@ -23,6 +24,9 @@ OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
     file_ = stdout;
     return;
   }
+  std::error_code none;
+  if (std::filesystem::is_symlink(path_, none))  // what it points to is what is written, not the link replaced
+    if (auto target = std::filesystem::weakly_canonical(path_, none); !none) path_ = target.string();
   struct stat existing {};
   if (stat(path_.c_str(), &existing) == 0 && !S_ISREG(existing.st_mode)) {  // a device or a pipe: there is nothing to move
     file_ = std::fopen(path_.c_str(), "wb");

@@ -17,8 +17,10 @@ class CsvReader final : public RecordReader {
   CsvReader(const std::string& path, const ReadOptions& options) : RecordReader(path, options) {
     std::string_view line;
     do {
-      if (!lines_.next(line) && !lines_.stopped())
+      if (!lines_.next(line)) {
+        if (lines_.stopped()) return;
         throw DataError(this->path() + ": no example in it; expected a header and at least one line of data");
+      }
       check_utf8(line);
     } while (line.empty());
     if (!split(line, fields_)) bad(0, "a quote is not closed in the header");

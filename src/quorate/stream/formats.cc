@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 
 #include "quorate/base/error.h"
@@ -126,9 +127,7 @@ double RecordReader::number(std::string_view line, std::string_view text) const 
   const auto r = std::from_chars(begin, end, value);
   if (begin == end || text.starts_with("+-") || r.ec == std::errc::invalid_argument || r.ptr != end)
     bad(line, text, "a number");
-  if (r.ec == std::errc::result_out_of_range) {  // too small is zero, too large is refused below
-    value = text.find("e-") != text.npos || text.find("E-") != text.npos ? 0 : HUGE_VAL;
-  }
+  if (r.ec == std::errc::result_out_of_range) value = std::strtod(std::string(text).c_str(), nullptr);  // tiny, or infinite
   if (!(std::abs(value) <= 1e18)) bad(line, text, "a finite number from -1e18 to 1e18");
   return value;
 }
