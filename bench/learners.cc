@@ -62,6 +62,50 @@ void learner(benchmark::State& state, const char* spec) {
   state.counters["mistakes"] = static_cast<double>(mistakes) / static_cast<double>(kExamples);
 }
 
+/// Rounds of K tasks over one instance of 784 pixels, 150 of them lit, one label each: what --classes does with digits.
+const Dataset& digits() {
+  static Dataset data;
+  if (data.size() > 0) return data;
+  constexpr std::size_t kDigits = 1'000, kPixels = 784, kRun = 10;
+  Rng rng = make_rng(2011, 0);
+  std::vector<Index> index;
+  for (std::size_t n = 0; n < kDigits; ++n) {
+    index.clear();
+    while (index.size() < 150)  // strokes: runs of neighbouring pixels
+      for (Index first = static_cast<Index>(below(kPixels - kRun, rng)), f = first; f < first + kRun; ++f)
+        index.push_back(1 + f);
+    std::sort(index.begin(), index.end());
+    index.erase(std::unique(index.begin(), index.end()), index.end());
+    const std::vector<double> value(index.size(), 1 / std::sqrt(static_cast<double>(index.size())));
+    data.add(0, static_cast<int>(below(10, rng)), {index, value});
+  }
+  return data;
+}
+
+void rounds(benchmark::State& state, const char* spec) {
+  const auto K = static_cast<std::size_t>(state.range(0));
+  const Dataset& data = digits();
+  Names tasks;
+  for (std::size_t i = 0; i < K; ++i) tasks.intern(std::to_string(i));
+  std::vector<Example> round(K);
+  std::vector<Step> steps(K);
+  std::size_t bytes = 0;
+  for (auto _ : state) {
+    state.PauseTiming();
+    Session session(parse_spec(spec), 1, LabelBudget::kNone, &tasks);
+    state.ResumeTiming();
+    for (std::size_t i = 0; i < data.size(); ++i) {
+      for (Task task = 0; task < K; ++task) round[task] = {task, data.example(i).x};
+      session.round(
+          round, [&](std::size_t n) { return static_cast<std::size_t>(data.label(i)) == n % 10 ? 1 : -1; }, steps);
+    }
+    bytes = session.model_bytes();
+  }
+  state.counters["ns_per_round"] = benchmark::Counter(
+      static_cast<double>(data.size()) * 1e-9, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  state.counters["bytes"] = static_cast<double>(bytes);
+}
+
 #define LEARNER(name, spec) BENCHMARK_CAPTURE(learner, name, spec)->Unit(benchmark::kMillisecond)->MinTime(0.5)
 LEARNER(perceptron, "perceptron")->Arg(10)->Arg(100'000);
 // Cost per example must not depend on the number of tasks: compare ns_per_example of the two.
@@ -71,7 +115,13 @@ LEARNER(amtl, "amtl")->Arg(10)->Arg(100);
 LEARNER(amtl_similarity, "amtl(query=similarity)")->Arg(10)->Arg(100);
 LEARNER(peer, "peer")->Arg(10)->Arg(100);
 LEARNER(amlc, "amlc")->Arg(10)->Arg(100);
+LEARNER(shampo, "shampo(b=0.01)")->Arg(10);
 #undef LEARNER
+#define ROUNDS(name, spec) BENCHMARK_CAPTURE(rounds, name, spec)->Unit(benchmark::kMillisecond)->MinTime(0.5)
+ROUNDS(shampo, "shampo(b=0.01)")->Arg(10)->Arg(45);
+ROUNDS(shampo_diagonal, "shampo-second-order(b=0.01, diagonal=true)")->Arg(10)->Arg(45);
+ROUNDS(shampo_second_order, "shampo-second-order(b=0.01)")->Arg(10)->Arg(45);
+#undef ROUNDS
 
 }  // namespace
 }  // namespace quorate

@@ -13,7 +13,7 @@ LAYERS = {
     "params": {"base"},
     "models": {"base", "params"},
     "tasks": {"base", "params"},
-    "queries": {"base", "params"},
+    "queries": {"base", "params", "tasks"},
     "store": {"base"},
     "": {"base", "params", "tasks", "store"},  # learner.h, registry.h
     "algorithms": {"base", "params", "models", "tasks", "queries", "store", ""},

@@ -6,7 +6,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-LEARNERS = ["perceptron(query=margin(b=0.3))", "cmtl(query=random(p=0.3))", "amtl(query=similarity)", "amtl(query=margin(b=0.1))", "peer(share=all)", "amlc(share=prediction)"]
+LEARNERS = ["perceptron(query=margin(b=0.3))", "cmtl(query=random(p=0.3))", "amtl(query=similarity)", "amtl(query=margin(b=0.1))", "peer(share=all)", "amlc(share=prediction)",
+            "cmtl(query=shared(b=0.1, prior=counts))", "shampo(b=0.1, adaptive=counts)", "shampo-second-order(b=0.1, diagonal=true)",
+            "shampo-second-order(b=0.1, aggressive=true)"]
 
 
 def without_seconds(value):

@@ -72,6 +72,24 @@ bool FeatureOptions::given(const CLI::App& app) const {
   return false;
 }
 
+void ClassOptions::add(CLI::App& app) {
+  app.add_option("--classes", reduction,
+                 "labels are two or more classes, learned as binary tasks over the same instances, a task for each class or "
+                 "each pair; tasks that the data name are not looked at")
+      ->check(CLI::IsMember({"one-vs-rest", "one-vs-one"}));
+}
+
+Labels ClassOptions::labels(const FeatureOptions& features, ClassNames known) const {
+  if (reduction.empty()) return Labels(features.positive);
+  if (!features.positive.empty()) throw UsageError("--classes and --positive: expected one of them");
+  const bool grow = known.names().empty();
+  return Labels::of_classes(std::move(known), grow);
+}
+
+Classes ClassOptions::classes(const ClassNames& names) const {
+  return {reduction == "one-vs-one" ? Classes::Reduction::kOneVsOne : Classes::Reduction::kOneVsRest, names.names()};
+}
+
 std::stop_token interrupt() {
   static std::stop_source source;
   [[maybe_unused]] static const bool installed = [] {

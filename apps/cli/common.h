@@ -12,9 +12,11 @@
 
 #include "quorate/params/spec.h"
 #include "quorate/queries/budget.h"
+#include "quorate/run/classes.h"
 #include "quorate/run/simulate.h"
 #include "quorate/stream/featurize.h"
 #include "quorate/stream/formats.h"
+#include "quorate/stream/labels.h"
 
 namespace quorate::cli {
 
@@ -51,6 +53,17 @@ struct FeatureOptions {
 
   void add(CLI::App& app);
   bool given(const CLI::App& app) const;  ///< whether any of them was
+};
+
+/// Options of a problem of many classes.
+struct ClassOptions {
+  std::string reduction;  ///< empty: labels are binary
+
+  void add(CLI::App& app);
+  explicit operator bool() const { return !reduction.empty(); }
+  /// Labels as these options and --positive say; classes may be new unless some are `known`. Throws UsageError for both.
+  Labels labels(const FeatureOptions& features, ClassNames known = {}) const;
+  Classes classes(const ClassNames& names) const;
 };
 
 /// stop_requested() once the user pressed Ctrl-C (or the process was asked to terminate). A second time ends it at once.

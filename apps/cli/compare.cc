@@ -14,11 +14,9 @@ namespace quorate::cli {
 namespace {
 
 struct Options {
-  std::string data, test, budgets, plot;
+  Simulated data;
+  std::string budgets, plot;
   std::vector<std::string> learners;
-  DataOptions read;
-  FeatureOptions features;
-  SimulateOptions run;
   bool json = false, csv = false, markdown = false, quiet = false;
 };
 
@@ -197,30 +195,36 @@ int run(Options& o) {
   if (o.json + o.csv + o.markdown > 1) throw UsageError("--json, --csv and --markdown: expected one of them");
   for (const std::string& learner : o.learners) canonical(parse_spec(learner));
   if (!o.plot.empty()) check_picture(o.plot);
-  if (!o.budgets.empty() && o.run.labels != LabelBudget::kNone)
+  if (!o.budgets.empty() && o.data.run.labels != LabelBudget::kNone)
     throw UsageError("--labels and --label-budgets: expected one of them");
-  const auto [train, test, tasks] = load(o.data, o.test, o.read, o.features);
-  const std::uint64_t examples = o.run.train_per_task > 0 ? o.run.train_per_task * tasks.size() : train.size();
+  const LoadedData loaded = o.data.load();
+  SimulateOptions& base = o.data.run;
+  // Learners of one comparison see the same rounds.
+  const auto any_chooses = [&] {
+    return std::any_of(o.learners.begin(), o.learners.end(),
+                       [](const auto& learner) { return chooses(parse_spec(learner)); });
+  };
+  if (!base.rounds && !loaded.classes && any_chooses()) base.rounds = Rounds::kPerTask;
+  const std::uint64_t examples = loaded.examples(base);
   std::vector<Budget> budgets = parse_budgets(o.budgets, examples);
-  if (budgets.empty()) budgets.push_back({"", o.run.labels});
+  if (budgets.empty()) budgets.push_back({"", base.labels});
   std::atomic<std::uint64_t> progress = 0;
-  o.run.progress = &progress;
-  o.run.stop = interrupt();
-  o.run.per_task = true;
-  o.run.points = 25;
+  base.progress = &progress;
+  base.stop = interrupt();
+  base.per_task = true;
+  base.points = 25;
   const double all =
-      static_cast<double>(examples) * static_cast<double>(o.run.passes * o.run.runs * o.learners.size() * budgets.size());
+      static_cast<double>(examples) * static_cast<double>(base.passes * base.runs * o.learners.size() * budgets.size());
   std::vector<Row> rows;
   {
     const Progress shown(
         o.quiet, [&] { return static_cast<double>(progress) / all; }, [&] { return progress.load(); });
     for (const std::string& learner : o.learners)
       for (const Budget& budget : budgets) {
-        SimulateOptions options = o.run;
+        SimulateOptions options = base;
         options.learner = parse_spec(learner);
         options.labels = budget.labels;
-        rows.push_back(
-            {learner, budget.text, budget.labels, simulate(train, o.test.empty() ? nullptr : &test, tasks, options)});
+        rows.push_back({learner, budget.text, budget.labels, loaded.simulate(options)});
         if (rows.back().result.interrupted) {
           std::cerr << "quorate: interrupted after " << grouped(progress)
                     << " examples; a comparison leaves nothing behind\n";
@@ -228,7 +232,7 @@ int run(Options& o) {
         }
       }
   }
-  if (!o.plot.empty()) draw(o.plot, rows, tasks, o);
+  if (!o.plot.empty()) draw(o.plot, rows, loaded.tasks, o);
   if (o.json)
     std::cout << document(rows).dump(2) << "\n";
   else
@@ -240,7 +244,7 @@ int run(Options& o) {
 
 Command add_compare(CLI::App& app) {
   const auto o = std::make_shared<Options>();
-  add_simulation(app, o->data, o->test, o->run, o->read, o->features);
+  o->data.add(app);
   app.add_option("--learner", o->learners,
                  "a learner; give this once for each, the first is what the others are compared with")
       ->required();

@@ -81,9 +81,15 @@ int run(const Options& o) {
         {"input",
          {{"bits", f.bits}, {"bias", f.bias}, {"normalize", f.normalize}, {"bigrams", f.bigrams}, {"binary", f.binary}}},
         {"label_words", {{"positive", model.labels.word(1)}, {"negative", model.labels.word(-1)}}},
+        {"labels_per_round", s.learner().chooses() ? Json(s.labels_per_round()) : Json(nullptr)},
         {"task_count", s.tasks().size()},
         {"tasks", Json::array()},
         {"relations", Json::array()}};
+    if (model.classes) {
+      out.erase("label_words");
+      out["reduction"] = to_text(model.classes->reduction());
+      out["classes"] = model.classes->names();
+    }
     for (Task i = 0; i < K; ++i) {
       const TaskCount c = s.count(i);
       out["tasks"].push_back({{"task", s.tasks()[i]},
@@ -91,6 +97,7 @@ int run(const Options& o) {
                               {"labels", c.labels},
                               {"updates", c.updates},
                               {"mistakes", c.mistakes}});
+      if (model.classes) out["tasks"].back()["question"] = model.classes->question(i);
       Json row = Json::array();
       for (Task j = 0; j < K; ++j) row.push_back(number(s.learner().relation(i, j)));
       if (const auto l = s.learner().listening(i)) {
@@ -109,13 +116,17 @@ int run(const Options& o) {
             << " updates; " << grouped(s.model_bytes()) << " bytes\n"
             << "input: " << (f.bits > 0 ? "names hashed to " + std::to_string(f.bits) + " bits" : std::string("names kept"))
             << (f.bias ? ", constant feature" : "") << (f.normalize ? ", unit length" : "") << (f.bigrams ? ", bigrams" : "")
-            << (f.binary ? ", words count once" : "") << "; labels " << model.labels.word(1) << " and "
-            << model.labels.word(-1) << "\n\n";
-  std::vector<std::vector<std::string>> rows{{"task", "examples", "labels", "mistakes on them", "updates"}};
+            << (f.binary ? ", words count once" : "");
+  if (model.classes)
+    std::cout << "; " << model.classes->size() << " classes, " << to_text(model.classes->reduction()) << "\n\n";
+  else
+    std::cout << "; labels " << model.labels.word(1) << " and " << model.labels.word(-1) << "\n\n";
+  std::vector<std::vector<std::string>> rows{
+      {model.classes ? "question" : "task", "examples", "labels", "mistakes on them", "updates"}};
   for (Task i = 0; i < K; ++i) {
     const TaskCount c = s.count(i);
-    rows.push_back(
-        {std::string(s.tasks()[i]), grouped(c.examples), grouped(c.labels), grouped(c.mistakes), grouped(c.updates)});
+    rows.push_back({model.classes ? model.classes->question(i) : std::string(s.tasks()[i]), grouped(c.examples),
+                    grouped(c.labels), grouped(c.mistakes), grouped(c.updates)});
   }
   std::cout << table(rows);
   const bool cut = s.tasks().size() > K;

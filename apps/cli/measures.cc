@@ -6,27 +6,62 @@
 
 namespace quorate::cli {
 
-LoadedData load(const std::string& data, const std::string& test, const DataOptions& read, const FeatureOptions& features) {
+std::uint64_t LoadedData::examples(const SimulateOptions& run) const {
+  return run.train_per_task > 0 ? run.train_per_task * (classes ? classes->size() : tasks.size()) : train.size();
+}
+
+SimulateResult LoadedData::simulate(SimulateOptions run) const {
+  run.classes = classes ? &*classes : nullptr;
+  return quorate::simulate(train, tested ? &test : nullptr, tasks, run);
+}
+
+LoadedData load(const std::string& data, const std::string& test, const DataOptions& read, const FeatureOptions& features,
+                const ClassOptions& classes) {
   LoadedData out;
   Featurizer featurizer(features.settings);
-  Labels labels(features.positive);
+  Labels labels = classes.labels(features);
   const auto add = [&](const std::string& path, Dataset& into) {
     Examples examples(path, read.options(), featurizer, labels);
     into.read(examples, out.tasks);
     report_skipped(examples.reader());
   };
   add(data, out.train);
-  if (!test.empty()) add(test, out.test);
+  out.tested = !test.empty();
+  if (out.tested) add(test, out.test);
+  if (classes) {
+    const auto place = labels.classes().sort();
+    out.train.move_classes(place);
+    out.test.move_classes(place);
+    out.classes = classes.classes(labels.classes());
+    out.tasks = out.classes->task_names();
+  }
   return out;
 }
 
-void add_simulation(CLI::App& app, std::string& data, std::string& test, SimulateOptions& run, DataOptions& read,
-                    FeatureOptions& features) {
+void add_rounds(CLI::App& app, std::string& rounds, std::uint64_t& labels_per_round) {
+  app.add_option(
+         "--rounds", rounds,
+         "what arrives before labels are bought: each example by itself, the next one of every task (per-task), or one "
+         "instance for all tasks; default: per-task for learners that choose, all-tasks with --classes, else each")
+      ->check(CLI::IsMember({"each", "per-task", "all-tasks"}));
+  app.add_option("--labels-per-round", labels_per_round, "labels that learners buy in each round if they choose whom to ask")
+      ->check(whole(1, 1'000'000'000))
+      ->capture_default_str();
+}
+
+std::optional<Rounds> parse_rounds(const std::string& rounds) {
+  if (rounds.empty()) return std::nullopt;
+  return rounds == "each" ? Rounds::kEach : rounds == "per-task" ? Rounds::kPerTask : Rounds::kAllTasks;
+}
+
+void Simulated::add(CLI::App& app) {
   app.add_option("--data", data, "file to learn from")->required();
   app.add_option("--test", test, "file to test on");
   app.add_option("--train-per-task", run.train_per_task,
-                 "learn from N examples of each task, drawn anew in each run, and test on the others")
+                 "learn from N examples of each task (of each class), drawn anew in each run, and test on the others")
       ->check(whole(1, 1'000'000'000));
+  classes.add(app);
+  add_rounds(app, rounds, run.labels_per_round);
   add_label_limit(app, run.labels);
   app.add_option("--runs", run.runs, "runs, each with a seed, an order and a split of its own")
       ->check(whole(1, 1'000'000))
@@ -42,6 +77,11 @@ void add_simulation(CLI::App& app, std::string& data, std::string& test, Simulat
   features.add(app);
 }
 
+LoadedData Simulated::load() {
+  run.rounds = parse_rounds(rounds);
+  return cli::load(data, test, read, features, classes);
+}
+
 Named measures(const Outcome& o) {
   return {{"accuracy", o.test.accuracy},
           {"balanced_accuracy", o.test.balanced_accuracy},
@@ -54,6 +94,10 @@ Named measures(const Outcome& o) {
 }
 Named measures(const RunResult& r) {
   auto out = measures(r.all);
+  if (r.online.classes() > 0) {
+    out.emplace_back("error", r.test.error());
+    out.emplace_back("online_error", r.online.error());
+  }
   out.emplace_back("seconds", r.seconds);
   out.emplace_back("model_bytes", static_cast<double>(r.model_bytes));
   out.emplace_back("peak_bytes", static_cast<double>(r.peak_bytes));

@@ -1,7 +1,7 @@
 // What the commands that simulate share: data in memory, measures by name.
 #pragma once
+#include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -10,16 +10,36 @@
 
 namespace quorate::cli {
 
-/// Reads a file to learn from and, unless its name is empty, one to test on.
+/// What a simulation runs on. Without classes `tasks` are those of the data.
 struct LoadedData {
   Dataset train, test;
+  bool tested = false;  ///< whether there is a test set
   Names tasks;
+  std::optional<Classes> classes;
+
+  /// Examples that a run with these options learns from in a pass.
+  std::uint64_t examples(const SimulateOptions& run) const;
+  /// quorate::simulate on these data.
+  SimulateResult simulate(SimulateOptions run) const;
 };
-LoadedData load(const std::string& data, const std::string& test, const DataOptions& read, const FeatureOptions& features);
+/// Reads a file to learn from and, unless its name is empty, one to test on.
+LoadedData load(const std::string& data, const std::string& test, const DataOptions& read, const FeatureOptions& features,
+                const ClassOptions& classes);
 
 /// The options that every command that simulates has.
-void add_simulation(CLI::App& app, std::string& data, std::string& test, SimulateOptions& run, DataOptions& read,
-                    FeatureOptions& features);
+struct Simulated {
+  std::string data, test, rounds;
+  DataOptions read;
+  FeatureOptions features;
+  ClassOptions classes;
+  SimulateOptions run;
+
+  void add(CLI::App& app);
+  /// Reads the data; fills in what `run` needs of the other options.
+  LoadedData load();
+};
+void add_rounds(CLI::App& app, std::string& rounds, std::uint64_t& labels_per_round);
+std::optional<Rounds> parse_rounds(const std::string& rounds);
 
 using Named = std::vector<std::pair<std::string, double>>;
 

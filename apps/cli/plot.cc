@@ -106,8 +106,9 @@ void plot(const std::string& path, const std::vector<Panel>& panels) {
   int number = 0;
   for (const Panel& p : panels) {
     s += "set title " + text(p.title) + "\nset xlabel " + text(p.x_label) + "\nset ylabel " + text(p.y_label) + "\n";
+    s += p.log_x ? "set logscale x\nset format x '%g'\n" : "unset logscale\nset format x '% h'\n";
     if (p.categories.empty()) {
-      s += "set xtics auto norotate\nset xrange [0:*]\n";
+      s += "set xtics auto norotate\nset xrange [" + std::string(p.log_x ? "*" : "0") + ":*]\n";
     } else {
       s += "set xrange [*:*]\nset yrange [0:*]\nset xtics rotate by 60 right (";
       const std::size_t step = 1 + p.categories.size() / 20;

@@ -15,6 +15,7 @@ struct Panel {
   std::string title, x_label, y_label;
   std::vector<Series> series;
   std::vector<std::string> categories = {};  // names along x at 0, 1, 2, ...; empty for numbers
+  bool log_x = false;
 };
 /// Cells of a matrix, row 0 on top.
 struct HeatMap {

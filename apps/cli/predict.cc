@@ -23,23 +23,43 @@ int run(const Options& o) {
   model.featurizer.begin(*reader);
   OutputFile out(o.out);
   const bool csv = o.to == "csv";
-  if (csv) out.write("id,task,margin,label\n");
+  const std::string columns = model.classes ? "id,margin,label\n" : "id,task,margin,label\n";
+  if (csv) out.write(columns);
+  std::vector<double> margins(model.classes ? model.classes->tasks() : 0);
+  Classes::Ballot ballot;
   std::atomic<std::uint64_t> seen = 0;
   {
     const Progress shown(
         o.quiet || o.out == "-", [] { return -1.0; }, [&] { return seen.load(); });
     Record record;
     while (!stop.stop_requested() && reader->next(record)) {
-      const std::string_view task = record.task.empty() ? kOnlyTask : record.task;
-      // A task never seen gets a place no task has: learners answer with what all tasks share.
-      const Task place = model.session.tasks().find(task).value_or(static_cast<Task>(model.session.tasks().size()));
-      const double margin = model.session.learner().score({place, model.featurizer(record, false)});
-      const std::string label = model.labels.word(predicted(margin)),
-                        id = record.id.empty() ? std::to_string(seen + 1) : std::string(record.id);
-      if (csv)
-        out.write(csv_quoted(id) + "," + csv_quoted(task) + "," + shortest(margin) + "," + csv_quoted(label) + "\n");
-      else
-        out.write(Json{{"id", id}, {"task", task}, {"margin", margin}, {"label", label}}.dump() + "\n");
+      const std::string id = record.id.empty() ? std::to_string(seen + 1) : std::string(record.id);
+      const Features x = model.featurizer(record, false);
+      const Learner& learner = model.session.learner();
+      std::string task, label;
+      double margin = 0;
+      if (model.classes) {
+        for (Task t = 0; t < margins.size(); ++t) margins[t] = learner.score({t, x});
+        const Classes::Prediction p = model.classes->predict(margins, ballot);
+        margin = p.margin;
+        label = model.classes->name(p.place);
+      } else {
+        task = record.task.empty() ? kOnlyTask : record.task;
+        // A task never seen gets a place no task has: learners answer with what all tasks share.
+        const Task place = model.session.tasks().find(task).value_or(static_cast<Task>(model.session.tasks().size()));
+        margin = learner.score({place, x});
+        label = model.labels.word(predicted(margin));
+      }
+      if (csv) {
+        out.write(csv_quoted(id) + "," + (model.classes ? "" : csv_quoted(task) + ",") + shortest(margin) + "," +
+                  csv_quoted(label) + "\n");
+      } else {
+        Json line{{"id", id}};
+        if (!model.classes) line["task"] = task;
+        line["margin"] = margin;
+        line["label"] = label;
+        out.write(line.dump() + "\n");
+      }
       if (o.data == "-") out.flush();  // somebody may be waiting for this answer
       ++seen;
     }
@@ -65,7 +85,9 @@ Command add_predict(CLI::App& app) {
   app.add_flag("--quiet", o->quiet, "no progress");
   o->read.add(app);
   app.footer(
-      "Each line has the example's id (its number if it has none), task, margin and predicted label.\nExample:\n  quorate "
+      "Each line has the example's id (its number if it has none), task, margin and predicted label. Of classes there is no "
+      "task, and the margin is that of the class: its own (one-vs-rest) or the sum of those against the others "
+      "(one-vs-one).\nExample:\n  quorate "
       "predict --model spam.model --data new.jsonl --to csv");
   return [o] { return run(*o); };
 }

@@ -11,6 +11,7 @@
 #include "plot.h"
 #include "quorate/run/statistics.h"
 #include "quorate/store/files.h"
+#include "quorate/stream/record.h"
 #include "quorate/version.h"
 
 namespace quorate::cli {
@@ -43,9 +44,9 @@ std::vector<std::string> names_of_papers(const Options& o) {
   return out;
 }
 
-/// One learner at one budget or share: means over the runs.
+/// One learner at one budget, share or value of a parameter: means over the runs.
 struct Result {
-  std::string method, setting;  // setting: "", "5%" of the labels, or a share of the data
+  std::string method, setting;  // setting: "", "5%" of the labels, a share of the data, or "b=0.1"
   double x;                     // of a figure
   std::map<std::string, Summary> measure;
 };
@@ -91,52 +92,81 @@ class Reproduction {
   }
 
  private:
+  /// A learner with {} in it is run at every value of the group's sweep.
+  static bool swept(const Json& row) { return row.at("learner").get<std::string>().find("{}") != std::string::npos; }
+  static std::string filled_in(const Json& row, const std::string& value) {
+    std::string learner = row.at("learner");
+    if (const std::size_t at = learner.find("{}"); at != std::string::npos) learner.replace(at, 2, value);
+    return learner;
+  }
+
   bool simulate_group(const Json& group, std::uint64_t runs, std::vector<Result>& results) const {
     DataOptions read;
     const auto path = [&](const char* key) {
       return group.contains(key) ? (fs::path(o_.data) / group[key].get<std::string>()).string() : std::string();
     };
-    const auto [train, test, tasks] = load(path("data"), path("test"), read, FeatureOptions{});
+    const LoadedData loaded =
+        load(path("data"), path("test"), read, FeatureOptions{}, ClassOptions{group.value("classes", "")});
     SimulateOptions options;
     options.runs = runs;
     options.seed = o_.seed;
     options.threads = o_.threads;
     options.train_per_task = group.value("train_per_task", std::uint64_t{0});
+    options.passes = group.value("passes", std::uint64_t{1});
     options.stop = interrupt();
     std::atomic<std::uint64_t> progress = 0;
     options.progress = &progress;
-    const double examples =
-        static_cast<double>(options.train_per_task > 0 ? options.train_per_task * tasks.size() : train.size());
+    const double examples = static_cast<double>(loaded.examples(options));
     const Json shares = group.value("shares", Json::array({1.0})), budgets = group.value("label_budgets", Json::array({""}));
-    const double all = examples * static_cast<double>(runs * group["rows"].size() * shares.size() * budgets.size());
+    const Json values = group.contains("sweep") ? group["sweep"].at("values") : Json::array({0.0});
+    std::size_t settings = 0;
+    for (const Json& row : group["rows"]) settings += swept(row) ? values.size() : 1;
+    const double all = examples * static_cast<double>(options.passes * runs * settings * shares.size() * budgets.size());
     const Progress shown(
         o_.quiet, [&] { return static_cast<double>(progress) / all; }, [&] { return progress.load(); });
     for (const Json& row : group["rows"])
       for (const Json& share : shares)
-        for (const Json& budget : budgets) {
-          options.learner = parse_spec(row.at("learner").get<std::string>());
-          options.share = share.get<double>();
-          const std::string words = budget.get<std::string>();
-          options.labels = words.empty() ? LabelBudget::kNone
-                                         : static_cast<std::uint64_t>(std::llround(std::stod(words) / 100 * examples));
-          const SimulateResult result = simulate(train, group.contains("test") ? &test : nullptr, tasks, options);
-          if (result.interrupted) return false;
-          Result r{row["name"], words, 0, {}};
-          for (const auto& [measure, value] : measures(result.runs[0]))
-            r.measure[measure] = summary(values_of(result, measure));
-          r.x = group.contains("shares") ? options.share : r.measure["labels"].mean;
-          if (group.contains("shares")) r.setting = percent(options.share);
-          results.push_back(std::move(r));
-        }
+        for (const Json& budget : budgets)
+          for (const Json& value : values) {
+            const std::string words = budget.get<std::string>(), parameter = shortest(value.get<double>());
+            Result r{row["name"], words, 0, {}};
+            if (group.contains("sweep")) r.setting = group["sweep"].at("parameter").get<std::string>() + "=" + parameter;
+            if (group.contains("shares")) r.setting = percent(share.get<double>());
+            if (!swept(row) && value != values[0]) {  // what does not depend on the value is run once
+              r.measure = results.back().measure;
+            } else {
+              options.learner = parse_spec(filled_in(row, parameter));
+              options.share = share.get<double>();
+              options.labels = words.empty() ? LabelBudget::kNone
+                                             : static_cast<std::uint64_t>(std::llround(std::stod(words) / 100 * examples));
+              const SimulateResult result = loaded.simulate(options);
+              if (result.interrupted) return false;
+              for (const auto& [measure, ignored] : measures(result.runs[0]))
+                r.measure[measure] = summary(values_of(result, measure));
+            }
+            r.x = group.contains("shares")  ? options.share
+                  : group.contains("sweep") ? value.get<double>()
+                                            : r.measure["labels"].mean;
+            results.push_back(std::move(r));
+          }
     return true;
   }
 
   void print_table(const Json& group, const std::vector<Result>& results, std::ostream& out) const {
-    out << "| method | learner ";
-    for (const Json& m : paper_["measures"]) out << "| " << m.get<std::string>() << ", published | ours | difference ";
-    out << "| verdict |\n| --- | --- ";
-    for (std::size_t i = 0; i < paper_["measures"].size(); ++i) out << "| --- | --- | --- ";
-    out << "| --- |\n";
+    const auto published = [&](const Json& row, const std::string& measure) {
+      return row.contains("published") && row["published"].contains(measure);
+    };
+    const auto known = [&](const std::string& measure) {
+      return std::any_of(group["rows"].begin(), group["rows"].end(),
+                         [&](const Json& row) { return published(row, measure); });
+    };
+    std::string header = "| method | learner ", line = "| --- | --- ";
+    for (const Json& m : paper_["measures"]) {
+      const std::string measure = m;
+      header += known(measure) ? "| " + measure + ", published | ours | difference " : "| " + measure + " ";
+      line += known(measure) ? "| --- | --- | --- " : "| --- ";
+    }
+    out << header << "| verdict |\n" << line << "| --- |\n";
     std::string notes;
     for (std::size_t i = 0; i < results.size(); ++i) {
       const Json& row = group["rows"][i];
@@ -144,11 +174,13 @@ class Reproduction {
       for (const Json& m : paper_["measures"]) {
         const std::string measure = m;
         const Summary& ours = results[i].measure.at(measure);
-        const bool known = row.contains("published") && row["published"].contains(measure);
-        const double theirs = known ? row["published"][measure].get<double>() : std::nan("");
-        out << "| " << shortened(measure, theirs) << " | " << shortened(measure, ours.mean) << " +- "
-            << shortened(measure, ours.deviation) << " | "
-            << (known ? (ours.mean >= theirs ? "+" : "") + shortened(measure, ours.mean - theirs) : "-") << " ";
+        const double theirs = published(row, measure) ? row["published"][measure].get<double>() : std::nan("");
+        if (known(measure)) out << "| " << shortened(measure, theirs) << " ";
+        out << "| " << shortened(measure, ours.mean) << " +- " << shortened(measure, ours.deviation) << " ";
+        if (known(measure))
+          out << "| "
+              << (published(row, measure) ? (ours.mean >= theirs ? "+" : "") + shortened(measure, ours.mean - theirs) : "-")
+              << " ";
       }
       out << "| "
           << (group.value("same_data", false) && row.contains("band")
@@ -161,10 +193,17 @@ class Reproduction {
   }
 
   void figure(const Json& group, const std::vector<Result>& results, std::vector<Panel>& panels, std::ostream& out) const {
-    const bool shares = group.contains("shares");
+    const bool shares = group.contains("shares"), sweep = group.contains("sweep");
+    const std::string along = sweep ? group["sweep"].at("parameter").get<std::string>() : "";
     for (const Json& y : paper_["figure"]["y"]) {
       const std::string measure = y;
-      Panel panel{group.value("name", ""), shares ? "share of the training data" : "labels bought", measure, {}};
+      Panel panel{group.value("name", ""),
+                  sweep    ? along
+                  : shares ? "share of the training data"
+                           : "labels bought",
+                  measure,
+                  {}};
+      panel.log_x = sweep && group["sweep"].value("log", false);
       for (const Json& row : group["rows"]) {
         Series ours{row["name"], {}, {}, {}};
         for (const Result& r : results)
@@ -175,14 +214,14 @@ class Reproduction {
         panel.series.push_back(std::move(ours));
       }
       for (const Json& row : group["rows"])
-        if (row.contains("published") && row["published"].contains(measure)) {
+        if (!sweep && row.contains("published") && row["published"].contains(measure)) {
           Series theirs{row["name"].get<std::string>() + ", published end point", {}, {}, {}, true};
           theirs.x.push_back(shares ? 1.0 : row["published"]["labels"].get<double>());
           theirs.y.push_back(row["published"][measure]);
           panel.series.push_back(std::move(theirs));
         }
       panels.push_back(std::move(panel));
-      out << "| " << measure << (shares ? " at share" : " at budget");
+      out << "| " << measure << (sweep ? " at" : shares ? " at share" : " at budget");
       std::vector<std::string> settings;
       for (const Result& r : results)
         if (std::find(settings.begin(), settings.end(), r.setting) == settings.end()) settings.push_back(r.setting);
@@ -208,6 +247,48 @@ class Reproduction {
     return true;
   }
 
+  static std::string points(double share) {
+    char out[32];
+    std::snprintf(out, sizeof out, "%.1f", 100 * share);
+    return out;
+  }
+
+  /// The best value of a method's parameter lies so many points below what others reach.
+  static std::string knee(const Json& claim, const std::vector<Result>& results) {
+    const std::string measure = claim.at("measure"), method = claim.at("method");
+    const Result* best = nullptr;
+    for (const Result& r : results)
+      if (r.method == method && (best == nullptr || r.measure.at(measure).mean < best->measure.at(measure).mean)) best = &r;
+    if (best == nullptr) throw DataError("knee of " + shown(method) + "; expected one of the methods");
+    std::string said;
+    bool good = true;
+    for (const auto& [other, least] : claim.at("below").items()) {
+      const auto found = std::find_if(results.begin(), results.end(), [&](const Result& r) { return r.method == other; });
+      if (found == results.end()) throw DataError("knee below " + shown(other) + "; expected one of the methods");
+      const double gap = found->measure.at(measure).mean - best->measure.at(measure).mean;
+      good = good && gap >= least.get<double>();
+      said += ", " + points(gap) + " points below " + other + " (expected " + points(least.get<double>()) + ")";
+    }
+    return (good ? "as expected: " : "not as expected: ") + method + " is best at " + best->setting + " with " +
+           points(best->measure.at(measure).mean) + " %" + said;
+  }
+
+  /// The lowest of all, and what the paper's choice reaches.
+  static std::string lowest(const Json& claim, const std::vector<Result>& results) {
+    const std::string measure = claim.at("measure"), method = claim.at("method"), setting = claim.at("setting");
+    const auto below = [&](const Result& a, const Result& b) {
+      return a.measure.at(measure).mean < b.measure.at(measure).mean;
+    };
+    const auto best = std::min_element(results.begin(), results.end(), below);
+    const auto theirs = std::find_if(results.begin(), results.end(),
+                                     [&](const Result& r) { return r.method == method && r.setting == setting; });
+    if (theirs == results.end()) throw DataError("lowest: no " + shown(method) + " at " + shown(setting));
+    const Summary &a = best->measure.at(measure), &b = theirs->measure.at(measure);
+    return "lowest " + measure + " " + points(a.mean) + " +- " + points(a.deviation) + " % with " + best->method + ", " +
+           best->setting + "; the paper's good choice, " + method + ", " + setting + ": " + points(b.mean) + " +- " +
+           points(b.deviation) + " %";
+  }
+
   std::string verdict(const Json& group, const std::vector<Result>& results) const {
     if (group.value("same_data", false) && !paper_.contains("figure")) {
       std::size_t banded = 0, good = 0;
@@ -221,6 +302,12 @@ class Reproduction {
                               : "not reproduced, " + std::to_string(banded - good) + " of " + std::to_string(banded) +
                                     " methods outside their bands";
     }
+    if (group.contains("knee")) {
+      std::string said;
+      for (const Json& claim : group["knee"]) said += (said.empty() ? "" : "; ") + knee(claim, results);
+      return said;
+    }
+    if (group.contains("lowest")) return lowest(group["lowest"], results);
     // Without a band nothing is claimed to be reproduced, only an order.
     if (!group.contains("order")) return "no order is claimed";
     const Json& order = group["order"];

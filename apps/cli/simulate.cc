@@ -10,16 +10,29 @@ namespace quorate::cli {
 namespace {
 
 struct Options {
-  std::string data, test, learner = "perceptron", trace;
-  DataOptions read;
-  FeatureOptions features;
-  SimulateOptions run;
+  Simulated data;
+  std::string learner = "perceptron", trace;
   bool json = false, quiet = false;
 };
 
-Json document(const SimulateResult& result, const Names& tasks) {
+/// Counts by truth, then by prediction.
+Json matrix(const ClassConfusion& confusion) {
+  Json out = Json::array();
+  for (std::size_t truth = 0; truth < confusion.classes(); ++truth) {
+    out.push_back(Json::array());
+    for (std::size_t c = 0; c < confusion.classes(); ++c) out.back().push_back(confusion(truth, c));
+  }
+  return out;
+}
+
+/// What is judged of classes: the predictions on the test set or, without one, those made before learning.
+const ClassConfusion& judged(const RunResult& r) { return r.test.total() > 0 ? r.test : r.online; }
+
+Json document(const SimulateResult& result, const LoadedData& loaded) {
   Json out;
   out["learner"] = to_text(result.learner);
+  out["rounds"] = result.rounds == Rounds::kEach ? "each" : result.rounds == Rounds::kPerTask ? "per-task" : "all-tasks";
+  if (loaded.classes) out["classes"] = loaded.classes->names();
   out["tasks"] = result.tasks;
   out["features"] = result.features;
   out["examples"] = result.examples;
@@ -27,10 +40,17 @@ Json document(const SimulateResult& result, const Names& tasks) {
   for (const RunResult& r : result.runs) {
     Json run = {{"seed", r.seed}};
     run.update(object(measures(r)));
+    if (loaded.classes) {
+      run["recall"] = Json::object();
+      for (std::size_t c = 0; c < loaded.classes->size(); ++c)
+        run["recall"][loaded.classes->name(c)] = number(judged(r).recall(c));
+      if (r.test.total() > 0) run["confusion"] = matrix(r.test);
+      run["online_confusion"] = matrix(r.online);
+    }
     if (!r.per_task.empty()) {
       run["per_task"] = Json::object();
       for (Task task = 0; task < r.per_task.size(); ++task) {
-        Json& entry = run["per_task"][std::string(tasks[task])] = object(measures(r.per_task[task]));
+        Json& entry = run["per_task"][std::string(loaded.tasks[task])] = object(measures(r.per_task[task]));
         entry["examples"] = r.per_task[task].examples;
       }
     }
@@ -42,7 +62,24 @@ Json document(const SimulateResult& result, const Names& tasks) {
   return out;
 }
 
-void print(const Json& document, const std::vector<RunResult>& runs, const Names& tasks) {
+/// Recall of every class and, unless there are too many for a page, what it was taken for.
+void print_classes(const std::vector<RunResult>& runs, const Classes& classes) {
+  constexpr std::size_t kMostColumns = 16;
+  ClassConfusion sum(classes.size());
+  for (const RunResult& r : runs) sum += judged(r);
+  std::cout << (runs[0].test.total() > 0 ? "\ntest set" : "\nbefore learning") << (runs.size() > 1 ? ", all runs" : "")
+            << ": the row's class was taken for the column's\n";
+  std::vector<std::vector<std::string>> rows{{"class", "recall"}};
+  const bool columns = classes.size() <= kMostColumns;
+  for (std::size_t c = 0; c < classes.size(); ++c) {
+    if (columns) rows[0].push_back(classes.name(c));
+    rows.push_back({classes.name(c), percent(sum.recall(c))});
+    for (std::size_t p = 0; p < classes.size() && columns; ++p) rows.back().push_back(grouped(sum(c, p)));
+  }
+  std::cout << table(rows);
+}
+
+void print(const Json& document, const std::vector<RunResult>& runs, const LoadedData& loaded) {
   const Json &mean = document["mean"], &std = document["std"];
   std::cout << document["learner"].get<std::string>() << "\n"
             << grouped(document["tasks"]) << " tasks, " << grouped(document["features"]) << " features, "
@@ -59,10 +96,11 @@ void print(const Json& document, const std::vector<RunResult>& runs, const Names
     rows.push_back({name, show(value), show(std[name])});
   }
   std::cout << table(rows);
+  if (loaded.classes) print_classes(runs, *loaded.classes);
   if (runs[0].per_task.empty()) return;
-  rows = {{"task", "accuracy", "examples", "labels", "mistakes"}};
+  rows = {{loaded.classes ? "question" : "task", "accuracy", "examples", "labels", "mistakes"}};
   const double n = static_cast<double>(runs.size());
-  for (Task task = 0; task < tasks.size(); ++task) {
+  for (Task task = 0; task < loaded.tasks.size(); ++task) {
     double accuracy = 0, examples = 0, labels = 0, mistakes = 0;
     for (const RunResult& r : runs) {
       const Outcome& o = r.per_task[task];
@@ -72,23 +110,26 @@ void print(const Json& document, const std::vector<RunResult>& runs, const Names
       mistakes += static_cast<double>(o.mistakes) / n;
     }
     const auto rounded = [](double v) { return grouped(static_cast<std::uint64_t>(std::llround(v))); };
-    rows.push_back({std::string(tasks[task]), percent(accuracy), rounded(examples), rounded(labels), rounded(mistakes)});
+    const std::string name = loaded.classes ? loaded.classes->question(task) : std::string(loaded.tasks[task]);
+    rows.push_back({name, percent(accuracy), rounded(examples), rounded(labels), rounded(mistakes)});
   }
   std::cout << "\n" << table(rows);
 }
 
-Json trace_line(const TraceStep& t, const Names& tasks) {
+Json trace_line(const TraceStep& t, const LoadedData& loaded) {
   const Decision& d = t.step.decision;
   Json out{{"run", t.run},
            {"pass", t.pass},
+           {"round", t.round},
            {"example", t.example},
-           {"task", tasks[t.task]},
+           {"task", loaded.tasks[t.task]},
            {"margin", d.margin},
            {"probability", d.probability},
            {"draw", number(d.draw)},
            {"asked", t.step.asked},
-           {"label", t.step.label == 0 ? Json(nullptr) : Json(t.step.label)},
+           {"label", t.step.label ? Json(*t.step.label) : Json(nullptr)},
            {"updated", t.step.updated}};
+  if (loaded.classes) out["question"] = loaded.classes->question(t.task);
   if (!std::isnan(d.peer_margin)) {
     out["peer_margin"] = d.peer_margin;
     out["peer_draw"] = d.peer_draw;
@@ -97,24 +138,28 @@ Json trace_line(const TraceStep& t, const Names& tasks) {
 }
 
 int run(Options& o) {
-  o.run.learner = parse_spec(o.learner);
-  const auto [train, test, tasks] = load(o.data, o.test, o.read, o.features);
+  SimulateOptions& options = o.data.run;
+  options.learner = parse_spec(o.learner);
+  if (options.labels_per_round > 1 && !chooses(options.learner))
+    throw UsageError("--labels-per-round " + std::to_string(options.labels_per_round) + ": " + o.learner +
+                     " chooses nothing among a round's examples; expected a learner that does, as shampo, or query=shared");
+  const LoadedData loaded = o.data.load();
 
   std::unique_ptr<OutputFile> trace;
   if (!o.trace.empty()) {
     trace = std::make_unique<OutputFile>(o.trace);
-    o.run.trace = [&trace, &names = tasks](const TraceStep& t) { trace->write(trace_line(t, names).dump() + "\n"); };
+    options.trace = [&](const TraceStep& t) { trace->write(trace_line(t, loaded).dump() + "\n"); };
   }
   std::atomic<std::uint64_t> progress = 0;
-  o.run.progress = &progress;
-  o.run.stop = interrupt();
-  const std::uint64_t per_run = o.run.train_per_task > 0 ? o.run.train_per_task * tasks.size() : train.size();
-  const double all = static_cast<double>(per_run) * static_cast<double>(o.run.passes) * static_cast<double>(o.run.runs);
+  options.progress = &progress;
+  options.stop = interrupt();
+  const double all = static_cast<double>(loaded.examples(options)) * static_cast<double>(options.passes) *
+                     static_cast<double>(options.runs);
   SimulateResult result;
   {
     const Progress shown(
         o.quiet, [&] { return static_cast<double>(progress) / all; }, [&] { return progress.load(); });
-    result = simulate(train, o.test.empty() ? nullptr : &test, tasks, o.run);
+    result = loaded.simulate(options);
   }
   if (result.interrupted) {
     std::cerr << "quorate: interrupted after " << grouped(progress) << " of " << grouped(static_cast<std::uint64_t>(all))
@@ -122,11 +167,11 @@ int run(Options& o) {
     return kInterrupted;
   }
   if (trace) trace->commit();
-  const Json out = document(result, tasks);
+  const Json out = document(result, loaded);
   if (o.json)
     std::cout << out.dump(2) << "\n";
   else
-    print(out, result.runs, tasks);
+    print(out, result.runs, loaded);
   return kDone;
 }
 
@@ -134,11 +179,11 @@ int run(Options& o) {
 
 Command add_simulate(CLI::App& app) {
   const auto o = std::make_shared<Options>();
-  add_simulation(app, o->data, o->test, o->run, o->read, o->features);
+  o->data.add(app);
   app.add_option("--learner", o->learner, "learner and parameters, as in cmtl(query=margin(b=1)); see quorate describe")
       ->capture_default_str();
   app.add_option("--trace", o->trace, "write every step to this file, as JSON lines (- for standard output)");
-  app.add_flag("--per-task", o->run.per_task, "the same measures for every task");
+  app.add_flag("--per-task", o->data.run.per_task, "the same measures for every task");
   app.add_flag("--json", o->json, "one JSON document");
   app.add_flag("--quiet", o->quiet, "no progress");
   app.footer(

@@ -16,6 +16,9 @@ struct Options {
   std::string data, learner, grid, measure = "accuracy";
   DataOptions read;
   FeatureOptions features;
+  ClassOptions classes;
+  std::string rounds;
+  std::uint64_t labels_per_round = 1;
   std::uint64_t folds = 10, seed = 1, threads = 1, labels = LabelBudget::kNone;
   bool json = false, quiet = false;
 };
@@ -91,16 +94,18 @@ int run(Options& o) {
     specs = std::move(grown);
     if (specs.size() > 100'000) throw UsageError("--grid: more than 100,000 combinations");
   }
-  const auto [train, test, tasks] = load(o.data, "", o.read, o.features);
+  const LoadedData loaded = load(o.data, "", o.read, o.features, o.classes);
   SimulateOptions options;
   options.folds = options.runs = o.folds;
   options.seed = o.seed;
   options.threads = o.threads;
   options.labels = o.labels;
+  options.rounds = parse_rounds(o.rounds);
+  options.labels_per_round = o.labels_per_round;
   options.stop = interrupt();
   std::atomic<std::uint64_t> progress = 0;
   options.progress = &progress;
-  const double all = static_cast<double>(train.size()) * static_cast<double>((o.folds - 1) * specs.size());
+  const double all = static_cast<double>(loaded.train.size()) * static_cast<double>((o.folds - 1) * specs.size());
   struct Row {
     Spec spec;
     Summary score, labels;
@@ -111,7 +116,7 @@ int run(Options& o) {
         o.quiet, [&] { return static_cast<double>(progress) / all; }, [&] { return progress.load(); });
     for (const Spec& spec : specs) {
       options.learner = spec;
-      const SimulateResult result = simulate(train, nullptr, tasks, options);
+      const SimulateResult result = loaded.simulate(options);
       if (result.interrupted) {
         std::cerr << "quorate: interrupted after " << rows.size() << " of " << specs.size() << " settings\n";
         return kInterrupted;
@@ -158,6 +163,8 @@ Command add_tune(CLI::App& app) {
   app.add_option("--measure", o->measure, "what is best")
       ->check(CLI::IsMember({"accuracy", "balanced_accuracy", "f1", "auc", "online_f1"}))
       ->capture_default_str();
+  o->classes.add(app);
+  add_rounds(app, o->rounds, o->labels_per_round);
   add_label_limit(app, o->labels);
   app.add_option("--seed", o->seed, "seed of the cut and of the draws")->check(whole(0))->capture_default_str();
   app.add_option("--threads", o->threads, "folds at the same time")->check(whole(1, 1'000'000'000))->capture_default_str();

@@ -23,9 +23,12 @@ class Learner {
   /// out.size() == round.size(). Draws from rng in the order that the learner's file documents.
   virtual void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) = 0;
 
-  /// Uses one bought label, y in {-1, +1}, maybe long after decide(); `d` is what decide() said about `e`.
-  /// Returns whether the model changed.
+  /// Uses one bought answer, maybe long after decide(); `d` is what decide() said about `e`. y is +1, -1, or 0 for neither,
+  /// from which most learners learn nothing. Returns whether the model changed.
   virtual bool learn(const Example& e, const Decision& d, double y, Rng& rng) = 0;
+
+  /// Whether it chooses among the examples of a round, and asks for the same number of labels in each.
+  virtual bool chooses() const = 0;
 
   /// How much of a mistake of task `from` reaches the weights of task `to`, now. Pure. O(1) to O(K).
   virtual double relation(Task to, Task from) const = 0;

@@ -4,10 +4,10 @@
 
 namespace quorate {
 
-extern const Algorithm kPerceptron, kCmtl, kAmtl, kPeer, kAmlc;
+extern const Algorithm kPerceptron, kCmtl, kAmtl, kPeer, kAmlc, kShampo, kShampoSecondOrder;
 
 std::span<const Algorithm> algorithms() {
-  static const std::array all{kPerceptron, kCmtl, kAmtl, kPeer, kAmlc};
+  static const std::array all{kPerceptron, kCmtl, kAmtl, kPeer, kAmlc, kShampo, kShampoSecondOrder};
   return all;
 }
 

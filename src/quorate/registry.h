@@ -13,7 +13,9 @@
 
 namespace quorate {
 
-/// What an algorithm's struct must have: name, title, source, meaning; Params; a constructor; the verbs; a state list.
+/// What an algorithm's struct must have: name, title, source; Params; a constructor; the verbs; a state list. It may have:
+/// `query`, its Asking or Chooser, which is told of every answer; neither(e, d, rng), which learns from the answer 0;
+/// listening(task); check(), called after its state was loaded.
 template <class A>
 concept LearnerType = Described<typename A::Params> && std::constructible_from<A, const typename A::Params&, const Setup&> &&
     HasState<A> && requires(A a, const A c, const Example& e, const Decision& d, Rng& rng, std::span<const Example> round,
@@ -51,7 +53,22 @@ class Erased final : public Learner {
 
   double score(const Example& e) const override { return a_.score(e); }
   void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) override { a_.decide(round, rng, out); }
-  bool learn(const Example& e, const Decision& d, double y, Rng& rng) override { return a_.learn(e, d, y, rng); }
+  bool learn(const Example& e, const Decision& d, double y, Rng& rng) override {
+    bool updated = false;
+    if (y != 0)
+      updated = a_.learn(e, d, y, rng);
+    else if constexpr (requires { a_.neither(e, d, rng); })
+      updated = a_.neither(e, d, rng);
+    if constexpr (requires { a_.query.learned(e.task, true, updated); })
+      a_.query.learned(e.task, y != 0 && mistaken(y, d.margin), updated);
+    return updated;
+  }
+  bool chooses() const override {
+    if constexpr (requires { a_.query.chooses(); })
+      return a_.query.chooses();
+    else
+      return false;
+  }
   double relation(Task to, Task from) const override { return a_.relation(to, from); }
   std::optional<Listening> listening(Task task) const override {
     if constexpr (requires { a_.listening(task); })

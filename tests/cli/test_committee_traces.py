@@ -11,7 +11,8 @@ AMLC = [dict(rows=rows, share=share, weigh=weigh) for rows in ("tasks", "one") f
 
 
 def check(quorate, monkeypatch, module, learner, options, labels):
-    text = ", ".join(f"{key}={value}" for key, value in options.items())
+    as_written = {"b": "query=margin(b={})"} if module is amlc else {}
+    text = ", ".join(as_written.get(key, key + "={}").format(value) for key, value in options.items())
     monkeypatch.setattr(test_traces, "spec", lambda *_: f"{module.__name__.split('.')[-1]}({text})")
     lines = test_traces.trace(quorate, "", None, "", "--passes", 2, *(() if labels is None else ("--labels", labels)))
     steps = [{"task": TASKS[t["example"]], "x": X[t["example"]], "label": LABELS[t["example"]],

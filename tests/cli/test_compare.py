@@ -178,7 +178,7 @@ def without_time(lines):
 
 def test_csv_and_markdown_hold_the_numbers_of_the_json_document(compare):
     options = ["--train-per-task", 12, "--runs", 4]
-    learners = [*LEARNERS, "amlc(b=1, c=2)"]  # a comma, to be quoted
+    learners = [*LEARNERS, "amlc(query=margin(b=1), c=2)"]  # a comma, to be quoted
     expected = cells_of(compare(*options, "--json", learners=learners).json(), learners)
     as_csv = list(csv.reader(io.StringIO(compare(*options, "--csv", learners=learners).out)))
     assert as_csv[0][:-1] == ["learner", *SHOWN] and "accuracy against the first" in as_csv[0][-1]

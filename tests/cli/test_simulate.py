@@ -69,7 +69,7 @@ def test_the_document_names_the_learner_with_all_its_parameters(run, given, cano
 
 def test_the_document_has_every_promised_key_and_type(run):
     document = run("--test", "test.csv", "--runs", 3)
-    assert list(document) == ["learner", "tasks", "features", "examples", "runs", "mean", "std"]
+    assert list(document) == ["learner", "rounds", "tasks", "features", "examples", "runs", "mean", "std"]
     assert (document["tasks"], document["features"], document["examples"]) == (4, 7, 120)  # six and the constant one
     assert len(document["runs"]) == 3
     for one in document["runs"]:
@@ -288,7 +288,7 @@ def test_a_trace_is_written_whole_and_changes_no_result(run, quorate):
     text = (quorate.folder / "trace").read_text()
     assert text.count("\n") == 3 * 2 * 120 and text.endswith("}\n")
     lines = trace_of(quorate)
-    assert all(list(t) == ["run", "pass", "example", "task", "margin", "probability", "draw", "asked", "label", "updated"]
+    assert all(list(t) == ["run", "pass", "round", "example", "task", "margin", "probability", "draw", "asked", "label", "updated"]
                for t in lines)
     for r, one in enumerate(traced["runs"]):
         mine = [t for t in lines if t["run"] == r]

@@ -56,9 +56,9 @@ def test_a_range_has_equal_ratios_and_both_ends(tune):
 
 
 def test_every_combination_is_tried_and_the_last_parameter_turns_fastest(tune):
-    document = tune("amlc(rows=one)", "c=0.5,2,share=label,prediction,b=1,3", "--folds", 2)
-    assert learners(document) == [f"amlc(b={b}, c={c}, rows=one, share={share}, weigh=bought, cap=2)"
-                                  for c in ("0.5", "2") for share in ("label", "prediction") for b in ("1", "3")]
+    document = tune("amlc(rows=one)", "c=0.5,2,share=label,prediction,cap=1,3", "--folds", 2)
+    assert learners(document) == [f"amlc(query=margin(b=1), c={c}, rows=one, share={share}, weigh=bought, cap={cap})"
+                                  for c in ("0.5", "2") for share in ("label", "prediction") for cap in ("1", "3")]
 
 
 @pytest.mark.parametrize("grid, word, expected", [
@@ -67,8 +67,8 @@ def test_every_combination_is_tried_and_the_last_parameter_turns_fastest(tune):
     ("c=0..1:3", "'c=0..1:3'", RANGE), ("c=-1..1:3", "'c=-1..1:3'", RANGE), ("c=1..2:3x", "'c=1..2:3x'", RANGE),
     ("c=1..2:1001", "'c=1..2:1001'", RANGE), ("c=1..inf:3", "'c=1..inf:3'", RANGE), ("c=a..b:3", "'c=a..b:3'", RANGE),
     ("c=x", "c=x", "expected a number"), ("c=-1", "c=-1", "expected a number"), ("share=some", "some", "label"),
-    ("share=label(b=1)", "'b'", "label"), ("d=1", "'d'", "b, c, rows"), ("query.b=1", "'query'", "b, c, rows"),
-    ("c=margin(b=1", "margin(b=1", "expected"), ("c=1..2:400,b=1..2:400", "100,000", "combinations")])
+    ("share=label(b=1)", "'b'", "label"), ("d=1", "'d'", "query, c, rows"), ("share.b=1", "'b'", "label"),
+    ("c=margin(b=1", "margin(b=1", "expected"), ("c=1..2:400,cap=1..2:400", "100,000", "combinations")])
 def test_a_bad_grid_is_bad_usage_before_anything_is_read(quorate, grid, word, expected):
     result = quorate("tune", "--data", "none.csv", "--learner", "amlc", "--grid", grid)
     assert (result.code, result.out) == (2, "") and result.err.count("\n") == 1
@@ -104,7 +104,7 @@ def test_folds_that_do_not_come_out_even_differ_by_one_example(tune, quorate):
 
 
 def test_the_label_limit_holds_in_every_fold(tune):
-    document = tune("amlc", "b=1,1000", "--labels", 9, "--folds", 4)
+    document = tune("amlc(query=margin)", "query.b=1,1000", "--labels", 9, "--folds", 4)
     assert [found["labels"] for found in document["settings"]] == [9, 9]
 
 
@@ -118,7 +118,7 @@ def test_a_wrong_number_of_folds_is_bad_usage(tune, quorate, folds, message):
 
 @pytest.mark.parametrize("measure", ["accuracy", "balanced_accuracy", "f1", "auc", "online_f1"])
 def test_the_best_has_the_greatest_mean(tune, measure):
-    document = tune("amlc", "b=0.01,0.3,3,c=0.1..30:3,share=label,none", "--folds", 5, "--measure", measure)
+    document = tune("amlc(query=margin)", "query.b=0.01,0.3,3,c=0.1..30:3,share=label,none", "--folds", 5, "--measure", measure)
     means = [found["mean"] for found in document["settings"]]
     assert (document["measure"], document["folds"], len(means)) == (measure, 5, 18)
     assert means.count(max(means)) >= 1 and means.index(max(means)) > 0 and len(set(means)) > 5
@@ -134,7 +134,7 @@ def test_a_tie_goes_to_the_setting_that_comes_first(tune, quorate):
 
 
 def test_the_table_shows_the_numbers_of_the_document_and_marks_one_best(tune, quorate):
-    options = ["amlc", "b=0.01,1,share=label,none", "--folds", 5]
+    options = ["amlc(query=margin)", "query.b=0.01,1,share=label,none", "--folds", 5]
     document = tune(*options)
     text = quorate.ok("tune", "--data", "a.csv", "--learner", options[0], "--grid", options[1], *options[2:]).out
     lines = text.splitlines()

@@ -18,6 +18,7 @@ def without_times(text: str) -> str:
 
 def test_the_tour_prints_what_the_readme_says(tmp_path, data):
     data("spam-b")
+    data("usps")
     (tmp_path / "data").symlink_to(ROOT / "data")
     (tmp_path / "build").symlink_to(ROOT / "build")
     assert len(BLOCKS) >= 4

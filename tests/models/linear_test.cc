@@ -81,6 +81,24 @@ RC_GTEST_PROP(Linear, WhereTheWeightsLieNeverShows, ()) {
   RC_ASSERT(large(5'000'000, sparse({kMaxIndex + 1}, {2})) == 2.0);
 }
 
+RC_GTEST_PROP(Linear, GatherIsEveryWeightOfAPartOfTheInstance, ()) {
+  Rng rng = make_rng(*rc::gen::arbitrary<std::uint64_t>(), 0);
+  const bool far = *rc::gen::arbitrary<bool>();  // a table, or a row
+  Memory memory;
+  Linear w(&memory);
+  for (int n = 0; n < 20; ++n)
+    w.add(static_cast<std::uint32_t>(below(3, rng)), 2 * uniform(rng) - 1, random_vector(rng, 12));
+  if (far)
+    for (std::uint32_t block = 0; block < 3; ++block) w.add(block, 1, sparse({1'000'000}, {1}));
+  for (const std::uint32_t block : {0u, 1u, 2u, 9u}) {  // the last was never added to
+    const Vector x = random_vector(rng, 20);
+    const auto begin = static_cast<std::size_t>(below(x.value.size() + 1, rng));
+    std::vector<double> out(below(x.value.size() - begin + 1, rng), 77.0);  // what it held does not matter
+    w.gather(block, x, begin, out);
+    for (std::size_t k = 0; k < out.size(); ++k) RC_ASSERT(out[k] == w(block, sparse({x.view().at(begin + k)}, {1})));
+  }
+}
+
 TEST(Linear, UntouchedWeightsAreZeroAndFree) {
   Memory memory;
   const Linear w(&memory);

@@ -76,5 +76,76 @@ TEST(Metrics, AucIsOneForAPerfectOrderWhateverTheThreshold) {
   EXPECT_EQ(s.measures().accuracy, 0.5);
 }
 
+TEST(ClassConfusion, OfAHandWorkedTable) {
+  // Truth a: 3 as a, 1 as b. Truth b: 2 as b, 1 as a, 1 as c. Truth c: never; but predicted once. d: neither.
+  ClassConfusion t(4);
+  for (int n = 0; n < 3; ++n) t.add(0, 0);
+  t.add(0, 1);
+  for (int n = 0; n < 2; ++n) t.add(1, 1);
+  t.add(1, 0);
+  t.add(1, 2);
+  EXPECT_EQ(t.classes(), 4u);
+  EXPECT_EQ(t(0, 1), 1u);
+  EXPECT_EQ(t(1, 2), 1u);
+  EXPECT_EQ(t(2, 1), 0u) << "truth comes first";
+  EXPECT_EQ(t.total(), 8u);
+  EXPECT_EQ(t.mistakes(), 3u);
+  EXPECT_DOUBLE_EQ(t.error(), 3.0 / 8);
+  EXPECT_DOUBLE_EQ(t.recall(0), 3.0 / 4);
+  EXPECT_DOUBLE_EQ(t.recall(1), 2.0 / 4);
+  EXPECT_TRUE(std::isnan(t.recall(2)));
+  EXPECT_DOUBLE_EQ(t.f1(0), 6.0 / 8);  // precision 3/4, recall 3/4
+  EXPECT_DOUBLE_EQ(t.f1(1), 4.0 / 7);  // precision 2/3, recall 2/4
+  EXPECT_EQ(t.f1(2), 0) << "predicted, and wrong";
+  EXPECT_TRUE(std::isnan(t.f1(3)));
+  const Measures m = t.measures();
+  EXPECT_DOUBLE_EQ(m.accuracy, 5.0 / 8);
+  EXPECT_DOUBLE_EQ(m.balanced_accuracy, (3.0 / 4 + 2.0 / 4) / 2) << "of the classes that occur";
+  EXPECT_DOUBLE_EQ(m.f1, (6.0 / 8 + 4.0 / 7 + 0) / 3);
+  EXPECT_TRUE(std::isnan(m.auc));
+}
+
+TEST(ClassConfusion, OfNothingIsNotANumber) {
+  for (const ClassConfusion& t : {ClassConfusion(), ClassConfusion(3)}) {
+    EXPECT_EQ(t.total(), 0u);
+    EXPECT_TRUE(std::isnan(t.error()));
+    for (const double v : {t.measures().accuracy, t.measures().balanced_accuracy, t.measures().f1})
+      EXPECT_TRUE(std::isnan(v));
+  }
+}
+
+RC_GTEST_PROP(ClassConfusion, PartsAddUp, ()) {
+  const auto pairs = *rc::gen::container<std::vector<std::pair<std::size_t, std::size_t>>>(
+      rc::gen::pair(rc::gen::inRange<std::size_t>(0, 3), rc::gen::inRange<std::size_t>(0, 3)));
+  ClassConfusion whole(3), a(3), b(3);
+  std::size_t wrong = 0;
+  for (std::size_t n = 0; n < pairs.size(); ++n) {
+    whole.add(pairs[n].first, pairs[n].second);
+    (n % 3 == 0 ? a : b).add(pairs[n].first, pairs[n].second);
+    wrong += pairs[n].first != pairs[n].second;
+  }
+  a += b;
+  for (std::size_t t = 0; t < 3; ++t)
+    for (std::size_t p = 0; p < 3; ++p) RC_ASSERT(a(t, p) == whole(t, p));
+  RC_ASSERT(a.total() == pairs.size());
+  RC_ASSERT(a.mistakes() == wrong);
+}
+
+RC_GTEST_PROP(ClassConfusion, OfTwoClassesIsTheBinaryTable, ()) {
+  const auto pairs = *rc::gen::container<std::vector<std::pair<bool, bool>>>(
+      rc::gen::pair(rc::gen::arbitrary<bool>(), rc::gen::arbitrary<bool>()));
+  ClassConfusion many(2);
+  Confusion two;
+  for (const auto& [truth, said] : pairs) {
+    many.add(truth, said);
+    two.add(truth ? 1 : -1, said ? 1 : -1);
+  }
+  const auto same = [](double a, double b) { return (std::isnan(a) && std::isnan(b)) || std::abs(a - b) < 1e-15; };
+  RC_ASSERT(many.mistakes() == two.mistakes());
+  RC_ASSERT(same(many.measures().accuracy, two.accuracy()));
+  RC_ASSERT(same(many.measures().balanced_accuracy, two.balanced_accuracy()));
+  RC_ASSERT(same(many.f1(1), two.f1()));
+}
+
 }  // namespace
 }  // namespace quorate::test

@@ -45,7 +45,7 @@ TEST(Session, ARoundBuysInOrderUntilTheBudgetIsSpent) {
   EXPECT_THAT(asked, ElementsAre(0, 1));
   EXPECT_TRUE(steps[2].decision.ask) << "the learner wanted it";
   EXPECT_FALSE(steps[2].asked) << "but the budget was spent";
-  EXPECT_EQ(steps[2].label, 0);
+  EXPECT_EQ(steps[2].label, std::nullopt);
   session.set_label_limit(3);
   session.round(
       round, [&](std::size_t n) { return asked.push_back(n), 1; }, steps);
@@ -58,7 +58,7 @@ TEST(Session, ARoundBuysInOrderUntilTheBudgetIsSpent) {
 TEST(Session, AnUnansweredQuestionLeavesTheLabelInTheBudget) {
   Session session(parse_spec("perceptron"), 1, 1);
   session.task("a");
-  EXPECT_EQ(step(session, {0, dense({1})}, 0).label, 0);
+  EXPECT_EQ(step(session, {0, dense({1})}, 0).label, std::nullopt);
   EXPECT_EQ(session.unanswered(), 1u);
   EXPECT_TRUE(session.budget().left());
   EXPECT_EQ(step(session, {0, dense({1})}, 1).label, 1);
@@ -140,6 +140,53 @@ TEST(Session, RefusesStateThatDoesNotHangTogether) {
   EXPECT_THROW(load(broken("rng", cut)), DataError);
   EXPECT_THROW(load(broken("rng", [](auto& bytes) { bytes[bytes.size() - 7] = std::byte{9}; })), DataError)
       << "a place behind the generator's state";
+}
+
+TEST(Session, TheAnswerNeitherCostsALabelTeachesAPerceptronNothingAndIsNoMistake) {
+  Session session(parse_spec("perceptron"), 1, 3);
+  session.task("a");
+  const Vector x = dense({1});
+  const auto answer = [&](std::optional<int> y) {
+    const Example e{0, x};
+    Step out;
+    session.round({&e, 1}, [y](std::size_t) { return y; }, {&out, 1});
+    return out;
+  };
+  const Step neither = answer(0);
+  EXPECT_TRUE(neither.asked);
+  EXPECT_EQ(neither.label, 0);
+  EXPECT_FALSE(neither.updated);
+  EXPECT_EQ(session.budget().bought(), 1u);
+  EXPECT_EQ(session.unanswered(), 0u);
+  EXPECT_EQ(session.learner().score({0, x}), 0);
+  EXPECT_EQ(answer(std::nullopt).label, std::nullopt);
+  EXPECT_EQ(session.budget().bought(), 1u) << "nobody knew: free";
+  EXPECT_EQ(session.unanswered(), 1u);
+  answer(1);
+  EXPECT_EQ(session.learner().score({0, x}), 1);
+  answer(0);
+  EXPECT_EQ(session.learner().score({0, x}), 1);
+  EXPECT_FALSE(session.budget().left());
+  EXPECT_FALSE(answer(0).asked);
+  const TaskCount& count = session.count(0);
+  EXPECT_EQ(count.examples, 5u);
+  EXPECT_EQ(count.labels, 3u);
+  EXPECT_EQ(count.updates, 1u);
+  EXPECT_EQ(count.mistakes, 1u) << "the +1; 0 is neither right nor wrong";
+}
+
+TEST(Session, LabelsPerRoundIsSavedAndZeroIsRefused) {
+  const Names names = task_names(3);
+  Session session(parse_spec("shampo"), 1, LabelBudget::kNone, &names, 2);
+  Tensors saved;
+  session.save(saved);
+  Reader reader(saved);
+  EXPECT_EQ(Session::load(session.spec(), reader).labels_per_round(), 2u);
+  auto& bytes = saved.tensors["labels_per_round"].bytes;
+  ASSERT_EQ(bytes.size(), 8u);
+  bytes.assign(8, std::byte{0});
+  Reader zero(saved);
+  EXPECT_THROW(Session::load(session.spec(), zero), DataError);
 }
 
 }  // namespace

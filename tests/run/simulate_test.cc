@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
@@ -279,6 +280,238 @@ TEST(Simulate, RefusesWhatCannotBe) {
   o.runs = 4;
   o.threads = 2;
   EXPECT_THROW(simulate(train, nullptr, tasks, o), FileError) << "from whichever thread it came";
+}
+
+TEST(Simulate, RoundsPerTaskHaveEachTaskThatIsLeftOnceAndInOrder) {
+  // Tasks of 3, 7, 0 and 5 examples: they leave after their last.
+  const std::vector<std::size_t> has{3, 7, 0, 5};
+  Dataset train;
+  for (std::size_t n = 0; n < 7; ++n)
+    for (Task i = 0; i < 4; ++i)
+      if (n < has[i]) train.add(i, n % 2 == 0 ? 1 : -1, dense({1, static_cast<double>(n)}));
+  SimulateOptions o = options("perceptron(query=shared(b=0.5))");
+  o.passes = 3;
+  o.rounds = Rounds::kPerTask;
+  struct Round {
+    std::uint64_t pass = 0, labels = 0;
+    std::vector<Task> tasks;
+    std::vector<std::uint64_t> examples;
+  };
+  std::map<std::uint64_t, Round> rounds;
+  o.trace = [&](const TraceStep& t) {
+    Round& r = rounds[t.round];
+    r.pass = t.pass;
+    r.labels += t.step.asked;
+    r.tasks.push_back(t.task);
+    r.examples.push_back(t.example);
+    EXPECT_EQ(t.task, train.task(t.example));
+  };
+  const SimulateResult result = simulate(train, nullptr, task_names(4), o);
+  EXPECT_EQ(result.rounds, Rounds::kPerTask);
+  ASSERT_EQ(rounds.size(), 21u) << "as many as the longest task has, in each pass; numbered through";
+  std::set<std::vector<std::uint64_t>> orders;
+  for (std::uint64_t pass = 0; pass < 3; ++pass) {
+    std::vector<std::uint64_t> seen;
+    for (std::uint64_t r = 0; r < 7; ++r) {
+      const Round& round = rounds[7 * pass + r];
+      EXPECT_EQ(round.pass, pass);
+      std::vector<Task> expected;
+      for (Task i = 0; i < 4; ++i)
+        if (r < has[i]) expected.push_back(i);
+      EXPECT_EQ(round.tasks, expected) << "round " << r;
+      EXPECT_EQ(round.labels, 1u);
+      seen.insert(seen.end(), round.examples.begin(), round.examples.end());
+    }
+    orders.insert(seen);
+    std::sort(seen.begin(), seen.end());
+    for (std::uint64_t i = 0; i < 15; ++i) EXPECT_EQ(seen[i], i) << "every example once";
+    EXPECT_EQ(seen.size(), 15u);
+  }
+  EXPECT_EQ(orders.size(), 3u) << "a new order in each pass";
+  EXPECT_EQ(result.runs[0].all.labels, 21u);
+  EXPECT_EQ(result.runs[0].all.examples, 45u);
+}
+
+TEST(Simulate, ARoundIsWhatASessionIsGiven) {
+  const Stream s = make_stream(120, kTasks, 5, 82);
+  const Dataset train = dataset(s);
+  const Names names = task_names(kTasks);
+  SimulateOptions o = options("shampo(b=0.1)");
+  o.labels = 60;
+  o.labels_per_round = 2;
+  std::map<std::uint64_t, std::vector<TraceStep>> rounds;
+  o.trace = [&](const TraceStep& t) { rounds[t.round].push_back(t); };
+  const SimulateResult result = simulate(train, nullptr, names, o);
+  Session session(o.learner, 1, 60, &names, 2);
+  std::uint64_t mistakes = 0;
+  for (const auto& [number, steps] : rounds) {
+    std::vector<Example> round;
+    for (const TraceStep& t : steps) round.push_back(train.example(t.example));
+    std::vector<Step> again(round.size());
+    session.round(
+        round, [&](std::size_t n) { return train.label(steps[n].example); }, again);
+    for (std::size_t n = 0; n < again.size(); ++n) {
+      ASSERT_EQ(again[n], steps[n].step);
+      mistakes += predicted(again[n].decision.margin) != train.label(steps[n].example);
+    }
+  }
+  EXPECT_EQ(result.runs[0].all.labels, 60u);
+  EXPECT_EQ(result.runs[0].all.mistakes, mistakes) << "of all predictions, asked for or not";
+  EXPECT_EQ(result.runs[0].all.updates, session.total().updates);
+}
+
+TEST(Simulate, RoundsAreWhatTheLearnerNeedsUnlessSaidOtherwise) {
+  const Dataset train = dataset(make_stream(60, kTasks, 5, 83));
+  const auto rounds = [&](const std::string& spec, std::optional<Rounds> asked_for = {}) {
+    SimulateOptions o = options(spec);
+    o.rounds = asked_for;
+    std::set<std::uint64_t> numbers;
+    o.trace = [&](const TraceStep& t) { numbers.insert(t.round); };
+    const Rounds out = simulate(train, nullptr, task_names(kTasks), o).rounds;
+    EXPECT_EQ(numbers.size() == 60, out == Rounds::kEach);
+    return out;
+  };
+  EXPECT_EQ(rounds("perceptron"), Rounds::kEach);
+  EXPECT_EQ(rounds("shampo(choose=all)"), Rounds::kEach);
+  EXPECT_EQ(rounds("shampo"), Rounds::kPerTask);
+  EXPECT_EQ(rounds("shampo-second-order(choose=smallest)"), Rounds::kPerTask);
+  EXPECT_EQ(rounds("cmtl(query=shared)"), Rounds::kPerTask);
+  EXPECT_EQ(rounds("perceptron", Rounds::kPerTask), Rounds::kPerTask);
+  EXPECT_EQ(rounds("shampo", Rounds::kEach), Rounds::kEach);
+  EXPECT_TRUE(chooses(parse_spec("shampo")));
+  EXPECT_FALSE(chooses(parse_spec("perceptron")));
+  EXPECT_FALSE(chooses(parse_spec("shampo(choose=all)")));
+}
+
+/// Unit vectors whose class is their largest coordinate; every 10th has no label. Labels are 1 + the class.
+Dataset of_classes(std::size_t examples, std::size_t C, std::uint64_t seed) {
+  Rng rng = make_rng(seed, 7);
+  Dataset out;
+  for (std::size_t n = 0; n < examples; ++n) {
+    std::vector<double> x(C);
+    for (double& v : x) v = uniform(rng);
+    const auto largest = std::max_element(x.begin(), x.end()) - x.begin();
+    out.add(0, n % 10 == 9 ? 0 : static_cast<int>(largest) + 1, dense(x));
+  }
+  return out;
+}
+
+TEST(Simulate, OfClassesShowsOneInstanceToEveryTask) {
+  const Dataset train = of_classes(200, 4, 84), test = of_classes(100, 4, 85);
+  for (const auto reduction : {Classes::Reduction::kOneVsRest, Classes::Reduction::kOneVsOne}) {
+    const Classes classes(reduction, {"a", "b", "c", "d"});
+    const Names names = classes.task_names();
+    const std::size_t K = classes.tasks();
+    SimulateOptions o = options("shampo(b=0.1)");
+    o.classes = &classes;
+    o.passes = 2;
+    o.seed = 5;
+    o.per_task = true;
+    std::map<std::uint64_t, std::vector<TraceStep>> rounds;
+    o.trace = [&](const TraceStep& t) { rounds[t.round].push_back(t); };
+    const SimulateResult result = simulate(train, &test, names, o);
+    EXPECT_EQ(result.rounds, Rounds::kAllTasks);
+    ASSERT_EQ(rounds.size(), 400u) << "a round for each instance and pass";
+    // Replayed by hand.
+    Session session(o.learner, 5, LabelBudget::kNone, &names);
+    ClassConfusion online(4), tested(4);
+    Classes::Ballot ballot;
+    std::vector<double> margins(K);
+    std::set<std::uint64_t> seen;
+    for (const auto& [number, steps] : rounds) {
+      ASSERT_EQ(steps.size(), K);
+      const std::uint64_t place = steps[0].example;
+      seen.insert(place);
+      const int label = train.label(place);
+      std::vector<Example> round;
+      for (Task task = 0; task < K; ++task) {
+        EXPECT_EQ(steps[task].task, task);
+        EXPECT_EQ(steps[task].example, place);
+        round.push_back({task, train.example(place).x});
+      }
+      std::vector<Step> again(K);
+      session.round(
+          round,
+          [&](std::size_t n) {
+            return label == 0 ? std::nullopt
+                              : std::optional(classes.feedback(static_cast<Task>(n), static_cast<std::size_t>(label) - 1));
+          },
+          again);
+      for (std::size_t n = 0; n < K; ++n) {
+        ASSERT_EQ(again[n], steps[n].step);
+        margins[n] = again[n].decision.margin;
+      }
+      if (label != 0) online.add(static_cast<std::size_t>(label) - 1, classes.predict(margins, ballot).place);
+    }
+    EXPECT_EQ(seen.size(), 200u);
+    for (std::size_t i = 0; i < test.size(); ++i) {
+      if (test.label(i) == 0) continue;
+      for (Task task = 0; task < K; ++task) margins[task] = session.learner().score({task, test.example(i).x});
+      tested.add(static_cast<std::size_t>(test.label(i)) - 1, classes.predict(margins, ballot).place);
+    }
+    const RunResult& run = result.runs[0];
+    for (std::size_t t = 0; t < 4; ++t)
+      for (std::size_t p = 0; p < 4; ++p) {
+        EXPECT_EQ(run.online(t, p), online(t, p));
+        EXPECT_EQ(run.test(t, p), tested(t, p));
+      }
+    EXPECT_EQ(run.online.total(), 360u) << "those with a label";
+    EXPECT_EQ(run.test.total(), 90u);
+    EXPECT_EQ(run.all.mistakes, online.mistakes());
+    EXPECT_EQ(run.all.test.accuracy, 1 - tested.error());
+    EXPECT_EQ(run.all.labels, 360u) << "one a round";
+    EXPECT_EQ(run.all.examples, 400u) << "instances, not questions";
+    EXPECT_EQ(run.per_task.size(), K);
+    EXPECT_LT(tested.error(), 0.65) << "guessing has 0.75";
+  }
+}
+
+TEST(Simulate, TrainPerTaskOfClassesIsSoManyOfEachClass) {
+  const Dataset train = of_classes(200, 3, 86);
+  const Classes classes(Classes::Reduction::kOneVsOne, {"a", "b", "c"});
+  const Names names = classes.task_names();
+  SimulateOptions o = options("shampo(b=0.1)");
+  o.classes = &classes;
+  o.train_per_task = 20;
+  std::map<int, std::set<std::uint64_t>> learned;
+  o.trace = [&](const TraceStep& t) { learned[train.label(t.example)].insert(t.example); };
+  const SimulateResult result = simulate(train, nullptr, names, o);
+  EXPECT_EQ(result.examples, 60u);
+  ASSERT_EQ(learned.size(), 3u);
+  for (int label = 1; label <= 3; ++label) EXPECT_EQ(learned[label].size(), 20u);
+  EXPECT_EQ(result.runs[0].test.total(), 180u - 60) << "all others that have a label";
+  o.train_per_task = 100;
+  try {
+    simulate(train, nullptr, names, o);
+    FAIL() << "a class has too few examples";
+  } catch (const DataError& e) {
+    EXPECT_THAT(e.what(), AllOf(HasSubstr("class '"), HasSubstr("100")));
+  }
+}
+
+TEST(Simulate, RefusesRoundsThatCannotBe) {
+  const Dataset train = dataset(make_stream(50, kTasks, 5, 87)), many = of_classes(50, 3, 87);
+  const Classes classes(Classes::Reduction::kOneVsRest, {"a", "b", "c"});
+  const auto refusal = [&](const Dataset& data, const Names& tasks, auto change) -> std::string {
+    SimulateOptions o = options("shampo");
+    change(o);
+    try {
+      simulate(data, nullptr, tasks, o);
+    } catch (const UsageError& e) {
+      return e.what();
+    }
+    return "accepted";
+  };
+  const Names tasks = task_names(kTasks), questions = classes.task_names();
+  EXPECT_THAT(refusal(train, tasks, [](auto& o) { o.rounds = Rounds::kAllTasks; }), HasSubstr("expected classes"));
+  EXPECT_THAT(refusal(train, tasks, [](auto& o) { o.labels_per_round = 0; }),
+              HasSubstr("labels-per-round 0: expected at least 1"));
+  for (const Rounds rounds : {Rounds::kEach, Rounds::kPerTask})
+    EXPECT_THAT(refusal(many, questions, [&](auto& o) { o.classes = &classes, o.rounds = rounds; }),
+                HasSubstr("expected all-tasks"));
+  EXPECT_THAT(refusal(many, tasks, [&](auto& o) { o.classes = &classes; }), HasSubstr("expected the tasks of the classes"));
+  EXPECT_EQ(refusal(many, questions, [&](auto& o) { o.classes = &classes; }), "accepted");
+  EXPECT_EQ(refusal(many, questions, [&](auto& o) { o.classes = &classes, o.rounds = Rounds::kAllTasks; }), "accepted");
 }
 
 }  // namespace

@@ -75,5 +75,80 @@ TEST(Labels, WithAPositiveWordEveryOtherIsNegative) {
   EXPECT_EQ(restored.word(-1), "ham");
 }
 
+TEST(ClassNames, WordsGetTheirPlacesAsTheyCome) {
+  ClassNames classes;
+  EXPECT_EQ(classes("b", false), 1);
+  EXPECT_EQ(classes("a", false), 2);
+  EXPECT_EQ(classes("b", false), 1);
+  EXPECT_EQ(classes("", false), 0);
+  EXPECT_EQ(classes("?", false), 0);
+  EXPECT_EQ(classes("0", false), 3) << "a word like any other";
+  EXPECT_THAT(classes.names(), testing::ElementsAre("b", "a", "0"));
+}
+
+TEST(ClassNames, AWordThatIsNoClassIsRefusedWithTheClasses) {
+  ClassNames few({"cat", "dog"});
+  EXPECT_EQ(few("dog", true), 2);
+  EXPECT_EQ(few("", true), 0) << "missing is no error";
+  try {
+    few("cow", true);
+    FAIL() << "accepted";
+  } catch (const DataError& e) {
+    EXPECT_THAT(e.what(), AllOf(HasSubstr("'cow'"), HasSubstr("expected one of the 2 classes cat, dog")));
+    EXPECT_THAT(e.what(), testing::Not(HasSubstr("...")));
+  }
+  EXPECT_EQ(few.names().size(), 2u);
+  std::vector<std::string> names;
+  for (int c = 0; c < 11; ++c) names.push_back("c" + std::to_string(c));
+  ClassNames many(names);
+  try {
+    many("cow", true);
+    FAIL() << "accepted";
+  } catch (const DataError& e) {
+    EXPECT_THAT(e.what(), AllOf(HasSubstr("11 classes"), HasSubstr("c9, ..."), testing::Not(HasSubstr("c10"))));
+  }
+}
+
+TEST(ClassNames, ThereAreAtMostAThousand) {
+  ClassNames classes;
+  for (std::size_t c = 0; c < ClassNames::kMost; ++c) ASSERT_EQ(classes(std::to_string(c), false), static_cast<int>(c) + 1);
+  EXPECT_EQ(classes("999", false), 1000) << "those that are there stay";
+  try {
+    classes("one more", false);
+    FAIL() << "accepted";
+  } catch (const DataError& e) {
+    EXPECT_THAT(e.what(), AllOf(HasSubstr("'one more'"), HasSubstr("1000"), HasSubstr("expected")));
+  }
+}
+
+TEST(ClassNames, SortIsByValueIfAllAreNumbersElseAsText) {
+  const auto sorted = [](std::vector<std::string> names) {
+    ClassNames classes(names);
+    const auto place = classes.sort();
+    EXPECT_EQ(place.size(), names.size());
+    for (std::size_t c = 0; c < names.size(); ++c) EXPECT_EQ(classes.names()[place[c]], names[c]) << "the new place of each";
+    return classes.names();
+  };
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(sorted({"10", "9", "-1", "+2.5"}), Words({"-1", "+2.5", "9", "10"}));
+  EXPECT_EQ(sorted({"10", "9", "x"}), Words({"10", "9", "x"}));
+  EXPECT_EQ(sorted({"b", "a", "B"}), Words({"B", "a", "b"}));
+  EXPECT_EQ(sorted({"1.0", "2", "1", "01"}), Words({"01", "1", "1.0", "2"})) << "of equal value: as text";
+  EXPECT_EQ(sorted({}), Words());
+}
+
+TEST(Labels, OfClassesGiveOnePlusThePlace) {
+  Labels grows = Labels::of_classes({}, true), known = Labels::of_classes(ClassNames({"cat", "dog"}), false);
+  EXPECT_TRUE(grows.many());
+  EXPECT_FALSE(Labels().many());
+  EXPECT_EQ(grows("7"), 1);
+  EXPECT_EQ(grows("-1"), 2) << "not a negative";
+  EXPECT_EQ(grows("?"), 0);
+  EXPECT_THAT(grows.classes().names(), testing::ElementsAre("7", "-1"));
+  EXPECT_EQ(known("dog"), 2);
+  EXPECT_EQ(known(""), 0);
+  EXPECT_THROW(known("cow"), DataError);
+}
+
 }  // namespace
 }  // namespace quorate::test

@@ -65,10 +65,13 @@ inline Stream make_stream(std::size_t examples, std::size_t K, std::size_t d, st
   return out;
 }
 
-/// One example through a session; the label is known.
+/// What an oracle answers about a label of the data: nothing if it is 0, unknown.
+inline std::optional<int> known(int y) { return y == 0 ? std::nullopt : std::optional(y); }
+
+/// One example through a session; y is its label, 0 if nobody knows it.
 inline Step step(Session& session, const Example& e, int y) {
   Step out;
-  session.round({&e, 1}, [y](std::size_t) { return y; }, {&out, 1});
+  session.round({&e, 1}, [y](std::size_t) { return known(y); }, {&out, 1});
   return out;
 }
 
@@ -107,7 +110,8 @@ inline bool operator==(const Step& a, const Step& b) {
 }
 inline void PrintTo(const Step& s, std::ostream* os) {
   *os << "margin " << s.decision.margin << " p " << s.decision.probability << " draw " << s.decision.draw << " ask "
-      << s.decision.ask << " asked " << s.asked << " label " << s.label << " updated " << s.updated;
+      << s.decision.ask << " asked " << s.asked << " label " << (s.label ? std::to_string(*s.label) : "none") << " updated "
+      << s.updated;
 }
 
 }  // namespace quorate

@@ -17,36 +17,50 @@ struct Setting {
   Spec spec;
   std::string name;  // of the test
 
-  bool asks_always() const { return to_text(spec).find("query=always") != std::string::npos; }
+  /// Chooses among the examples of a round; of a round of one it asks for the one.
+  bool shares() const { return to_text(spec).find("query=shared") != std::string::npos || spec.word.starts_with("shampo"); }
+  bool asks_always() const { return shares() || to_text(spec).find("query=always") != std::string::npos; }
   /// Moves on every mistake, a margin of 0 among them, and on nothing else. Committees share labels, too.
-  bool is_perceptron() const { return spec.word == "perceptron" || spec.word == "cmtl" || spec.word == "amtl"; }
+  bool is_perceptron() const {
+    return spec.word == "perceptron" || spec.word == "cmtl" || spec.word == "amtl" || spec.word == "shampo";
+  }
   /// Answers that cost nothing go on teaching when the budget is spent: those of the peers.
   bool learns_without_labels() const { return spec.word == "peer"; }
+  /// Keeps matrices of features x features.
+  bool squares_features() const {
+    return spec.word == "shampo-second-order" && to_text(spec).find("diagonal=true") == std::string::npos;
+  }
   /// Only rules that draw depend on the seed.
   bool draws() const { return !asks_always(); }
 };
 inline void PrintTo(const Setting& s, std::ostream* os) { *os << to_text(s.spec); }
 
+/// Every learner with every pair of alternatives of its choices, all else as it is by default.
 inline std::vector<Setting> all_settings() {
+  constexpr std::size_t kChanged = 2;
   std::vector<Setting> out;
   for (const Algorithm& a : algorithms()) {
-    std::vector<Setting> row{{{std::string(a.name), {}}, std::string(a.name)}};
+    std::vector<std::pair<Setting, std::size_t>> row{{{{std::string(a.name), {}}, std::string(a.name)}, 0}};
     for (const ParamInfo& param : a.params()) {
-      if (param.choices.empty()) continue;
-      std::vector<Setting> grown;
-      for (const Setting& s : row)
-        for (const ChoiceInfo& choice : param.choices) {
-          Setting one = s;
+      std::vector<ChoiceInfo> choices = param.choices;
+      if (param.type == "bool") choices = {{"false", "", {}}, {"true", "", {}}};
+      if (choices.empty()) continue;
+      std::vector<std::pair<Setting, std::size_t>> grown;
+      for (const auto& [setting, changed] : row)
+        for (const ChoiceInfo& choice : choices) {
+          const bool differs = !param.initial.starts_with(choice.name);
+          if (differs && changed == kChanged) continue;
+          Setting one = setting;
           one.spec.args.push_back({param.name, {choice.name, {}}});
-          one.name += "_" + choice.name;
+          one.name += "_" + (param.type == "bool" ? param.name + "_" + choice.name : choice.name);
           for (const ParamInfo& inner : choice.params)
             if (inner.type == "text" && inner.name == "file")
               one.spec.args.back().value.args.push_back({"file", {"@" + choice.name, {}}});
-          grown.push_back(one);
+          grown.emplace_back(one, changed + differs);
         }
       row = grown;
     }
-    out.insert(out.end(), row.begin(), row.end());
+    for (const auto& [setting, changed] : row) out.push_back(setting);
   }
   for (Setting& s : out)
     for (char& c : s.name)
@@ -57,6 +71,7 @@ inline std::vector<Setting> all_settings() {
 /// Graph files over the tasks t0 .. t5, with a task that never comes, one that is alone, and names that need quotes.
 inline Spec with_files(Spec spec, const TempDir& dir) {
   if (spec.word == "@cliques") spec.word = dir.write("cliques.csv", "task,group\nt3,b\nt0,a\n\"gh,ost\",a\nt1,a\nt4,b\n");
+  if (spec.word == "@weights") spec.word = dir.write("weights.csv", "task,weight\nt3,2.5\nt0,1\n\"gh,ost\",4\n");
   if (spec.word == "@edges") spec.word = dir.write("edges.csv", "from,to\nt3,t1\nt0,t1\nt4,\"gh,ost\"\nt1,t0\n");
   for (Spec::Arg& arg : spec.args) arg.value = with_files(arg.value, dir);
   return spec;

@@ -4,7 +4,7 @@
 // Round   any number of examples; at most one label per example.
 // Shapes  K tasks, d features; w: K x d, weights of one feature side by side; tau: K x K, the committee of task k in row k.
 // Cost    O(K non-zeros) per example. Memory O(features K + K^2).
-// Draws   decide: one per example. learn: none.
+// Draws   decide: what the query rule draws, example by example. learn: none.
 // Differs What reproduces the paper's table is not the algorithm as printed (NOTES section 3). The defaults reproduce the
 //         table: rows of tau sum to K (rows=one: to 1, as printed), sharing compares with the label (share=prediction: with
 //         the committee's prediction, as printed), losses in the exponent are capped at 2, C = ln 30.
@@ -57,14 +57,15 @@ struct Amlc {
   static constexpr std::string_view name = "amlc", title = "Committees of tasks that decide together and share labels",
                                     source = "Xu, Tang and Jebara 2018, Algorithm 1";
   struct Params {
-    double b = 1, c = 3.4011973816621555;  // ln 30
+    Query query = MarginQuery{};
+    double c = 3.4011973816621555;  // ln 30
     std::variant<RowsTasks, RowsOne> rows;
     std::variant<ShareLabel, SharePrediction, ShareNobody> share;
     std::variant<WeighBought, WeighMistake> weigh;
     double cap = 2;
     static constexpr auto fields() {
       return std::tuple{
-          Field{&Params::b, "b", kPositive, "doubt: larger asks more", "Alg. 1, line 8"},
+          query_field(&Params::query),
           Field{&Params::c, "c", Interval{0}, "how fast trust in a wrong member decays; default ln 30", "Alg. 1, line 12"},
           Field{&Params::rows, "rows", kAny, "what the weights of a committee sum to", "Alg. 1, line 2"},
           Field{&Params::share, "share", kAny, "whom a bought label teaches", "Alg. 1, line 14"},
@@ -73,7 +74,13 @@ struct Amlc {
     }
   };
   Amlc(const Params& params, const Setup& setup)
-      : p(params), w(setup.memory), tau(setup.memory), counts(setup.memory), margins(setup.memory), c(setup.memory) {
+      : p(params),
+        query(params.query, setup),
+        w(setup.memory),
+        tau(setup.memory),
+        counts(setup.memory),
+        margins(setup.memory),
+        c(setup.memory) {
     cover(setup.tasks.size());
   }
 
@@ -89,8 +96,8 @@ struct Amlc {
       cover(std::size_t{round[n].task} + 1);
       w.margins(round[n].x, margins);                     // line 5
       out[n].margin = committee(round[n].task, margins);  // line 6
-      MarginQuery{p.b}(rng, out[n]);                      // line 8
     }
+    query(round, rng, out);  // line 8
   }
 
   bool learn(const Example& e, const Decision& d, double y, Rng&) {
@@ -139,6 +146,7 @@ struct Amlc {
   }
 
   Params p;
+  Asking<Query> query;
   SideBySide w;                         // d x K
   Trust tau;                            // K x K, rows with mean 1
   ListeningCounts counts;               // K
@@ -146,6 +154,7 @@ struct Amlc {
 
   template <class S>
   static void state(S& s, auto&& visit) {
+    visit("query", s.query);
     visit("w", s.w);
     visit("committee", s.tau);
     visit("listening", s.counts);

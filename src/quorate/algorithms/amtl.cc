@@ -31,14 +31,20 @@ struct Amtl {
                                     source = "Saha et al. 2011, eq. 3.1";
   struct Params {
     Graph graph;
-    std::variant<Always, RandomQuery, MarginQuery, Similarity> query;
+    std::variant<Always, RandomQuery, MarginQuery, SharedQuery, Similarity> query;
     static constexpr auto fields() {
       return std::tuple{Field{&Params::graph, "graph", kAny, "which tasks may be related", "Cavallanti et al. 2.1"},
                         query_field(&Params::query)};
     }
   };
   Amtl(const Params& params, const Setup& setup)
-      : p(params), A(params.graph, setup), w(setup.memory), G(setup.memory), margins(setup.memory), c(setup.memory) {
+      : p(params),
+        query(params.query, setup),
+        A(params.graph, setup),
+        w(setup.memory),
+        G(setup.memory),
+        margins(setup.memory),
+        c(setup.memory) {
     cover(A.tasks());
   }
 
@@ -49,18 +55,12 @@ struct Amtl {
       const Task i = round[n].task;
       cover(std::size_t{i} + 1);
       out[n].margin = score(round[n]);
-      if (std::holds_alternative<Similarity>(p.query)) {
-        double b = 0;
-        for (Task j = 0; j < w.tasks(); ++j) b += U(j, i);
-        MarginQuery{b}(rng, out[n]);
-      } else {
-        std::visit(
-            [&](const auto& query) {
-              if constexpr (requires { query(rng, out[n]); }) query(rng, out[n]);
-            },
-            p.query);
-      }
+      if (!std::holds_alternative<Similarity>(p.query)) continue;
+      double b = 0;
+      for (Task j = 0; j < w.tasks(); ++j) b += U(j, i);
+      MarginQuery{b}(rng, out[n]);
     }
+    query(round, rng, out);
   }
 
   bool learn(const Example& e, const Decision& d, double y, Rng&) {
@@ -93,6 +93,7 @@ struct Amtl {
   }
 
   Params p;
+  Asking<decltype(Params::query)> query;
   Interaction A;
   SideBySide w;                         // d x K
   Gram G;                               // K x K
@@ -100,6 +101,7 @@ struct Amtl {
 
   template <class S>
   static void state(S& s, auto&& visit) {
+    visit("query", s.query);
     visit("graph", s.A);
     visit("w", s.w);
     visit("gram", s.G);

@@ -30,7 +30,8 @@ struct Cmtl {
                         query_field(&Params::query)};
     }
   };
-  Cmtl(const Params& params, const Setup& setup) : p(params), A(params.graph, setup), v(setup.memory), s(setup.memory) {}
+  Cmtl(const Params& params, const Setup& setup)
+      : p(params), query(params.query, setup), A(params.graph, setup), v(setup.memory), s(setup.memory) {}
 
   double score(const Example& e) const {
     const double own = v(e.task, e.x);
@@ -42,8 +43,8 @@ struct Cmtl {
     for (std::size_t n = 0; n < round.size(); ++n) {
       A.cover(std::size_t{round[n].task} + 1);
       out[n].margin = score(round[n]);
-      std::visit([&](const auto& query) { query(rng, out[n]); }, p.query);
     }
+    query(round, rng, out);
   }
 
   bool learn(const Example& e, const Decision& d, double y, Rng&) {
@@ -65,12 +66,14 @@ struct Cmtl {
   }
 
   Params p;
+  Asking<Query> query;
   Interaction A;
   Linear v;  // K x d; the weights w themselves for an edge list
   Linear s;  // groups x d
 
   template <class S>
   static void state(S& s, auto&& visit) {
+    visit("query", s.query);
     visit("graph", s.A);
     visit("v", s.v);
     visit("s", s.s);

@@ -20,15 +20,13 @@ struct Perceptron {
     Query query;
     static constexpr auto fields() { return std::tuple{query_field(&Params::query)}; }
   };
-  Perceptron(const Params& params, const Setup& setup) : p(params), w(setup.memory) {}
+  Perceptron(const Params& params, const Setup& setup) : query(params.query, setup), w(setup.memory) {}
 
   double score(const Example& e) const { return w(e.task, e.x); }
 
   void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
-    for (std::size_t n = 0; n < round.size(); ++n) {
-      out[n].margin = score(round[n]);
-      std::visit([&](const auto& query) { query(rng, out[n]); }, p.query);
-    }
+    for (std::size_t n = 0; n < round.size(); ++n) out[n].margin = score(round[n]);
+    query(round, rng, out);
   }
 
   bool learn(const Example& e, const Decision& d, double y, Rng&) {
@@ -39,11 +37,12 @@ struct Perceptron {
 
   double relation(Task to, Task from) const { return to == from ? 1 : 0; }
 
-  Params p;
+  Asking<Query> query;
   Linear w;  // K x d
 
   template <class S>
   static void state(S& s, auto&& v) {
+    v("query", s.query);
     v("w", s.w);
   }
 };

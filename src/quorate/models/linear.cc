@@ -24,6 +24,21 @@ double Linear::operator()(std::uint32_t block, const Features& x) const {
   return dot(x, [&](Index feature) { return feature < extent ? static_cast<double>(w[feature]) : 0.0; });
 }
 
+void Linear::gather(std::uint32_t block, const Features& x, std::size_t begin, std::span<double> out) const {
+  std::fill(out.begin(), out.end(), 0.0);
+  const std::uint32_t* place = place_.find(block);
+  if (place == nullptr) return;
+  const Block& b = blocks_[*place];
+  if (const auto* table = std::get_if<Weights>(&b)) {
+    for (std::size_t k = 0; k < out.size(); ++k)
+      if (const float* w = table->find(x.at(begin + k))) out[k] = static_cast<double>(*w);
+  } else {
+    const Row& row = std::get<Row>(b);
+    for (std::size_t k = 0; k < out.size(); ++k)
+      if (const std::size_t f = x.at(begin + k); f < row.size()) out[k] = static_cast<double>(row[f]);
+  }
+}
+
 void Linear::add(std::uint32_t block, double a, const Features& x) {
   std::uint32_t& place = place_.at(block);
   if (place_.size() > blocks_.size()) {

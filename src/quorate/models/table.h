@@ -16,6 +16,7 @@ class Table {
   explicit Table(std::pmr::memory_resource* memory) : slots_(memory) {}
 
   std::size_t size() const { return size_; }
+  std::pmr::memory_resource* memory() const { return slots_.get_allocator().resource(); }
 
   /// The value at `key`, or nullptr. Valid until the next insertion.
   const Value* find(Key key) const {

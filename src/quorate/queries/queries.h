@@ -1,7 +1,8 @@
 // When a label is worth buying. A rule is a small struct: its parameters, and one verb that fills a decision whose margin
-// is known.
+// is known. A rule that chooses among a round's examples has a Chooser instead.
 #pragma once
 #include <cmath>
+#include <optional>
 #include <string_view>
 #include <tuple>
 #include <variant>
@@ -9,6 +10,7 @@
 #include "quorate/base/example.h"
 #include "quorate/base/rng.h"
 #include "quorate/params/params.h"
+#include "quorate/queries/choose.h"
 
 namespace quorate {
 
@@ -53,12 +55,52 @@ struct MarginQuery {
   void operator()(Rng& rng, Decision& d) const { ask_with(b / (b + std::abs(d.margin)), rng, d); }
 };
 
-using Query = std::variant<Always, RandomQuery, MarginQuery>;
+/// One annotator shared by all tasks of a round. Draws as Chooser.
+struct SharedQuery : Choice {
+  static constexpr std::string_view name = "shared",
+                                    meaning =
+                                        "share one annotator: buy a fixed number of labels a round, doubtful ones first";
+};
+
+using Query = std::variant<Always, RandomQuery, MarginQuery, SharedQuery>;
+
+/// A query rule at work. `Rule` is a variant; a learner handles alternatives of its own itself.
+template <class Rule>
+class Asking {
+ public:
+  Asking(const Rule& rule, const Setup& setup) : rule_(rule) {
+    if (const auto* shared = std::get_if<SharedQuery>(&rule_)) chooser_.emplace(*shared, setup);
+  }
+
+  /// Fills the decisions of a round whose margins are known; draws what the rule draws, in the round's order.
+  void operator()(std::span<const Example> round, Rng& rng, std::span<Decision> out) const {
+    if (chooser_) return chooser_->by_margin(round, rng, out);
+    std::visit(
+        [&](const auto& query) {
+          if constexpr (requires { query(rng, out[0]); })
+            for (Decision& d : out) query(rng, d);
+        },
+        rule_);
+  }
+  void learned(Task task, bool mistake, bool updated) {
+    if (chooser_) chooser_->learned(task, mistake, updated);
+  }
+  bool chooses() const { return chooser_ && chooser_->chooses(); }
+
+  template <class S>
+  static void state(S& s, auto&& v) {
+    if (s.chooser_) v("shared", *s.chooser_);
+  }
+
+ private:
+  Rule rule_;
+  std::optional<Chooser> chooser_;  // of SharedQuery
+};
 
 /// The query rule as a parameter, described once for every learner that has one.
 template <class P, class Q>
 constexpr auto query_field(Q P::*member) {
-  return Field{member, "query", kAny, "when a label is bought", "Saha et al. 3.1"};
+  return Field{member, "query", kAny, "when a label is bought", "Saha et al. 3.1; Cohen and Crammer"};
 }
 
 }  // namespace quorate

@@ -12,10 +12,23 @@ Example Dataset::example(std::size_t i) const {
 
 void Dataset::add(Task task, int label, const Features& x) {
   task_.push_back(task);
-  label_.push_back(static_cast<std::int8_t>(label));
+  label_.push_back(static_cast<std::int16_t>(label));
   index_.insert(index_.end(), x.index.begin(), x.index.end());
   value_.insert(value_.end(), x.value.begin(), x.value.end());
   end_.push_back({index_.size(), value_.size()});
+}
+
+void Dataset::clear() {
+  task_.clear();
+  label_.clear();
+  end_.clear();
+  index_.clear();
+  value_.clear();
+}
+
+void Dataset::move_classes(const std::vector<std::size_t>& place) {
+  for (std::int16_t& label : label_)
+    if (label > 0) label = static_cast<std::int16_t>(place[static_cast<std::size_t>(label) - 1] + 1);
 }
 
 void Dataset::read(Examples& examples, Names& tasks) {

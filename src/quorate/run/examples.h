@@ -26,7 +26,7 @@ class Examples {
 
   struct Item {
     std::string_view id, task;
-    int label = 0;  ///< +1, -1, or 0 if the file does not say
+    int label = 0;  ///< as Labels; 0 if the file does not say
     Features x;
   };
   /// The next example, valid until the next call; false at the end. Throws as RecordReader::next.

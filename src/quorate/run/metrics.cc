@@ -1,7 +1,9 @@
 #include "quorate/run/metrics.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "quorate/base/example.h"
 
@@ -31,6 +33,47 @@ double Confusion::balanced_accuracy() const {
 }
 
 double Confusion::f1() const { return ratio(2 * true_positive, 2 * true_positive + false_positive + false_negative); }
+
+ClassConfusion& ClassConfusion::operator+=(const ClassConfusion& other) {
+  for (std::size_t i = 0; i < count_.size(); ++i) count_[i] += other.count_[i];
+  return *this;
+}
+
+std::uint64_t ClassConfusion::total() const { return std::accumulate(count_.begin(), count_.end(), std::uint64_t{0}); }
+
+std::uint64_t ClassConfusion::mistakes() const {
+  std::uint64_t right = 0;
+  for (std::size_t c = 0; c < classes_; ++c) right += (*this)(c, c);
+  return total() - right;
+}
+
+double ClassConfusion::error() const { return ratio(mistakes(), total()); }
+
+double ClassConfusion::recall(std::size_t c) const {
+  std::uint64_t occurs = 0;
+  for (std::size_t p = 0; p < classes_; ++p) occurs += (*this)(c, p);
+  return ratio((*this)(c, c), occurs);
+}
+
+double ClassConfusion::f1(std::size_t c) const {
+  std::uint64_t occurs = 0, predicted = 0;
+  for (std::size_t other = 0; other < classes_; ++other) {
+    occurs += (*this)(c, other);
+    predicted += (*this)(other, c);
+  }
+  return ratio(2 * (*this)(c, c), occurs + predicted);
+}
+
+Measures ClassConfusion::measures() const {
+  const auto mean = [this](double (ClassConfusion::*of)(std::size_t) const) {
+    double sum = 0;
+    std::size_t defined = 0;
+    for (std::size_t c = 0; c < classes_; ++c)
+      if (const double v = (this->*of)(c); !std::isnan(v)) sum += v, ++defined;
+    return defined == 0 ? std::numeric_limits<double>::quiet_NaN() : sum / static_cast<double>(defined);
+  };
+  return {1 - error(), mean(&ClassConfusion::recall), mean(&ClassConfusion::f1), std::numeric_limits<double>::quiet_NaN()};
+}
 
 void Scores::add(int y, double margin) {
   confusion_.add(y, predicted(margin));

@@ -23,6 +23,28 @@ struct Confusion {
   double f1() const;                 ///< of the positive class
 };
 
+/// Counts of predictions of one of C classes, by truth.
+class ClassConfusion {
+ public:
+  ClassConfusion() = default;
+  explicit ClassConfusion(std::size_t classes) : classes_(classes), count_(classes * classes) {}
+
+  void add(std::size_t truth, std::size_t predicted) { ++count_[truth * classes_ + predicted]; }
+  std::size_t classes() const { return classes_; }
+  std::uint64_t operator()(std::size_t truth, std::size_t predicted) const { return count_[truth * classes_ + predicted]; }
+  ClassConfusion& operator+=(const ClassConfusion& other);  ///< of as many classes
+  std::uint64_t total() const;
+  std::uint64_t mistakes() const;
+  double error() const;                ///< share of wrong predictions; NaN without any
+  double recall(std::size_t c) const;  ///< share of c's examples predicted as c; NaN without any
+  double f1(std::size_t c) const;      ///< NaN if c neither occurs nor is predicted
+  Measures measures() const;           ///< mean recall and mean F1 over the classes where they are defined; no AUC
+
+ private:
+  std::size_t classes_ = 0;
+  std::vector<std::uint64_t> count_;
+};
+
 /// Collects labels and margins.
 class Scores {
  public:

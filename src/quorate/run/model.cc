@@ -1,9 +1,34 @@
 #include "quorate/run/model.h"
 
+#include "quorate/base/utf8.h"
 #include "quorate/registry.h"
 #include "quorate/store/files.h"
 
 namespace quorate {
+namespace {
+
+/// The classes that a file's header and tensors say.
+Classes read_classes(const std::string& reduction, Reader& reader, const Names& tasks) {
+  Names names;
+  reader("classes", names);
+  std::vector<std::string> words;
+  for (std::uint32_t c = 0; c < names.size(); ++c) {
+    words.emplace_back(names[c]);
+    if (find_not_utf8(words.back()) != std::string::npos) throw DataError("model file: a class's name is not UTF-8");
+  }
+  if (words.size() > ClassNames::kMost ||
+      (reduction != to_text(Classes::Reduction::kOneVsOne) && reduction != to_text(Classes::Reduction::kOneVsRest)))
+    throw DataError("model file: classes that cannot be");
+  Classes out(
+      to_text(Classes::Reduction::kOneVsOne) == reduction ? Classes::Reduction::kOneVsOne : Classes::Reduction::kOneVsRest,
+      std::move(words));
+  for (Task task = 0; task < out.tasks(); ++task)
+    if (task >= tasks.size() || tasks[task] != out.task_name(task))
+      throw DataError("model file: its tasks are not those of its classes");
+  return out;
+}
+
+}  // namespace
 
 std::string Model::to_bytes() const {
   Tensors out;
@@ -11,6 +36,12 @@ std::string Model::to_bytes() const {
   out.metadata["positive"] = labels.positive();
   out.metadata["negative"] = labels.negative();
   session.save(out);
+  out.metadata["classes"] = classes ? to_text(classes->reduction()) : "";
+  if (classes) {
+    Names names;
+    for (const std::string& name : classes->names()) names.intern(name);
+    Writer{out}("classes", names);
+  }
   Writer{out}("input", featurizer);
   return quorate::to_bytes(out);
 }
@@ -28,6 +59,10 @@ Model Model::from_bytes(std::string_view bytes) {
     reader("input", out.featurizer);
     out.featurizer.check();
     out.labels.restore(text("positive"), text("negative"));
+    if (const std::string reduction = text("classes"); !reduction.empty()) {
+      out.classes = read_classes(reduction, reader, out.session.tasks());
+      out.labels = Labels::of_classes(ClassNames(out.classes->names()), false);
+    }
     reader.finish();
     return out;
   } catch (const UsageError& e) {

@@ -1,7 +1,9 @@
 // What a model file holds: a session, and how its data are read.
 #pragma once
+#include <optional>
 #include <string>
 
+#include "quorate/run/classes.h"
 #include "quorate/run/session.h"
 #include "quorate/stream/featurize.h"
 #include "quorate/stream/labels.h"
@@ -12,6 +14,7 @@ struct Model {
   Session session;
   Featurizer featurizer;
   Labels labels;
+  std::optional<Classes> classes = {};  ///< whose tasks are the session's; labels are theirs
 
   /// The bytes of its file (store/tensors.h). Equal models give equal bytes.
   std::string to_bytes() const;

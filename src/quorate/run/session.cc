@@ -39,12 +39,16 @@ constexpr std::array<std::pair<std::string_view, Column>, 4> kColumns{{{"example
 Session::Session(const Spec& spec)
     : spec_(canonical(spec)), memory_(std::make_unique<Memory>()), tasks_(memory_.get()), counts_(memory_.get()) {}
 
-Session::Session(const Spec& spec, std::uint64_t seed, std::uint64_t label_limit, const Names* tasks) : Session(spec) {
+Session::Session(const Spec& spec, std::uint64_t seed, std::uint64_t label_limit, const Names* tasks,
+                 std::uint64_t labels_per_round)
+    : Session(spec) {
+  if (labels_per_round < 1) throw UsageError("labels per round 0: expected at least 1");
+  labels_per_round_ = labels_per_round;
   rng_ = make_rng(seed, kLearnerStream);
   budget_ = LabelBudget(label_limit);
   if (tasks != nullptr)
     for (std::uint32_t i = 0; i < tasks->size(); ++i) tasks_.intern((*tasks)[i]);
-  learner_ = make_learner(spec_, {tasks_, memory_.get(), false});
+  learner_ = make_learner(spec_, {tasks_, memory_.get(), false, labels_per_round_});
 }
 
 void Session::round(std::span<const Example> round, const Oracle& oracle, std::span<Step> out) {
@@ -56,16 +60,16 @@ void Session::round(std::span<const Example> round, const Oracle& oracle, std::s
     TaskCount& count = counts_[task];
     ++count.examples;
     ++total_.examples;
-    Step& step = out[n] = {decisions_[n], decisions_[n].ask && budget_.left(), 0, false};
+    Step& step = out[n] = {decisions_[n], decisions_[n].ask && budget_.left(), {}, false};
     if (!step.asked) continue;
     step.label = oracle(n);
-    if (step.label == 0) {
+    if (!step.label) {
       ++unanswered_;
       continue;
     }
     budget_.buy();
-    step.updated = learner_->learn(round[n], step.decision, step.label, rng_);
-    const bool mistake = predicted(step.decision.margin) != step.label;
+    step.updated = learner_->learn(round[n], step.decision, *step.label, rng_);
+    const bool mistake = *step.label != 0 && predicted(step.decision.margin) != *step.label;
     for (TaskCount* c : {&count, &total_}) {
       ++c->labels;
       c->updates += step.updated;
@@ -81,6 +85,7 @@ void Session::save(Tensors& out) const {
   writer("tasks", tasks_);
   writer("rng", words_of(rng_));
   writer("budget", budget_);
+  writer("labels_per_round", labels_per_round_);
   writer("unanswered", unanswered_);
   for (const auto& [name, column] : kColumns) {
     std::vector<std::uint64_t> values;
@@ -99,6 +104,8 @@ Session Session::load(const Spec& spec, Reader& reader) {
   reader("rng", words);
   out.rng_ = rng_of(words);
   reader("budget", out.budget_);
+  reader("labels_per_round", out.labels_per_round_);
+  if (out.labels_per_round_ < 1) throw DataError("model file: labels_per_round is 0; expected at least 1");
   reader("unanswered", out.unanswered_);
   for (const auto& [name, column] : kColumns) {
     std::vector<std::uint64_t> values;
@@ -113,7 +120,7 @@ Session Session::load(const Spec& spec, Reader& reader) {
   }
   if (out.counts_.size() > out.tasks_.size() || out.total_.labels != out.budget_.bought())
     throw DataError("model file: counts do not fit the tasks or the labels bought");
-  out.learner_ = make_learner(out.spec_, {out.tasks_, out.memory_.get(), true});
+  out.learner_ = make_learner(out.spec_, {out.tasks_, out.memory_.get(), true, out.labels_per_round_});
   Reader part = reader.part("learner.");
   out.learner_->load(part);
   return out;

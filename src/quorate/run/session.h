@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,28 +15,30 @@
 
 namespace quorate {
 
-/// Who answers when a label is asked for: +1 or -1 for the round's n-th example, 0 if there is no answer.
-using Oracle = std::function<int(std::size_t n)>;
+/// Who answers when a label is asked for: +1, -1 or 0 for neither, about the round's n-th example; nothing if nobody knows.
+using Oracle = std::function<std::optional<int>(std::size_t n)>;
 
 /// What happened with one example.
 struct Step {
   Decision decision;
-  bool asked = false;    ///< decision.ask, and a label was left in the budget
-  int label = 0;         ///< the answer; 0 if not asked or not answered
-  bool updated = false;  ///< the model changed
+  bool asked = false;             ///< decision.ask, and a label was left in the budget
+  std::optional<int> label = {};  ///< the answer; nothing if not asked or not answered
+  bool updated = false;           ///< the model changed
 };
 
 /// What is known of one task.
 struct TaskCount {
-  std::uint64_t examples = 0, labels = 0, updates = 0, mistakes = 0;  // mistakes: bought labels that were not as predicted
+  std::uint64_t examples = 0, labels = 0, updates = 0,
+                mistakes = 0;  // mistakes: answers +1 or -1 that were not as predicted
 };
 
 class Session {
  public:
   /// A new learner. `spec` may leave parameters out. Tasks may be named beforehand; others get their place when they come.
   /// Throws as make_learner.
-  Session(const Spec& spec, std::uint64_t seed, std::uint64_t label_limit = LabelBudget::kNone,
-          const Names* tasks = nullptr);
+  /// labels_per_round: how many a learner that chooses among a round's examples asks for; at least 1.
+  Session(const Spec& spec, std::uint64_t seed, std::uint64_t label_limit = LabelBudget::kNone, const Names* tasks = nullptr,
+          std::uint64_t labels_per_round = 1);
 
   Session(Session&&) = default;
   Session& operator=(Session&&) = delete;  // its parts live in its own memory
@@ -51,6 +54,7 @@ class Session {
   const Spec& spec() const { return spec_; }  ///< canonical
   const Names& tasks() const { return tasks_; }
   const LabelBudget& budget() const { return budget_; }
+  std::uint64_t labels_per_round() const { return labels_per_round_; }
   void set_label_limit(std::uint64_t limit) { budget_.set_limit(limit); }
   TaskCount count(Task task) const;  ///< zeros for a task never seen
   TaskCount total() const { return total_; }
@@ -71,6 +75,7 @@ class Session {
   std::unique_ptr<Learner> learner_;
   Rng rng_;
   LabelBudget budget_;
+  std::uint64_t labels_per_round_ = 1;
   std::pmr::vector<TaskCount> counts_;  // by task
   TaskCount total_;
   std::uint64_t unanswered_ = 0;

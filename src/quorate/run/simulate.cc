@@ -21,15 +21,18 @@ struct Split {
   std::vector<std::uint64_t> learn, test;
 };
 
-Split split_per_task(const Dataset& data, const Names& tasks, std::uint64_t per_task, Rng& rng) {
-  std::vector<std::vector<std::uint64_t>> of_task(tasks.size());
-  for (std::uint64_t i = 0; i < data.size(); ++i) of_task[data.task(i)].push_back(i);
+/// per_task examples of each of the groups named; group(i) is example i's.
+template <class Group, class Name>
+Split split_per_task(const Dataset& data, std::size_t groups, Group group, Name name, std::uint64_t per_task, Rng& rng) {
+  std::vector<std::vector<std::uint64_t>> of_group(groups);
+  for (std::uint64_t i = 0; i < data.size(); ++i)
+    if (const std::size_t g = group(i); g < groups) of_group[g].push_back(i);
   Split out;
-  for (Task task = 0; task < of_task.size(); ++task) {
-    auto& places = of_task[task];
+  for (std::size_t g = 0; g < groups; ++g) {
+    auto& places = of_group[g];
     if (places.size() < per_task)
-      throw DataError("task '" + std::string(tasks[task]) + "' has " + std::to_string(places.size()) +
-                      " examples; expected at least the " + std::to_string(per_task) + " to learn from");
+      throw DataError(name(g) + " has " + std::to_string(places.size()) + " examples; expected at least the " +
+                      std::to_string(per_task) + " to learn from");
     shuffle(std::span(places), rng);
     const auto cut = places.begin() + static_cast<std::ptrdiff_t>(per_task);
     out.learn.insert(out.learn.end(), places.begin(), cut);
@@ -49,6 +52,35 @@ Split split_folds(const Dataset& data, std::uint64_t folds, std::uint64_t fold, 
   return out;
 }
 
+/// The order of the examples, cut into rounds: examples of round r are place[end[r - 1]] .. place[end[r] - 1].
+struct Schedule {
+  std::vector<std::uint64_t> place;
+  std::vector<std::size_t> end;
+};
+
+void make_rounds(const Dataset& data, std::span<const std::uint64_t> order, Rounds rounds, std::size_t tasks,
+                 Schedule& out) {
+  out.end.clear();
+  if (rounds != Rounds::kPerTask) {
+    out.place.assign(order.begin(), order.end());
+    for (std::size_t n = 1; n <= order.size(); ++n) out.end.push_back(n);
+    return;
+  }
+  std::vector<std::vector<std::uint64_t>> queue(tasks);
+  std::size_t longest = 0;
+  for (const std::uint64_t i : order) {
+    auto& of_task = queue[data.task(i)];
+    of_task.push_back(i);
+    longest = std::max(longest, of_task.size());
+  }
+  out.place.clear();
+  for (std::size_t r = 0; r < longest; ++r) {
+    for (const auto& of_task : queue)
+      if (r < of_task.size()) out.place.push_back(of_task[r]);
+    out.end.push_back(out.place.size());
+  }
+}
+
 struct Tally {
   Scores test;
   Confusion online;
@@ -58,19 +90,156 @@ struct Tally {
   }
 };
 
+/// What a run counts, whether labels are binary or classes.
+class Count {
+ public:
+  Count(const Classes* classes, std::size_t tasks, bool per_task)
+      : classes_(classes), per_task_(per_task ? tasks : 0), margins_(classes != nullptr ? tasks : 0) {
+    if (classes != nullptr) test_ = online_ = ClassConfusion(classes->size());
+  }
+
+  /// What was predicted in a round before its labels were known; label(n) as in the data.
+  template <class Label>
+  void predicted_round(std::span<const Example> round, std::span<const Step> steps, Label label) {
+    if (classes_ != nullptr) {
+      for (std::size_t n = 0; n < round.size(); ++n) margins_[n] = steps[n].decision.margin;
+      if (label(0) != 0) online_.add(add_tasks(label(0), &Tally::online), classes_->predict(margins_, ballot_).place);
+      return;
+    }
+    for (std::size_t n = 0; n < round.size(); ++n)
+      if (const int y = label(n); y != 0) {
+        all_.online.add(y, predicted(steps[n].decision.margin));
+        if (!per_task_.empty()) per_task_[round[n].task].online.add(y, predicted(steps[n].decision.margin));
+      }
+  }
+  /// An example of the test set.
+  void test(const Learner& learner, Example e, int label) {
+    if (label == 0) return;
+    if (classes_ != nullptr) {
+      for (e.task = 0; e.task < margins_.size(); ++e.task) margins_[e.task] = learner.score(e);
+      test_.add(add_tasks(label, &Tally::test), classes_->predict(margins_, ballot_).place);
+      return;
+    }
+    const double margin = learner.score(e);
+    all_.test.add(label, margin);
+    if (!per_task_.empty()) per_task_[e.task].test.add(label, margin);
+  }
+
+  std::uint64_t mistakes() const { return classes_ != nullptr ? online_.mistakes() : all_.online.mistakes(); }
+
+  void result(const Session& session, std::uint64_t examples, RunResult& out) {
+    if (classes_ != nullptr) {
+      const TaskCount& count = session.total();
+      out.all = {test_.measures(), online_.measures().f1, mistakes(), count.labels, count.updates, examples};
+    } else {
+      out.all = all_.outcome(session.total());
+    }
+    for (Task task = 0; task < per_task_.size(); ++task)
+      out.per_task.push_back(per_task_[task].outcome(session.count(task)));
+    out.test = std::move(test_);
+    out.online = std::move(online_);
+  }
+
+ private:
+  /// Counts the margins of the tasks of one instance; returns its class.
+  template <class Part>
+  std::size_t add_tasks(int label, Part Tally::*part) {
+    const auto truth = static_cast<std::size_t>(label) - 1;
+    for (Task task = 0; task < per_task_.size(); ++task)
+      if (const int y = classes_->feedback(task, truth); y != 0) {
+        if constexpr (std::is_same_v<Part, Scores>)
+          (per_task_[task].*part).add(y, margins_[task]);
+        else
+          (per_task_[task].*part).add(y, predicted(margins_[task]));
+      }
+    return truth;
+  }
+
+  const Classes* classes_;
+  Tally all_;
+  ClassConfusion test_, online_;
+  std::vector<Tally> per_task_;
+  std::vector<double> margins_;  // of all tasks on one instance
+  Classes::Ballot ballot_;
+};
+
 class Simulation {
  public:
-  Simulation(const Dataset& train, const Dataset* test, const Names& tasks, const SimulateOptions& options)
-      : train_(train), test_(test), tasks_(tasks), o_(options) {}
+  Simulation(const Dataset& train, const Dataset* test, const Names& tasks, Rounds rounds, const SimulateOptions& options)
+      : train_(train), test_(test), tasks_(tasks), rounds_(rounds), o_(options) {}
 
   /// Nothing if it was stopped.
   std::optional<RunResult> run(std::uint64_t r) const {
     Rng order = make_rng(o_.seed + r, kOrderStream);
+    Split split = make_split(r, order);
+    const auto start = std::chrono::steady_clock::now();
+    Session session(o_.learner, o_.seed + r, o_.labels, &tasks_, o_.labels_per_round);
+    Count count(o_.classes, tasks_.size(), o_.per_task);
+    RunResult out{};
+    out.seed = o_.seed + r;
+    const std::uint64_t stream = o_.passes * split.learn.size();
+    std::uint64_t seen = 0, round_number = 0;
+    Schedule schedule;
+    std::vector<Example> round(o_.classes != nullptr ? tasks_.size() : 0);
+    std::vector<Step> steps;
+    for (std::uint64_t pass = 0; pass < o_.passes; ++pass) {
+      shuffle(std::span(split.learn), order);
+      make_rounds(train_, split.learn, rounds_, tasks_.size(), schedule);
+      std::size_t begin = 0;
+      for (const std::size_t end : schedule.end) {
+        if (o_.stop.stop_requested()) return std::nullopt;
+        const std::span<const std::uint64_t> places(schedule.place.data() + begin, end - begin);
+        begin = end;
+        const auto place = [&](std::size_t n) { return places[o_.classes != nullptr ? 0 : n]; };
+        if (o_.classes != nullptr) {
+          for (Task task = 0; task < round.size(); ++task) round[task] = {task, train_.example(places[0]).x};
+        } else {
+          round.clear();
+          for (const std::uint64_t i : places) round.push_back(train_.example(i));
+        }
+        steps.assign(round.size(), {});
+        const auto label = [&](std::size_t n) { return train_.label(place(n)); };
+        const auto answer = [&](std::size_t n) -> std::optional<int> {
+          const int y = label(n);
+          if (y == 0) return std::nullopt;
+          return o_.classes != nullptr ? o_.classes->feedback(round[n].task, static_cast<std::size_t>(y) - 1) : y;
+        };
+        session.round(round, std::cref(answer), steps);
+        count.predicted_round(round, steps, label);
+        seen += places.size();
+        while (out.curve.size() < o_.points && seen * o_.points >= (out.curve.size() + 1) * stream)
+          out.curve.push_back({seen, count.mistakes(), session.total().labels});
+        if (o_.trace)
+          for (std::size_t n = 0; n < round.size(); ++n)
+            o_.trace({r, pass, round_number, place(n), round[n].task, steps[n]});
+        ++round_number;
+        if (o_.progress != nullptr) o_.progress->fetch_add(places.size(), std::memory_order_relaxed);
+      }
+    }
+    for (const std::uint64_t i : split.test) count.test(session.learner(), train_.example(i), train_.label(i));
+    if (test_ != nullptr)
+      for (std::uint64_t i = 0; i < test_->size(); ++i) count.test(session.learner(), test_->example(i), test_->label(i));
+    count.result(session, seen, out);
+    out.model_bytes = session.model_bytes();
+    out.peak_bytes = session.peak_bytes();
+    out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return out;
+  }
+
+ private:
+  Split make_split(std::uint64_t r, Rng& order) const {
     Split split;
     if (o_.folds > 1) {
       split = split_folds(train_, o_.folds, r % o_.folds, o_.seed);
+    } else if (o_.train_per_task > 0 && o_.classes != nullptr) {
+      split = split_per_task(
+          train_, o_.classes->size(), [&](std::uint64_t i) { return static_cast<std::size_t>(train_.label(i)) - 1; },
+          [&](std::size_t c) { return "class '" + o_.classes->name(c) + "'"; }, o_.train_per_task, order);
     } else if (o_.train_per_task > 0) {
-      split = split_per_task(train_, tasks_, o_.train_per_task, order);
+      split = split_per_task(
+          train_, tasks_.size(), [&](std::uint64_t i) { return std::size_t{train_.task(i)}; },
+          [&](std::size_t task) { return "task '" + std::string(tasks_[static_cast<Task>(task)]) + "'"; }, o_.train_per_task,
+          order);
     } else {
       split.learn.resize(train_.size());
       std::iota(split.learn.begin(), split.learn.end(), std::uint64_t{0});
@@ -79,58 +248,23 @@ class Simulation {
       shuffle(std::span(split.learn), order);
       split.learn.resize(static_cast<std::size_t>(std::ceil(o_.share * static_cast<double>(split.learn.size()))));
     }
-    const auto start = std::chrono::steady_clock::now();
-    Session session(o_.learner, o_.seed + r, o_.labels, &tasks_);
-    Tally all;
-    std::vector<Tally> per_task(o_.per_task ? tasks_.size() : 0);
-    std::vector<CurvePoint> curve;
-    const std::uint64_t stream = o_.passes * split.learn.size();
-    std::uint64_t at = 0;
-    const Oracle oracle = [&](std::size_t) { return train_.label(at); };
-    for (std::uint64_t pass = 0; pass < o_.passes; ++pass) {
-      shuffle(std::span(split.learn), order);
-      for (const std::uint64_t i : split.learn) {
-        if (o_.stop.stop_requested()) return std::nullopt;
-        at = i;
-        const Example e = train_.example(i);
-        Step step;
-        session.round({&e, 1}, oracle, {&step, 1});
-        if (const int y = train_.label(i); y != 0) {
-          all.online.add(y, predicted(step.decision.margin));
-          if (o_.per_task) per_task[e.task].online.add(y, predicted(step.decision.margin));
-        }
-        const std::uint64_t seen = session.total().examples;
-        while (curve.size() < o_.points && seen * o_.points >= (curve.size() + 1) * stream)
-          curve.push_back({seen, all.online.mistakes(), session.total().labels});
-        if (o_.trace) o_.trace({r, pass, i, e.task, step});
-        if (o_.progress != nullptr) o_.progress->fetch_add(1, std::memory_order_relaxed);
-      }
-    }
-    const auto score = [&](const Dataset& data, std::uint64_t i) {
-      if (data.label(i) == 0) return;
-      const Example e = data.example(i);
-      const double margin = session.learner().score(e);
-      all.test.add(data.label(i), margin);
-      if (o_.per_task) per_task[e.task].test.add(data.label(i), margin);
-    };
-    for (const std::uint64_t i : split.test) score(train_, i);
-    if (test_ != nullptr)
-      for (std::uint64_t i = 0; i < test_->size(); ++i) score(*test_, i);
-    RunResult out{o_.seed + r,     all.outcome(session.total()), 0, session.model_bytes(), session.peak_bytes(), {},
-                  std::move(curve)};
-    for (Task task = 0; task < per_task.size(); ++task) out.per_task.push_back(per_task[task].outcome(session.count(task)));
-    out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    return out;
+    return split;
   }
 
- private:
   const Dataset& train_;
   const Dataset* test_;
   const Names& tasks_;
+  Rounds rounds_;
   const SimulateOptions& o_;
 };
 
 }  // namespace
+
+bool chooses(const Spec& learner) {
+  Memory memory;
+  Names tasks(&memory);
+  return make_learner(learner, {tasks, &memory})->chooses();
+}
 
 SimulateResult simulate(const Dataset& train, const Dataset* test, const Names& tasks, const SimulateOptions& o) {
   const auto at_least_one = [](const char* what, std::uint64_t n) {
@@ -139,6 +273,12 @@ SimulateResult simulate(const Dataset& train, const Dataset* test, const Names& 
   at_least_one("runs", o.runs);
   at_least_one("passes", o.passes);
   at_least_one("threads", o.threads);
+  at_least_one("labels-per-round", o.labels_per_round);
+  if (o.rounds && (o.classes != nullptr) != (*o.rounds == Rounds::kAllTasks))
+    throw UsageError(o.classes != nullptr ? "rounds: with classes every instance is shown to all tasks; expected all-tasks"
+                                          : "rounds all-tasks: a label belongs to one task only; expected classes, too");
+  if (o.classes != nullptr && o.classes->tasks() != tasks.size())
+    throw UsageError("classes: expected the tasks of the classes, and no others");
   if (o.train_per_task > 0 && test != nullptr)
     throw UsageError("a test set and train-per-task: expected one of them, or neither");
   if (!(o.share > 0 && o.share <= 1)) throw UsageError("share: expected a number above 0 to 1");
@@ -149,16 +289,21 @@ SimulateResult simulate(const Dataset& train, const Dataset* test, const Names& 
   for (std::size_t i = 0; i < train.size(); ++i) any = any || train.label(i) != 0;
   if (!any) throw DataError("no example has a label; expected labels, hidden until they are asked for");
 
-  const std::size_t available = o.folds > 1            ? train.size() - (train.size() + o.folds - 1) / o.folds
-                                : o.train_per_task > 0 ? o.train_per_task * tasks.size()
-                                                       : train.size();
+  const std::size_t available = o.folds > 1 ? train.size() - (train.size() + o.folds - 1) / o.folds
+                                : o.train_per_task > 0
+                                    ? o.train_per_task * (o.classes != nullptr ? o.classes->size() : tasks.size())
+                                    : train.size();
+  const Rounds rounds = o.rounds.value_or(o.classes != nullptr ? Rounds::kAllTasks
+                                          : chooses(o.learner) ? Rounds::kPerTask
+                                                               : Rounds::kEach);
   SimulateResult out{canonical(o.learner),
+                     rounds,
                      tasks.size(),
                      train.distinct_features(),
                      static_cast<std::size_t>(std::ceil(o.share * static_cast<double>(available))),
                      {},
                      false};
-  const Simulation simulation(train, test, tasks, o);
+  const Simulation simulation(train, test, tasks, rounds, o);
   out.runs.resize(o.runs);
   std::atomic<std::uint64_t> next = 0, done = 0;
   std::vector<std::exception_ptr> errors(o.runs);

@@ -10,22 +10,34 @@
 
 #include "quorate/params/spec.h"
 #include "quorate/queries/budget.h"
+#include "quorate/run/classes.h"
 #include "quorate/run/dataset.h"
 #include "quorate/run/metrics.h"
 #include "quorate/run/session.h"
 
 namespace quorate {
 
-/// One example of one run, for traces.
+/// One example of one task in one run, for traces.
 struct TraceStep {
-  std::uint64_t run, pass, example;  ///< example: its place in the data, from 0
+  std::uint64_t run, pass, round, example;  ///< round: of the run; example: its place in the data; both from 0
   Task task;
   Step step;
+};
+
+/// What arrives before labels are bought.
+enum class Rounds {
+  kEach,     ///< one example
+  kPerTask,  ///< the next example of every task, in the order of the tasks; a task that has no more leaves
+  kAllTasks  ///< one instance, shown to every task: classes
 };
 
 struct SimulateOptions {
   Spec learner;
   std::uint64_t labels = LabelBudget::kNone;  ///< most labels a run may buy
+  std::uint64_t labels_per_round = 1;         ///< of learners that choose among a round's examples
+  /// Nothing: kAllTasks with classes, else kPerTask if the learner chooses, else kEach.
+  std::optional<Rounds> rounds;
+  const Classes* classes = nullptr;  ///< labels are classes; `tasks` are theirs, those of the data are not looked at
   std::uint64_t runs = 1, passes = 1, seed = 1, threads = 1;
   std::uint64_t train_per_task =
       0;                    ///< > 0: per run, that many examples of each task at random; the others are the test set
@@ -38,7 +50,8 @@ struct SimulateOptions {
   std::stop_token stop;                            ///< ends all runs after the example at hand
 };
 
-/// Test-set measures and what the run did. Of a task: the same, restricted to its examples.
+/// Test-set measures and what the run did. Of a task: the same, restricted to its examples. Of classes as a whole: of the
+/// class predicted from all tasks; of one of their tasks: of its examples for which the answer is not "neither".
 struct Outcome {
   Measures test;                                      ///< NaN without a test set
   double online_f1;                                   ///< of the predictions made before learning
@@ -55,17 +68,23 @@ struct RunResult {
   std::size_t model_bytes, peak_bytes;
   std::vector<Outcome> per_task;  ///< if asked for
   std::vector<CurvePoint> curve;  ///< at options.points even distances, the end included
+  ClassConfusion test, online;    ///< of classes: on the test set, and before learning
 };
 struct SimulateResult {
-  Spec learner;                           ///< canonical
+  Spec learner;  ///< canonical
+  Rounds rounds;
   std::size_t tasks, features, examples;  ///< examples: learned from in each run and pass
   std::vector<RunResult> runs;
   bool interrupted = false;  ///< stopped before the end; runs is then empty
 };
 
+/// Whether the learner chooses among the examples of a round. Throws as make_learner.
+bool chooses(const Spec& learner);
+
 /// Learns and tests on `train`, tests them on `test` (or on what train_per_task leaves; or not at all). Run r has the seed
 /// options.seed + r: it decides the split and the order (stream 0) and the learner's draws (stream 1), so that two learners
 /// see the same splits and orders. The result does not depend on options.threads. `tasks` names the tasks of both sets.
+/// With train_per_task and classes it is so many examples of each class.
 /// Throws UsageError, DataError (a task with too few examples), and as make_learner.
 SimulateResult simulate(const Dataset& train, const Dataset* test, const Names& tasks, const SimulateOptions& options);
 

@@ -1,12 +1,74 @@
 #include "quorate/stream/labels.h"
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <numeric>
+#include <optional>
 
 #include "quorate/base/error.h"
 
 namespace quorate {
 
+namespace {
+
+/// label as a finite number, if it is nothing else.
+std::optional<double> as_number(std::string_view label) {
+  double value = 0;
+  const std::string_view digits = label.substr(label.starts_with('+') ? 1 : 0);
+  const auto r = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (digits.empty() || label.starts_with("+-") || r.ec != std::errc{} || r.ptr != digits.data() + digits.size() ||
+      !std::isfinite(value))
+    return {};
+  return value;
+}
+
+}  // namespace
+
+int ClassNames::operator()(std::string_view label, bool known_only) {
+  if (label.empty() || label == "?") return 0;
+  const auto found = std::find(names_.begin(), names_.end(), label);
+  if (found != names_.end()) return static_cast<int>(found - names_.begin()) + 1;
+  if (known_only) {
+    std::string known;
+    for (std::size_t c = 0; c < names_.size() && c < 10; ++c) known += (c > 0 ? ", " : "") + names_[c];
+    throw DataError("label " + shown(label) + "; expected one of the " + std::to_string(names_.size()) + " classes " +
+                    known + (names_.size() > 10 ? ", ..." : ""));
+  }
+  if (names_.size() == kMost)
+    throw DataError("label " + shown(label) + " would be one class more than " + std::to_string(kMost) +
+                    "; expected a column of classes");
+  names_.emplace_back(label);
+  return static_cast<int>(names_.size());
+}
+
+std::vector<std::size_t> ClassNames::sort() {
+  const bool numbers = std::all_of(names_.begin(), names_.end(), [](const auto& n) { return as_number(n).has_value(); });
+  std::vector<std::size_t> order(names_.size()), place(names_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    if (numbers && as_number(names_[a]) != as_number(names_[b])) return as_number(names_[a]) < as_number(names_[b]);
+    return names_[a] < names_[b];
+  });
+  std::vector<std::string> sorted;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    place[order[i]] = i;
+    sorted.push_back(names_[order[i]]);
+  }
+  names_ = std::move(sorted);
+  return place;
+}
+
+Labels Labels::of_classes(ClassNames classes, bool grow) {
+  Labels out;
+  out.classes_ = std::move(classes);
+  out.many_ = true;
+  out.grow_ = grow;
+  return out;
+}
+
 int Labels::operator()(std::string_view label) {
+  if (many_) return classes_(label, !grow_);
   if (label.empty() || label == "?") return 0;
   if (!positive_.empty()) {
     if (label == positive_) return 1;
@@ -16,13 +78,11 @@ int Labels::operator()(std::string_view label) {
       negative_ = "not-" + positive_;
     return -1;
   }
-  double value = 0;
-  const std::string_view digits = label.substr(label.front() == '+' ? 1 : 0);
-  const auto r = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  const bool number =
-      !digits.empty() && !label.starts_with("+-") && r.ec == std::errc{} && r.ptr == digits.data() + digits.size();
-  if (!number || (value != 1 && value != 0 && value != -1))
-    throw DataError("label " + shown(label) + "; expected 1 or -1, 1 or 0, or --positive WORD to say which word is +1");
+  const auto number = as_number(label);
+  const double value = number.value_or(2);
+  if (value != 1 && value != 0 && value != -1)
+    throw DataError("label " + shown(label) +
+                    "; expected 1 or -1, 1 or 0, --positive WORD to say which word is +1, or --classes");
   if (value == 1) return 1;
   const std::string negative = value == 0 ? "0" : "-1";
   if (negative_.empty()) negative_ = negative;

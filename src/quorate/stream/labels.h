@@ -1,9 +1,30 @@
-// From the word in a label column to +1 or -1.
+// From the word in a label column to +1 or -1, or to a class.
 #pragma once
+#include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace quorate {
+
+/// The words that are classes, each with its place.
+class ClassNames {
+ public:
+  static constexpr std::size_t kMost = 1000;
+
+  ClassNames() = default;
+  explicit ClassNames(std::vector<std::string> names) : names_(std::move(names)) {}
+
+  /// Place of the class plus 1, or 0 for a missing label ("" and "?"). A new word is a new class, unless `known_only`.
+  /// Throws DataError (without the place): a word that is no class, or one class more than kMost.
+  int operator()(std::string_view label, bool known_only);
+  /// Puts the names in order: numbers by value if all are numbers, else as text. Returns the new place of each.
+  std::vector<std::size_t> sort();
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  std::vector<std::string> names_;
+};
 
 /// Maps labels: +1/-1 or 1/0 as they are; with a positive word, that word is +1 and every other is -1. "" and "?" are
 /// missing.
@@ -11,9 +32,17 @@ class Labels {
  public:
   explicit Labels(std::string positive = "") : positive_(std::move(positive)) {}
 
+  /// Labels of a problem of many classes instead: operator() gives 1 + the place of the class, or 0 for a missing label.
+  /// `grow`: words not among `classes` are new classes, not errors.
+  static Labels of_classes(ClassNames classes, bool grow);
+
   /// +1, -1, or 0 for a missing label. Throws DataError (without the place) for a label outside the set: without a
   /// positive word a second kind of negative, say -1 after 0, too.
   int operator()(std::string_view label);
+
+  bool many() const { return many_; }  ///< whether it gives classes
+  ClassNames& classes() { return classes_; }
+  const ClassNames& classes() const { return classes_; }
 
   /// The word for a predicted +1 or -1, as the data write it.
   std::string word(int y) const;
@@ -25,6 +54,8 @@ class Labels {
   }
 
  private:
+  ClassNames classes_;
+  bool many_ = false, grow_ = false;
   std::string positive_;  // given, or empty
   std::string negative_;  // the first negative word seen; with a positive word, "not-WORD" once there are several
 };

@@ -2,53 +2,14 @@
 
 #include <Eigen/Cholesky>
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <numeric>
 
-#include "quorate/base/csv.h"
-#include "quorate/base/utf8.h"
+#include "quorate/tasks/pairs.h"
 
 namespace quorate {
 namespace {
 
 constexpr std::size_t kMaxComponent = 4096;
-
-/// use(left field, right field) for every line of a two-column CSV file with this header.
-template <class F>
-void read_pairs(const std::string& file, const std::string& left, const std::string& right, F use) {
-  if (file.empty()) throw UsageError("graph: expected file=PATH of a CSV file with the columns " + left + "," + right);
-  std::ifstream in(file);
-  if (!in) throw FileError(file + ": cannot be opened: " + std::strerror(errno));
-  std::string line;
-  std::vector<CsvField> fields;
-  bool header = false;
-  for (std::size_t number = 1; std::getline(in, line); ++number) {
-    if (!header && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);  // byte order mark
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (line.empty()) continue;
-    const std::string where = file + ":" + std::to_string(number) + ": ", but = shown(line) + "; expected ";
-    if (const std::size_t at = find_not_utf8(line); at != line.npos) throw DataError(where + not_utf8(line[at]));
-    bool closed = false;
-    try {
-      closed = split_csv(line, fields);
-    } catch (const LineError& e) {
-      throw DataError(where + e.what());
-    }
-    if (!closed) throw DataError(where + but + "the quote in it to be closed");
-    const bool two = fields.size() == 2 && !fields[0].text.empty() && !fields[1].text.empty();
-    if (!header) {
-      header = two && fields[0].text == left && fields[1].text == right;
-      if (!header) throw DataError(where + but + "the header " + left + "," + right);
-    } else {
-      if (!two) throw DataError(where + but + "two fields, " + left + "," + right);
-      use(fields[0].text, fields[1].text, where);
-    }
-  }
-  if (in.bad()) throw FileError(file + ": cannot be read");
-  if (!header) throw DataError(file + ": empty; expected the header " + left + "," + right);
-}
 
 }  // namespace
 
@@ -76,12 +37,14 @@ Interaction::Interaction(const Graph& graph, const Setup& setup)
 void Interaction::read_cliques(const std::string& file, Names& tasks) {
   constexpr std::uint32_t kUnnamed = 0xFFFFFFFFu;
   Names groups;
-  read_pairs(file, "task", "group", [&](const std::string& task, const std::string& group, const std::string& where) {
-    const std::uint32_t i = tasks.intern(task);
-    if (i >= a_.size()) a_.resize(i + std::size_t{1}, kUnnamed);
-    if (a_[i] != kUnnamed) throw DataError(where + "task '" + task + "' comes twice; expected one group for each task");
-    a_[i] = groups.intern(group);
-  });
+  read_pairs("graph", file, "task", "group",
+             [&](const std::string& task, const std::string& group, const std::string& where) {
+               const std::uint32_t i = tasks.intern(task);
+               if (i >= a_.size()) a_.resize(i + std::size_t{1}, kUnnamed);
+               if (a_[i] != kUnnamed)
+                 throw DataError(where + "task '" + task + "' comes twice; expected one group for each task");
+               a_[i] = groups.intern(group);
+             });
   auto next = static_cast<std::uint32_t>(groups.size());
   for (std::uint32_t& group : a_)
     if (group == kUnnamed) group = next++;  // known from the data, not named here: alone
@@ -89,7 +52,7 @@ void Interaction::read_cliques(const std::string& file, Names& tasks) {
 
 void Interaction::read_edges(const std::string& file, Names& tasks) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> edges;
-  read_pairs(file, "from", "to", [&](const std::string& from, const std::string& to, const std::string& where) {
+  read_pairs("graph", file, "from", "to", [&](const std::string& from, const std::string& to, const std::string& where) {
     if (from == to) throw DataError(where + "an edge from '" + from + "' to itself; expected two tasks");
     const std::uint32_t i = tasks.intern(from), j = tasks.intern(to);
     edges.emplace_back(std::min(i, j), std::max(i, j));

@@ -1,0 +1,117 @@
+#include "quorate/models/triangle.h"
+
+#include <Eigen/Cholesky>
+#include <algorithm>
+
+#include "quorate/base/error.h"
+
+namespace quorate {
+
+void Triangle::grow(std::size_t n) {
+  if (n <= n_) return;
+  values_.reserve(n * (n + 1) / 2);  // exactly: half of a large matrix is too much to spare
+  values_.resize(n * (n + 1) / 2, 0.0);
+  for (; n_ < n; ++n_) row(n_)[n_] = 1;
+}
+
+namespace {
+
+/// Four rows at a time: sums wait for their predecessors, so one row alone leaves the machine idle.
+constexpr std::size_t kRows = 4;
+
+/// out[r] = <rows[r], x> over the first n, in four lanes as dot().
+void dot_rows(const double* const* rows, const double* x, std::size_t n, double* out) {
+  double lane[kRows][4] = {};
+  const std::size_t whole = n & ~std::size_t{3};
+  for (std::size_t k = 0; k < whole; k += 4)
+    for (std::size_t r = 0; r < kRows; ++r)
+      for (std::size_t l = 0; l < 4; ++l) lane[r][l] += rows[r][k + l] * x[k + l];
+  for (std::size_t r = 0; r < kRows; ++r) {
+    for (std::size_t k = whole; k < n; ++k) lane[r][k - whole] += rows[r][k] * x[k];
+    out[r] = (lane[r][0] + lane[r][1]) + (lane[r][2] + lane[r][3]);
+  }
+}
+
+}  // namespace
+
+double Triangle::quadratic(const Features& x) const {
+  double sum = 0;
+  std::size_t begin = 0;
+  if (x.extent() == x.size())  // no feature left out, whether written as dense or not
+    for (; begin + kRows <= std::min(n_, x.size()); begin += kRows) {
+      const double* rows[kRows];
+      double before[kRows];
+      for (std::size_t r = 0; r < kRows; ++r) rows[r] = row(begin + r);
+      dot_rows(rows, x.value.data(), begin, before);
+      for (std::size_t r = 0; r < kRows; ++r) {
+        for (std::size_t k = begin; k < begin + r; ++k) before[r] += rows[r][k] * x.value[k];
+        const double v = x.value[begin + r];
+        sum += v * (2 * before[r] + rows[r][begin + r] * v);
+      }
+    }
+  for (std::size_t k = begin; k < x.size(); ++k) {
+    const double v = x.value[k];
+    if (v == 0) continue;
+    const std::size_t i = x.at(k);
+    if (i >= n_) {
+      sum += v * v;
+      continue;
+    }
+    const double* t = row(i);
+    const Features before{x.index.first(x.dense() ? 0 : k), x.value.first(k)};
+    sum += v * (2 * dot(before, [t](Index j) { return t[j]; }) + t[i] * v);
+  }
+  return sum;
+}
+
+void Triangle::times(const Features& x, std::span<double> out) const {
+  // A row of the triangle is part of a row of T and part of a column: both are used while it is at hand.
+  std::size_t before = 0;  // features of x below the row
+  for (std::size_t i = 0; i < n_; ++i) {
+    const double* t = row(i);
+    while (before < x.size() && x.at(before) < i) ++before;
+    const Features part{x.index.first(x.dense() ? 0 : before), x.value.first(before)};
+    out[i] = part.size() == 0 ? 0 : dot(part, [t](Index j) { return t[j]; });
+    if (before == x.size() || x.at(before) != i) continue;
+    const double v = x.value[before];
+    const auto length = static_cast<Eigen::Index>(i);
+    Eigen::Map<Eigen::ArrayXd>(out.data(), length) += v * Eigen::Map<const Eigen::ArrayXd>(t, length);
+    out[i] += v * t[i];
+  }
+}
+
+void Triangle::add_outer(double a, std::span<const double> u) {
+  for (std::size_t i = 0; i < n_; ++i) {
+    if (u[i] == 0) continue;
+    const auto length = static_cast<Eigen::Index>(i + 1);
+    Eigen::Map<Eigen::ArrayXd>(row(i), length) += (a * u[i]) * Eigen::Map<const Eigen::ArrayXd>(u.data(), length);
+  }
+}
+
+void Triangle::add_outer(const Features& x) {
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    double* t = row(x.at(k));
+    for (std::size_t l = 0; l <= k; ++l) t[x.at(l)] += x.value[k] * x.value[l];
+  }
+}
+
+void Triangle::invert(const Triangle& of) {
+  const auto n = static_cast<Eigen::Index>(of.n_);
+  Eigen::MatrixXd A(n, n), inverse = Eigen::MatrixXd::Identity(n, n);
+  for (Eigen::Index i = 0; i < n; ++i)  // LLT reads the lower triangle only
+    A.row(i).head(i + 1) = Eigen::Map<const Eigen::RowVectorXd>(of.row(static_cast<std::size_t>(i)), i + 1);
+  const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> cholesky(A);
+  if (cholesky.info() != Eigen::Success)
+    throw DataError("a matrix that should be positive definite is not: too large values");
+  cholesky.solveInPlace(inverse);
+  grow(of.n_);
+  for (Eigen::Index i = 0; i < n; ++i)
+    Eigen::Map<Eigen::RowVectorXd>(row(static_cast<std::size_t>(i)), i + 1) = inverse.row(i).head(i + 1);
+}
+
+void Triangle::assign(std::size_t n, std::span<const double> values) {
+  n_ = n;
+  values_.assign(values.begin(), values.end());
+}
+
+}  // namespace quorate
