@@ -256,16 +256,18 @@ class Reproduction {
   /// The best value of a method's parameter lies so many points below what others reach.
   static std::string knee(const Json& claim, const std::vector<Result>& results) {
     const std::string measure = claim.at("measure"), method = claim.at("method");
-    const Result* best = nullptr;
-    for (const Result& r : results)
-      if (r.method == method && (best == nullptr || r.measure.at(measure).mean < best->measure.at(measure).mean)) best = &r;
-    if (best == nullptr) throw DataError("knee of " + shown(method) + "; expected one of the methods");
+    const auto best_of = [&](const std::string& of) {
+      const Result* best = nullptr;
+      for (const Result& r : results)
+        if (r.method == of && (best == nullptr || r.measure.at(measure).mean < best->measure.at(measure).mean)) best = &r;
+      if (best == nullptr) throw DataError("knee: " + shown(of) + "; expected one of the methods");
+      return best;
+    };
+    const Result* best = best_of(method);
     std::string said;
     bool good = true;
     for (const auto& [other, least] : claim.at("below").items()) {
-      const auto found = std::find_if(results.begin(), results.end(), [&](const Result& r) { return r.method == other; });
-      if (found == results.end()) throw DataError("knee below " + shown(other) + "; expected one of the methods");
-      const double gap = found->measure.at(measure).mean - best->measure.at(measure).mean;
+      const double gap = best_of(other)->measure.at(measure).mean - best->measure.at(measure).mean;
       good = good && gap >= least.get<double>();
       said += ", " + points(gap) + " points below " + other + " (expected " + points(least.get<double>()) + ")";
     }
