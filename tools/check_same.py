@@ -8,7 +8,9 @@ from pathlib import Path
 
 LEARNERS = ["perceptron(query=margin(b=0.3))", "cmtl(query=random(p=0.3))", "amtl(query=similarity)", "amtl(query=margin(b=0.1))", "peer(share=all)", "amlc(share=prediction)",
             "cmtl(query=shared(b=0.1, prior=counts))", "shampo(b=0.1, adaptive=counts)", "shampo-second-order(b=0.1, diagonal=true)",
-            "shampo-second-order(b=0.1, aggressive=true)"]
+            "shampo-second-order(b=0.1, aggressive=true)", "budget-random(budget=60)",
+            "budget-forgetron(budget=60, kernel=polynomial)", "budget-projectron(budget=60)",
+            "budget-projectron-shared(budget=60, query=margin(b=0.1))"]
 
 
 def without_seconds(value):

@@ -195,4 +195,14 @@ void add_label_limit(CLI::App& app, std::uint64_t& limit) {
   app.add_option("--labels", limit, "most labels to buy, a hard limit (default: none)")->check(whole(0));
 }
 
+CLI::Option* add_memory_limit(CLI::App& app, std::size_t& limit) {
+  return app
+      .add_option(
+          "--memory", limit,
+          "bytes that a model never exceeds, as in 8MB (KB, MB, GB; KiB, MiB, GiB): budget-* learners forget, others stop "
+          "with an error (default: no limit)")
+      ->transform(CLI::AsSizeValue(true))
+      ->type_name("SIZE");
+}
+
 }  // namespace quorate::cli

@@ -106,4 +106,7 @@ CLI::Validator whole(std::uint64_t least, std::uint64_t most = std::numeric_limi
 /// The --labels option of a command: a number, or nothing for no limit.
 void add_label_limit(CLI::App& app, std::uint64_t& limit);
 
+/// The --memory option: bytes, or a number with KB, MB, GB (thousands) or KiB, MiB, GiB.
+CLI::Option* add_memory_limit(CLI::App& app, std::size_t& limit);
+
 }  // namespace quorate::cli

@@ -78,6 +78,7 @@ int run(const Options& o) {
         {"examples", s.total().examples},
         {"updates", s.total().updates},
         {"model_bytes", s.model_bytes()},
+        {"memory_limit", s.memory_limit() == Memory::kNoLimit ? Json(nullptr) : Json(s.memory_limit())},
         {"input",
          {{"bits", f.bits}, {"bias", f.bias}, {"normalize", f.normalize}, {"bigrams", f.bigrams}, {"binary", f.binary}}},
         {"label_words", {{"positive", model.labels.word(1)}, {"negative", model.labels.word(-1)}}},
@@ -113,7 +114,8 @@ int run(const Options& o) {
             << grouped(s.total().examples) << " examples of " << grouped(s.tasks().size()) << " tasks; "
             << grouped(s.budget().bought()) << " labels bought"
             << (limited ? " of at most " + grouped(s.budget().limit()) : "") << "; " << grouped(s.total().updates)
-            << " updates; " << grouped(s.model_bytes()) << " bytes\n"
+            << " updates; " << grouped(s.model_bytes()) << " bytes"
+            << (s.memory_limit() == Memory::kNoLimit ? "" : " of at most " + grouped(s.memory_limit())) << "\n"
             << "input: " << (f.bits > 0 ? "names hashed to " + std::to_string(f.bits) + " bits" : std::string("names kept"))
             << (f.bias ? ", constant feature" : "") << (f.normalize ? ", unit length" : "") << (f.bigrams ? ", bigrams" : "")
             << (f.binary ? ", words count once" : "");

@@ -61,6 +61,8 @@ int main(int argc, char** argv) {
       }
   } catch (const quorate::UsageError& e) {
     return fail(e, kBadUsage);
+  } catch (const quorate::MemoryError& e) {
+    return fail(e, kBadUsage);  // --memory is too small
   } catch (const quorate::FileError& e) {
     return fail(e, kFileTrouble);
   } catch (const quorate::DataError& e) {

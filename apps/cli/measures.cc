@@ -63,6 +63,7 @@ void Simulated::add(CLI::App& app) {
   classes.add(app);
   add_rounds(app, rounds, run.labels_per_round);
   add_label_limit(app, run.labels);
+  add_memory_limit(app, run.memory);
   app.add_option("--runs", run.runs, "runs, each with a seed, an order and a split of its own")
       ->check(whole(1, 1'000'000))
       ->capture_default_str();

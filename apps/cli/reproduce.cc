@@ -105,8 +105,9 @@ class Reproduction {
     const auto path = [&](const char* key) {
       return group.contains(key) ? (fs::path(o_.data) / group[key].get<std::string>()).string() : std::string();
     };
-    const LoadedData loaded =
-        load(path("data"), path("test"), read, FeatureOptions{}, ClassOptions{group.value("classes", "")});
+    FeatureOptions features;
+    features.settings.normalize = group.value("normalize", true);
+    const LoadedData loaded = load(path("data"), path("test"), read, features, ClassOptions{group.value("classes", "")});
     SimulateOptions options;
     options.runs = runs;
     options.seed = o_.seed;
@@ -291,7 +292,29 @@ class Reproduction {
            points(b.deviation) + " %";
   }
 
+  /// Claims "a is at least b, less the slack": [a, b, slack] of one measure.
+  static std::string at_least(const Json& claims, const std::vector<Result>& results) {
+    const std::string measure = claims.at("measure");
+    const auto mean = [&](const Json& method) {
+      for (const Result& r : results)
+        if (r.method == method.get<std::string>()) return r.measure.at(measure).mean;
+      throw DataError("at_least: " + shown(method.get<std::string>()) + "; expected one of the methods");
+    };
+    std::size_t good = 0;
+    std::string not_so;
+    for (const Json& claim : claims.at("claims")) {
+      const double a = mean(claim.at(0)), b = mean(claim.at(1));
+      if (a >= b - claim.at(2).get<double>())
+        ++good;
+      else
+        not_so +=
+            "; " + claim[0].get<std::string>() + " is " + points(b - a) + " points below " + claim[1].get<std::string>();
+    }
+    return "; " + std::to_string(good) + " of " + std::to_string(claims["claims"].size()) + " relations hold" + not_so;
+  }
+
   std::string verdict(const Json& group, const std::vector<Result>& results) const {
+    std::string said_of_bands;
     if (group.value("same_data", false) && !paper_.contains("figure")) {
       std::size_t banded = 0, good = 0;
       for (std::size_t i = 0; i < results.size(); ++i)
@@ -300,15 +323,17 @@ class Reproduction {
           good += in_band(group["rows"][i], results[i]);
         }
       if (banded > 0)
-        return good == banded ? "reproduced, all " + std::to_string(banded) + " methods within their bands"
-                              : "not reproduced, " + std::to_string(banded - good) + " of " + std::to_string(banded) +
-                                    " methods outside their bands";
+        said_of_bands = good == banded ? "reproduced, all " + std::to_string(banded) + " methods within their bands"
+                                       : "not reproduced, " + std::to_string(banded - good) + " of " +
+                                             std::to_string(banded) + " methods outside their bands";
     }
     if (group.contains("knee")) {
       std::string said;
       for (const Json& claim : group["knee"]) said += (said.empty() ? "" : "; ") + knee(claim, results);
       return said;
     }
+    if (group.contains("at_least")) said_of_bands += at_least(group["at_least"], results);
+    if (!said_of_bands.empty()) return said_of_bands.starts_with("; ") ? said_of_bands.substr(2) : said_of_bands;
     if (group.contains("lowest")) return lowest(group["lowest"], results);
     // Without a band nothing is claimed to be reproduced, only an order.
     if (!group.contains("order")) return "no order is claimed";

@@ -19,6 +19,7 @@ struct Options {
   FeatureOptions features;
   ClassOptions classes;
   std::uint64_t labels_per_round = 1;
+  std::size_t memory = Memory::kNoLimit;
   std::optional<std::uint64_t> labels;
   std::uint64_t seed = 1, skip = 0;
   bool json = false, quiet = false;
@@ -49,7 +50,7 @@ Model open_model(const Options& o) {
     if (o.settings_given)
       throw UsageError(o.model +
                        " says how its data are read; expected none of --positive, --bits, --bigrams, --binary, --no-bias, "
-                       "--no-normalize, --classes, --labels-per-round, --seed");
+                       "--no-normalize, --classes, --labels-per-round, --memory, --seed");
     if (o.labels) model.session.set_label_limit(*o.labels);
     return model;
   }
@@ -57,13 +58,13 @@ Model open_model(const Options& o) {
   const Spec learner = parse_spec(o.learner);
   const std::uint64_t limit = o.labels.value_or(LabelBudget::kNone);
   if (!o.classes)
-    return {Session(learner, o.seed, limit, nullptr, o.labels_per_round), Featurizer(o.features.settings),
+    return {Session(learner, o.seed, limit, nullptr, o.labels_per_round, o.memory), Featurizer(o.features.settings),
             Labels(o.features.positive)};
   Labels labels = o.classes.labels(o.features, read_class_names(o));
   const Classes classes = o.classes.classes(labels.classes());
   const Names tasks = classes.task_names();
-  return {Session(learner, o.seed, limit, &tasks, o.labels_per_round), Featurizer(o.features.settings), std::move(labels),
-          classes};
+  return {Session(learner, o.seed, limit, &tasks, o.labels_per_round, o.memory), Featurizer(o.features.settings),
+          std::move(labels), classes};
 }
 
 /// Examples as they come, cut into rounds: one by one; until a task comes again; or one instance for the tasks of all
@@ -235,6 +236,7 @@ Command add_train(CLI::App& app) {
       ->check(whole(0));
   app.add_flag("--json", o->json, "the summary as a JSON document");
   app.add_flag("--quiet", o->quiet, "no progress");
+  CLI::Option* memory = add_memory_limit(app, o->memory);
   o->classes.add(app);
   app.add_option("--rounds", o->rounds,
                  "what arrives before labels are bought: each example by itself, or examples until a task comes again "
@@ -250,8 +252,9 @@ Command add_train(CLI::App& app) {
   app.footer(
       "Example:\n  quorate train --data mails.jsonl.gz --model spam.model --learner 'cmtl(query=margin(b=0.1))' --labels "
       "500");
-  return [o, seed, per_round, &app] {
-    o->settings_given = o->features.given(app) || o->classes || seed->count() > 0 || per_round->count() > 0;
+  return [o, seed, per_round, memory, &app] {
+    o->settings_given =
+        o->features.given(app) || o->classes || seed->count() > 0 || per_round->count() > 0 || memory->count() > 0;
     return run(*o);
   };
 }

@@ -19,7 +19,9 @@ struct Options {
   ClassOptions classes;
   std::string rounds;
   std::uint64_t labels_per_round = 1;
+  std::size_t memory = Memory::kNoLimit;
   std::uint64_t folds = 10, seed = 1, threads = 1, labels = LabelBudget::kNone;
+  double share = 1;
   bool json = false, quiet = false;
 };
 
@@ -102,10 +104,13 @@ int run(Options& o) {
   options.labels = o.labels;
   options.rounds = parse_rounds(o.rounds);
   options.labels_per_round = o.labels_per_round;
+  options.memory = o.memory;
+  options.share = o.share;
   options.stop = interrupt();
   std::atomic<std::uint64_t> progress = 0;
   options.progress = &progress;
-  const double all = static_cast<double>(loaded.train.size()) * static_cast<double>((o.folds - 1) * specs.size());
+  const double all =
+      o.share * static_cast<double>(loaded.train.size()) * static_cast<double>((o.folds - 1) * specs.size());
   struct Row {
     Spec spec;
     Summary score, labels;
@@ -160,12 +165,16 @@ Command add_tune(CLI::App& app) {
   app.add_option("--learner", o->learner, "learner, with the parameters that stay as they are")->required();
   app.add_option("--grid", o->grid, "parameters to try, as in 'c=0.1..100:20,query.b=0.5,1,2'")->required();
   app.add_option("--folds", o->folds, "parts to cut the data into")->check(whole(2, 1'000'000))->capture_default_str();
+  app.add_option("--share", o->share, "learn from this share of the examples only, drawn at random in each fold")
+      ->check(CLI::Range(1e-9, 1.0))
+      ->capture_default_str();
   app.add_option("--measure", o->measure, "what is best")
       ->check(CLI::IsMember({"accuracy", "balanced_accuracy", "f1", "auc", "online_f1"}))
       ->capture_default_str();
   o->classes.add(app);
   add_rounds(app, o->rounds, o->labels_per_round);
   add_label_limit(app, o->labels);
+  add_memory_limit(app, o->memory);
   app.add_option("--seed", o->seed, "seed of the cut and of the draws")->check(whole(0))->capture_default_str();
   app.add_option("--threads", o->threads, "folds at the same time")->check(whole(1, 1'000'000'000))->capture_default_str();
   app.add_flag("--json", o->json, "one JSON document");

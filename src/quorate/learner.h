@@ -27,6 +27,9 @@ class Learner {
   /// from which most learners learn nothing. Returns whether the model changed.
   virtual bool learn(const Example& e, const Decision& d, double y, Rng& rng) = 0;
 
+  /// Frees memory, if it is of a kind that can forget, until so many more bytes fit within the limit.
+  virtual void make_room(std::size_t bytes) = 0;
+
   /// Whether it chooses among the examples of a round, and asks for the same number of labels in each.
   virtual bool chooses() const = 0;
 

@@ -4,10 +4,22 @@
 
 namespace quorate {
 
-extern const Algorithm kPerceptron, kCmtl, kAmtl, kPeer, kAmlc, kShampo, kShampoSecondOrder;
+extern const Algorithm kPerceptron, kCmtl, kAmtl, kPeer, kAmlc, kShampo, kShampoSecondOrder, kKernelPerceptron,
+    kBudgetRandom, kBudgetForgetron, kBudgetProjectron, kBudgetProjectronShared;
 
 std::span<const Algorithm> algorithms() {
-  static const std::array all{kPerceptron, kCmtl, kAmtl, kPeer, kAmlc, kShampo, kShampoSecondOrder};
+  static const std::array all{kPerceptron,
+                              kCmtl,
+                              kAmtl,
+                              kPeer,
+                              kAmlc,
+                              kShampo,
+                              kShampoSecondOrder,
+                              kKernelPerceptron,
+                              kBudgetRandom,
+                              kBudgetForgetron,
+                              kBudgetProjectron,
+                              kBudgetProjectronShared};
   return all;
 }
 

@@ -15,7 +15,7 @@ namespace quorate {
 
 /// What an algorithm's struct must have: name, title, source; Params; a constructor; the verbs; a state list. It may have:
 /// `query`, its Asking or Chooser, which is told of every answer; neither(e, d, rng), which learns from the answer 0;
-/// listening(task); check(), called after its state was loaded.
+/// listening(task); make_room(bytes); check(), called after its state was loaded.
 template <class A>
 concept LearnerType = Described<typename A::Params> && std::constructible_from<A, const typename A::Params&, const Setup&> &&
     HasState<A> && requires(A a, const A c, const Example& e, const Decision& d, Rng& rng, std::span<const Example> round,
@@ -62,6 +62,9 @@ class Erased final : public Learner {
     if constexpr (requires { a_.query.learned(e.task, true, updated); })
       a_.query.learned(e.task, y != 0 && mistaken(y, d.margin), updated);
     return updated;
+  }
+  void make_room(std::size_t bytes) override {
+    if constexpr (requires { a_.make_room(bytes); }) a_.make_room(bytes);
   }
   bool chooses() const override {
     if constexpr (requires { a_.query.chooses(); })

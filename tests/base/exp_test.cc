@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <bit>
+#include <cmath>
 #include <limits>
 
 #include "quorate/base/rng.h"
@@ -44,6 +45,17 @@ TEST(ExpNegative, NeverExceedsOneAndFallsWithX) {
     ASSERT_GE(now, 0);
     ASSERT_TRUE(now < last || now == 0 || x == 0) << x;
     last = now;
+  }
+}
+
+TEST(ExpNegative, IsWithinTwoUnitsWhereThePowerOfTwoChanges) {
+  for (int k = 0; k < 1020; ++k) {
+    double x = -(k + 0.5) * 0x1.62e42fefa39efp-1;
+    for (int n = 0; n < 20; ++n) x = std::nextafter(x, 0.0);
+    for (int n = 0; n < 40; ++n, x = std::nextafter(x, -1e300)) {
+      const auto exact = static_cast<double>(std::exp(static_cast<long double>(x)));
+      ASSERT_LE(std::abs(ulps(exp_negative(x), exact)), 2) << "x = " << x;
+    }
   }
 }
 

@@ -78,7 +78,9 @@ def test_a_papers_file_is_sound(quorate, path):
         for claim in claims:
             assert {claim["measure"]} <= shown and {claim["method"], *claim.get("below", {})} <= set(rows)
             assert "{}" in rows[claim["method"]]["learner"] or "label_budgets" in group
-        if not judged and not claims:
+        for a, b, slack in group.get("at_least", {}).get("claims", []):
+            assert {a, b} <= set(rows) and 0 <= slack < 0.1
+        if not judged and not claims and "at_least" not in group:
             order = group["order"]
             assert order["measure"] in shown
             named = order.get("rising") or order.get("falling") or [order["best"]]
@@ -181,7 +183,15 @@ def test_the_lowest_is_told_beside_the_papers_choice(quorate, tiny):
     assert verdict.startswith("lowest labels") and "with Random, p=0.1; the paper's good choice, Random, p=0.5" in verdict
 
 
-@pytest.mark.parametrize("claim", [{"knee": [{"measure": "labels", "method": "None", "below": {}}]},
+def test_relations_between_methods_hold_or_are_told(quorate, tiny):
+    claims = [["All", "Half", 0], ["Half", "All", 1000], ["Half", "All", 1]]
+    tiny(at_least={"measure": "labels", "claims": claims})
+    verdict = verdicts(quorate.ok("reproduce", "tiny").out)[0]
+    assert verdict.startswith("2 of 3 relations hold; Half is ") and verdict.endswith(" points below All")
+
+
+@pytest.mark.parametrize("claim", [{"at_least": {"measure": "labels", "claims": [["Random", "None", 0]]}},
+                                   {"knee": [{"measure": "labels", "method": "None", "below": {}}]},
                                    {"knee": [{"measure": "labels", "method": "Random", "below": {"None": 1}}]},
                                    {"lowest": {"measure": "labels", "method": "Random", "setting": "p=7"}}])
 def test_a_claim_about_what_is_not_run_is_bad_data(quorate, tiny, claim):

@@ -349,7 +349,7 @@ TEST(Simulate, ARoundIsWhatASessionIsGiven) {
     for (const TraceStep& t : steps) round.push_back(train.example(t.example));
     std::vector<Step> again(round.size());
     session.round(
-        round, [&](std::size_t n) { return train.label(steps[n].example); }, again);
+        round, [&, &of_round = steps](std::size_t n) { return train.label(of_round[n].example); }, again);
     for (std::size_t n = 0; n < again.size(); ++n) {
       ASSERT_EQ(again[n], steps[n].step);
       mistakes += predicted(again[n].decision.margin) != train.label(steps[n].example);

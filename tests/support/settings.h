@@ -22,8 +22,12 @@ struct Setting {
   bool asks_always() const { return shares() || to_text(spec).find("query=always") != std::string::npos; }
   /// Moves on every mistake, a margin of 0 among them, and on nothing else. Committees share labels, too.
   bool is_perceptron() const {
-    return spec.word == "perceptron" || spec.word == "cmtl" || spec.word == "amtl" || spec.word == "shampo";
+    return spec.word == "perceptron" || spec.word == "cmtl" || spec.word == "amtl" || spec.word == "shampo" ||
+           keeps_instances();
   }
+  bool keeps_instances() const { return spec.word == "kernel-perceptron" || spec.word.starts_with("budget-"); }
+  /// Every mistake costs memory, for ever.
+  bool grows() const { return spec.word == "kernel-perceptron"; }
   /// Answers that cost nothing go on teaching when the budget is spent: those of the peers.
   bool learns_without_labels() const { return spec.word == "peer"; }
   /// Keeps matrices of features x features.
@@ -31,7 +35,7 @@ struct Setting {
     return spec.word == "shampo-second-order" && to_text(spec).find("diagonal=true") == std::string::npos;
   }
   /// Only rules that draw depend on the seed.
-  bool draws() const { return !asks_always(); }
+  bool draws() const { return !asks_always() || spec.word == "budget-random"; }
 };
 inline void PrintTo(const Setting& s, std::ostream* os) { *os << to_text(s.spec); }
 
@@ -41,6 +45,8 @@ inline std::vector<Setting> all_settings() {
   std::vector<Setting> out;
   for (const Algorithm& a : algorithms()) {
     std::vector<std::pair<Setting, std::size_t>> row{{{{std::string(a.name), {}}, std::string(a.name)}, 0}};
+    for (const ParamInfo& param : a.params())  // small enough that instances have to leave
+      if (param.name == "budget") row[0].first.spec.args.push_back({"budget", {"20", {}}});
     for (const ParamInfo& param : a.params()) {
       std::vector<ChoiceInfo> choices = param.choices;
       if (param.type == "bool") choices = {{"false", "", {}}, {"true", "", {}}};

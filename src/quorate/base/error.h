@@ -32,6 +32,11 @@ struct UsageError : Error {
   using Error::Error;
 };
 
+/// The memory given does not hold what has to be kept.
+struct MemoryError : Error {
+  using Error::Error;
+};
+
 /// A file cannot be opened, read, written or renamed.
 struct FileError : Error {
   using Error::Error;

@@ -1,6 +1,7 @@
 #include "quorate/base/names.h"
 
 #include "quorate/base/hash.h"
+#include "quorate/base/memory.h"
 
 namespace quorate {
 
@@ -16,6 +17,11 @@ std::size_t Names::slot_of(std::string_view name) const {
   std::size_t slot = hash64(name) & mask;
   while (slot_[slot] != 0 && (*this)[slot_[slot] - 1] != name) slot = (slot + 1) & mask;
   return slot;
+}
+
+std::size_t Names::bytes_to_add(std::string_view name) const {
+  return growth(text_, name.size()) + growth(end_, 1) +
+         (2 * (size() + 1) > slot_.size() ? 2 * slot_.size() * sizeof(slot_[0]) : 0);
 }
 
 std::optional<std::uint32_t> Names::find(std::string_view name) const {

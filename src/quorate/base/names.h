@@ -18,6 +18,8 @@ class Names {
 
   /// The name's place; it gets the next one if it is new. Amortised O(length).
   std::uint32_t intern(std::string_view name);
+  /// Bytes that intern(name) may allocate, what it then frees included.
+  std::size_t bytes_to_add(std::string_view name) const;
   std::optional<std::uint32_t> find(std::string_view name) const;
   std::string_view operator[](std::uint32_t place) const;  ///< place < size()
   std::size_t size() const { return end_.size(); }

@@ -100,8 +100,8 @@ FullConfidence::Packed FullConfidence::pack() const {
     out.task.push_back(task);
     out.size.push_back(static_cast<std::uint32_t>(one.w.size()));
     out.updates.push_back(one.updates);
-    append(out.A, one.A.values());
-    append(out.inverse, one.inverse.values());
+    one.A.append_to(out.A);
+    one.inverse.append_to(out.inverse);
     append(out.w, one.w);
     append(out.u, one.u);
   }

@@ -8,10 +8,13 @@
 namespace quorate {
 
 void Triangle::grow(std::size_t n) {
-  if (n <= n_) return;
-  values_.reserve(n * (n + 1) / 2);  // exactly: half of a large matrix is too much to spare
-  values_.resize(n * (n + 1) / 2, 0.0);
-  for (; n_ < n; ++n_) row(n_)[n_] = 1;
+  for (; n_ < n; ++n_) {
+    if (n_ == rows_.size())
+      rows_.emplace_back(n_ + 1, 0.0);
+    else
+      std::fill(rows_[n_].begin(), rows_[n_].end(), 0.0);
+    rows_[n_][n_] = 1;
+  }
 }
 
 namespace {
@@ -38,7 +41,7 @@ double Triangle::quadratic(const Features& x) const {
   double sum = 0;
   std::size_t begin = 0;
   if (x.extent() == x.size())  // no feature left out, whether written as dense or not
-    for (; begin + kRows <= std::min(n_, x.size()); begin += kRows) {
+    for (; begin + kRows <= std::min(size(), x.size()); begin += kRows) {
       const double* rows[kRows];
       double before[kRows];
       for (std::size_t r = 0; r < kRows; ++r) rows[r] = row(begin + r);
@@ -53,7 +56,7 @@ double Triangle::quadratic(const Features& x) const {
     const double v = x.value[k];
     if (v == 0) continue;
     const std::size_t i = x.at(k);
-    if (i >= n_) {
+    if (i >= size()) {
       sum += v * v;
       continue;
     }
@@ -67,7 +70,7 @@ double Triangle::quadratic(const Features& x) const {
 void Triangle::times(const Features& x, std::span<double> out) const {
   // A row of the triangle is part of a row of T and part of a column: both are used while it is at hand.
   std::size_t before = 0;  // features of x below the row
-  for (std::size_t i = 0; i < n_; ++i) {
+  for (std::size_t i = 0; i < size(); ++i) {
     const double* t = row(i);
     while (before < x.size() && x.at(before) < i) ++before;
     const Features part{x.index.first(x.dense() ? 0 : before), x.value.first(before)};
@@ -81,7 +84,7 @@ void Triangle::times(const Features& x, std::span<double> out) const {
 }
 
 void Triangle::add_outer(double a, std::span<const double> u) {
-  for (std::size_t i = 0; i < n_; ++i) {
+  for (std::size_t i = 0; i < size(); ++i) {
     if (u[i] == 0) continue;
     const auto length = static_cast<Eigen::Index>(i + 1);
     Eigen::Map<Eigen::ArrayXd>(row(i), length) += (a * u[i]) * Eigen::Map<const Eigen::ArrayXd>(u.data(), length);
@@ -96,7 +99,7 @@ void Triangle::add_outer(const Features& x) {
 }
 
 void Triangle::invert(const Triangle& of) {
-  const auto n = static_cast<Eigen::Index>(of.n_);
+  const auto n = static_cast<Eigen::Index>(of.size());
   Eigen::MatrixXd A(n, n), inverse = Eigen::MatrixXd::Identity(n, n);
   for (Eigen::Index i = 0; i < n; ++i)  // LLT reads the lower triangle only
     A.row(i).head(i + 1) = Eigen::Map<const Eigen::RowVectorXd>(of.row(static_cast<std::size_t>(i)), i + 1);
@@ -104,14 +107,24 @@ void Triangle::invert(const Triangle& of) {
   if (cholesky.info() != Eigen::Success)
     throw DataError("a matrix that should be positive definite is not: too large values");
   cholesky.solveInPlace(inverse);
-  grow(of.n_);
+  if (!inverse.allFinite()) throw DataError("the inverse of a matrix is not finite: too large values");
+  grow(of.size());
   for (Eigen::Index i = 0; i < n; ++i)
     Eigen::Map<Eigen::RowVectorXd>(row(static_cast<std::size_t>(i)), i + 1) = inverse.row(i).head(i + 1);
 }
 
+void Triangle::append_to(std::pmr::vector<double>& out) const {
+  for (std::size_t i = 0; i < n_; ++i) out.insert(out.end(), rows_[i].begin(), rows_[i].end());
+}
+
 void Triangle::assign(std::size_t n, std::span<const double> values) {
+  rows_.clear();
+  rows_.reserve(n);
+  for (std::size_t i = 0; i < n; values = values.subspan(++i)) {
+    const auto part = values.first(i + 1);
+    rows_.emplace_back(part.begin(), part.end());
+  }
   n_ = n;
-  values_.assign(values.begin(), values.end());
 }
 
 }  // namespace quorate

@@ -6,17 +6,22 @@
 #include <vector>
 
 #include "quorate/base/features.h"
+#include "quorate/base/memory.h"
 
 namespace quorate {
 
-/// T: n x n, symmetric, double, rows of the lower triangle one after the other, so that n grows without moving anything.
-/// Outside n x n it is the identity.
+/// T: n x n, symmetric, double, each row of the lower triangle by itself, so that n grows without moving anything. Outside
+/// n x n it is the identity.
 class Triangle {
  public:
-  explicit Triangle(std::pmr::memory_resource* memory) : values_(memory) {}
+  explicit Triangle(std::pmr::memory_resource* memory) : rows_(memory) {}
 
   std::size_t size() const { return n_; }
   void grow(std::size_t n);  ///< at least n x n
+  void pop() { --n_; }       ///< the last row and column go; their memory stays until trim()
+  void trim() { rows_.resize(n_); }
+  /// Bytes that grow(size() + 1) allocates.
+  std::size_t bytes_to_grow() const { return n_ < rows_.size() ? 0 : growth(rows_, 1) + (n_ + 1) * sizeof(double); }
   double operator()(std::size_t i, std::size_t j) const { return i >= j ? row(i)[j] : row(j)[i]; }
 
   /// x^T T x. O(non-zeros^2 / 2), sums in one order.
@@ -31,15 +36,17 @@ class Triangle {
   /// definite.
   void invert(const Triangle& of);
 
-  std::span<const double> values() const { return values_; }  ///< n (n + 1) / 2
+  /// Row i of the lower triangle: i + 1 values.
+  const double* row(std::size_t i) const { return rows_[i].data(); }
+  double* row(std::size_t i) { return rows_[i].data(); }
+
+  /// Puts the n (n + 1) / 2 values row by row at the end of `out`; takes them from `values`.
+  void append_to(std::pmr::vector<double>& out) const;
   void assign(std::size_t n, std::span<const double> values);
 
  private:
-  const double* row(std::size_t i) const { return values_.data() + i * (i + 1) / 2; }
-  double* row(std::size_t i) { return values_.data() + i * (i + 1) / 2; }
-
   std::size_t n_ = 0;
-  std::pmr::vector<double> values_;
+  std::pmr::vector<std::pmr::vector<double>> rows_;  // n_ of them, and those that were popped
 };
 
 }  // namespace quorate

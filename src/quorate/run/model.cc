@@ -67,6 +67,8 @@ Model Model::from_bytes(std::string_view bytes) {
     return out;
   } catch (const UsageError& e) {
     throw DataError(std::string("model file: its learner: ") + e.what());
+  } catch (const MemoryError& e) {
+    throw DataError(std::string("model file: larger than it says it may be: ") + e.what());
   }
 }
 

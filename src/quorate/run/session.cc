@@ -36,12 +36,12 @@ constexpr std::array<std::pair<std::string_view, Column>, 4> kColumns{{{"example
 
 }  // namespace
 
-Session::Session(const Spec& spec)
-    : spec_(canonical(spec)), memory_(std::make_unique<Memory>()), tasks_(memory_.get()), counts_(memory_.get()) {}
+Session::Session(const Spec& spec, std::unique_ptr<Memory> memory)
+    : spec_(canonical(spec)), memory_(std::move(memory)), tasks_(memory_.get()), counts_(memory_.get()) {}
 
 Session::Session(const Spec& spec, std::uint64_t seed, std::uint64_t label_limit, const Names* tasks,
-                 std::uint64_t labels_per_round)
-    : Session(spec) {
+                 std::uint64_t labels_per_round, std::size_t memory_limit)
+    : Session(spec, std::make_unique<Memory>(memory_limit)) {
   if (labels_per_round < 1) throw UsageError("labels per round 0: expected at least 1");
   labels_per_round_ = labels_per_round;
   rng_ = make_rng(seed, kLearnerStream);
@@ -49,6 +49,13 @@ Session::Session(const Spec& spec, std::uint64_t seed, std::uint64_t label_limit
   if (tasks != nullptr)
     for (std::uint32_t i = 0; i < tasks->size(); ++i) tasks_.intern((*tasks)[i]);
   learner_ = make_learner(spec_, {tasks_, memory_.get(), false, labels_per_round_});
+}
+
+Task Session::task(std::string_view name) {
+  if (const auto known = tasks_.find(name)) return *known;
+  if (memory_->limit() != Memory::kNoLimit)
+    learner_->make_room(tasks_.bytes_to_add(name) + growth(counts_, tasks_.size() + 1 - counts_.size()));
+  return tasks_.intern(name);
 }
 
 void Session::round(std::span<const Example> round, const Oracle& oracle, std::span<Step> out) {
@@ -86,6 +93,7 @@ void Session::save(Tensors& out) const {
   writer("rng", words_of(rng_));
   writer("budget", budget_);
   writer("labels_per_round", labels_per_round_);
+  writer("memory_limit", std::uint64_t{memory_->limit()});
   writer("unanswered", unanswered_);
   for (const auto& [name, column] : kColumns) {
     std::vector<std::uint64_t> values;
@@ -96,7 +104,9 @@ void Session::save(Tensors& out) const {
 }
 
 Session Session::load(const Spec& spec, Reader& reader) {
-  Session out(spec);
+  std::uint64_t memory_limit = 0;
+  reader("memory_limit", memory_limit);
+  Session out(spec, std::make_unique<Memory>(memory_limit));
   reader("tasks", out.tasks_);
   for (std::uint32_t i = 0; i < out.tasks_.size(); ++i)
     if (find_not_utf8(out.tasks_[i]) != std::string_view::npos) throw DataError("model file: a task's name is not UTF-8");

@@ -36,15 +36,16 @@ class Session {
  public:
   /// A new learner. `spec` may leave parameters out. Tasks may be named beforehand; others get their place when they come.
   /// Throws as make_learner.
-  /// labels_per_round: how many a learner that chooses among a round's examples asks for; at least 1.
+  /// labels_per_round: how many a learner that chooses among a round's examples asks for; at least 1. memory_limit: bytes
+  /// that the model, growth included, never exceeds; a learner that can forget does, others throw MemoryError.
   Session(const Spec& spec, std::uint64_t seed, std::uint64_t label_limit = LabelBudget::kNone, const Names* tasks = nullptr,
-          std::uint64_t labels_per_round = 1);
+          std::uint64_t labels_per_round = 1, std::size_t memory_limit = Memory::kNoLimit);
 
   Session(Session&&) = default;
   Session& operator=(Session&&) = delete;  // its parts live in its own memory
 
   /// The place of the task called `name`, given to it now if it is new.
-  Task task(std::string_view name) { return tasks_.intern(name); }
+  Task task(std::string_view name);
 
   /// One round: predict all, ask for what is worth it and left in the budget, learn from the answers in order.
   /// out.size() == round.size(); tasks of the examples are < tasks().size().
@@ -61,13 +62,14 @@ class Session {
   std::uint64_t unanswered() const { return unanswered_; }      ///< labels asked for that nobody knew
   std::size_t model_bytes() const { return memory_->bytes(); }  ///< learner, task names and counters
   std::size_t peak_bytes() const { return memory_->peak(); }
+  std::size_t memory_limit() const { return memory_->limit(); }  ///< Memory::kNoLimit: none
 
   /// Everything that decides what comes next. load() replaces this session; throws DataError.
   void save(Tensors& out) const;
   static Session load(const Spec& spec, Reader& reader);
 
  private:
-  explicit Session(const Spec& spec);
+  Session(const Spec& spec, std::unique_ptr<Memory> memory);
 
   Spec spec_;
   std::unique_ptr<Memory> memory_;  // first among what it serves

@@ -173,7 +173,7 @@ class Simulation {
     Rng order = make_rng(o_.seed + r, kOrderStream);
     Split split = make_split(r, order);
     const auto start = std::chrono::steady_clock::now();
-    Session session(o_.learner, o_.seed + r, o_.labels, &tasks_, o_.labels_per_round);
+    Session session(o_.learner, o_.seed + r, o_.labels, &tasks_, o_.labels_per_round, o_.memory);
     Count count(o_.classes, tasks_.size(), o_.per_task);
     RunResult out{};
     out.seed = o_.seed + r;

@@ -35,6 +35,7 @@ struct SimulateOptions {
   Spec learner;
   std::uint64_t labels = LabelBudget::kNone;  ///< most labels a run may buy
   std::uint64_t labels_per_round = 1;         ///< of learners that choose among a round's examples
+  std::size_t memory = Memory::kNoLimit;      ///< bytes that a model never exceeds
   /// Nothing: kAllTasks with classes, else kPerTask if the learner chooses, else kEach.
   std::optional<Rounds> rounds;
   const Classes* classes = nullptr;  ///< labels are classes; `tasks` are theirs, those of the data are not looked at
