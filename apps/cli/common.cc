@@ -196,13 +196,24 @@ void add_label_limit(CLI::App& app, std::uint64_t& limit) {
 }
 
 CLI::Option* add_memory_limit(CLI::App& app, std::size_t& limit) {
+  const auto in_bytes = [](std::string& text) -> std::string {
+    static constexpr std::pair<std::string_view, double> kUnits[] = {
+        {"", 1}, {"B", 1}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}};
+    double value = 0;
+    const auto r = std::from_chars(text.data(), text.data() + text.size(), value);
+    for (const auto& [unit, bytes] : kUnits)
+      if (r.ec == std::errc{} && value * bytes >= 1 && value * bytes < 1e18 && unit == std::string_view(r.ptr)) {
+        text = std::to_string(static_cast<std::uint64_t>(value * bytes));
+        return "";
+      }
+    return shown(text) + "; expected a number of bytes, or one with KB, MB, GB, KiB, MiB or GiB";
+  };
   return app
       .add_option(
           "--memory", limit,
-          "bytes that a model never exceeds, as in 8MB (KB, MB, GB; KiB, MiB, GiB): budget-* learners forget, others stop "
-          "with an error (default: no limit)")
-      ->transform(CLI::AsSizeValue(true))
-      ->type_name("SIZE");
+          "bytes that a model never exceeds, as in 8MB (KB, MB, GB; KiB, MiB, GiB): budget-* learners forget, others "
+          "stop with an error (default: no limit)")
+      ->transform(CLI::Validator(in_bytes, "SIZE"));
 }
 
 }  // namespace quorate::cli

@@ -13,6 +13,7 @@
 #include "quorate/params/spec.h"
 #include "quorate/queries/budget.h"
 #include "quorate/run/classes.h"
+#include "quorate/run/generate.h"
 #include "quorate/run/simulate.h"
 #include "quorate/stream/featurize.h"
 #include "quorate/stream/formats.h"
@@ -35,6 +36,7 @@ Command add_train(CLI::App& app);
 Command add_predict(CLI::App& app);
 Command add_inspect(CLI::App& app);
 Command add_convert(CLI::App& app);
+Command add_generate(CLI::App& app);
 Command add_describe(CLI::App& app);
 
 /// Options that say how a file is read.
@@ -65,6 +67,9 @@ struct ClassOptions {
   Labels labels(const FeatureOptions& features, ClassNames known = {}) const;
   Classes classes(const ClassNames& names) const;
 };
+
+/// "together", "apart" or "none". Throws UsageError.
+Shift shift_named(const std::string& name);
 
 /// stop_requested() once the user pressed Ctrl-C (or the process was asked to terminate). A second time ends it at once.
 std::stop_token interrupt();

@@ -32,6 +32,7 @@ int main(int argc, char** argv) {
       {"predict", "predictions of a model, as JSON lines or CSV", add_predict},
       {"inspect", "what a model file holds", add_inspect},
       {"convert", "data from one format to another", add_convert},
+      {"generate", "data that are made, for experiments", add_generate},
       {"describe", "the learners and their parameters", add_describe},
   };
   std::vector<std::pair<CLI::App*, Command>> commands;

@@ -70,6 +70,7 @@ void Simulated::add(CLI::App& app) {
   app.add_option("--passes", run.passes, "times each run goes through the data")
       ->check(whole(1, 1'000'000'000))
       ->capture_default_str();
+  app.add_flag("--in-order", run.in_order, "go through the data as they lie, never shuffled: for streams that drift");
   app.add_option("--seed", run.seed, "seed of the first run")->check(whole(0))->capture_default_str();
   app.add_option("--threads", run.threads, "runs at the same time; the result does not depend on it")
       ->check(whole(1, 1'000'000'000))

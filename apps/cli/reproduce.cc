@@ -100,6 +100,40 @@ class Reproduction {
     return learner;
   }
 
+  /// The stream of a group, with what a row says otherwise; the group's sweep may be over its number of tasks.
+  static DriftOptions drift_options(const Json& group, const Json& row, const std::string& tasks) {
+    Json stream = group["generate"];
+    if (row.contains("generate")) stream.update(row["generate"]);
+    DriftOptions out;
+    out.tasks = group.contains("sweep") && group["sweep"]["parameter"] == "tasks" && !tasks.empty()
+                    ? std::stoull(tasks)
+                    : stream.value("tasks", out.tasks);
+    out.features = stream.value("features", out.features);
+    out.examples = stream.value("examples", out.examples);
+    out.related = stream.value("related", out.related);
+    out.shift = shift_named(stream.value("shift", "together"));
+    out.every = stream.value("every", out.every);
+    out.angle = stream.value("angle", out.angle);
+    out.noise = stream.value("noise", out.noise);
+    return out;
+  }
+  /// Every run on a stream of its own, in order.
+  static SimulateResult simulate_made(DriftOptions stream, SimulateOptions options) {
+    SimulateResult out;
+    options.in_order = true;
+    const std::uint64_t runs = std::exchange(options.runs, 1), first = options.seed;
+    for (std::uint64_t r = 0; r < runs; ++r) {
+      LoadedData data;
+      stream.seed = options.seed = first + r;
+      for (std::uint64_t k = 0; k < stream.tasks; ++k) data.tasks.intern("task" + std::to_string(k));
+      generate_drift(stream, [&](Task task, int label, std::span<const double> x) { data.train.add(task, label, {{}, x}); });
+      SimulateResult one = data.simulate(options);
+      if (one.interrupted) return one;
+      out.runs.push_back(std::move(one.runs[0]));
+    }
+    return out;
+  }
+
   bool simulate_group(const Json& group, std::uint64_t runs, std::vector<Result>& results) const {
     DataOptions read;
     const auto path = [&](const char* key) {
@@ -107,7 +141,9 @@ class Reproduction {
     };
     FeatureOptions features;
     features.settings.normalize = group.value("normalize", true);
-    const LoadedData loaded = load(path("data"), path("test"), read, features, ClassOptions{group.value("classes", "")});
+    const bool made = group.contains("generate");
+    LoadedData loaded;
+    if (!made) loaded = load(path("data"), path("test"), read, features, ClassOptions{group.value("classes", "")});
     SimulateOptions options;
     options.runs = runs;
     options.seed = o_.seed;
@@ -117,11 +153,12 @@ class Reproduction {
     options.stop = interrupt();
     std::atomic<std::uint64_t> progress = 0;
     options.progress = &progress;
-    const double examples = static_cast<double>(loaded.examples(options));
+    const double examples =
+        made ? static_cast<double>(drift_options(group, group, "").examples) : static_cast<double>(loaded.examples(options));
     const Json shares = group.value("shares", Json::array({1.0})), budgets = group.value("label_budgets", Json::array({""}));
     const Json values = group.contains("sweep") ? group["sweep"].at("values") : Json::array({0.0});
     std::size_t settings = 0;
-    for (const Json& row : group["rows"]) settings += swept(row) ? values.size() : 1;
+    for (const Json& row : group["rows"]) settings += swept(row) || made ? values.size() : 1;
     const double all = examples * static_cast<double>(options.passes * runs * settings * shares.size() * budgets.size());
     const Progress shown(
         o_.quiet, [&] { return static_cast<double>(progress) / all; }, [&] { return progress.load(); });
@@ -133,14 +170,15 @@ class Reproduction {
             Result r{row["name"], words, 0, {}};
             if (group.contains("sweep")) r.setting = group["sweep"].at("parameter").get<std::string>() + "=" + parameter;
             if (group.contains("shares")) r.setting = percent(share.get<double>());
-            if (!swept(row) && value != values[0]) {  // what does not depend on the value is run once
+            if (!swept(row) && !made && value != values[0]) {  // what does not depend on the value is run once
               r.measure = results.back().measure;
             } else {
               options.learner = parse_spec(filled_in(row, parameter));
               options.share = share.get<double>();
               options.labels = words.empty() ? LabelBudget::kNone
                                              : static_cast<std::uint64_t>(std::llround(std::stod(words) / 100 * examples));
-              const SimulateResult result = loaded.simulate(options);
+              const SimulateResult result =
+                  made ? simulate_made(drift_options(group, row, parameter), options) : loaded.simulate(options);
               if (result.interrupted) return false;
               for (const auto& [measure, ignored] : measures(result.runs[0]))
                 r.measure[measure] = summary(values_of(result, measure));
@@ -292,6 +330,30 @@ class Reproduction {
            points(b.deviation) + " %";
   }
 
+  /// A method costs at most so many times more at one setting than at another; what others cost there.
+  static std::string alike(const Json& claim, const std::vector<Result>& results) {
+    const std::string measure = claim.at("measure");
+    const auto mean = [&](const Json& method, const Json& setting) {
+      for (const Result& r : results)
+        if (r.method == method.get<std::string>() && r.setting == setting.get<std::string>())
+          return r.measure.at(measure).mean;
+      throw DataError("alike: no " + shown(method.get<std::string>()) + " at " + shown(setting.get<std::string>()));
+    };
+    const auto times = [&](const Json& method) { return mean(method, claim.at("to")) / mean(method, claim.at("from")); };
+    const auto shown_times = [](double t) {
+      char out[32];
+      std::snprintf(out, sizeof out, "%.2f", t);
+      return std::string(out);
+    };
+    const double ours = times(claim.at("method")), most = claim.at("at_most");
+    std::string said = (ours <= most ? "as claimed: " : "not as claimed: ") + claim["method"].get<std::string>() +
+                       " costs " + shown_times(ours) + " times as many " + measure + " at " +
+                       claim["to"].get<std::string>() + " as at " + claim["from"].get<std::string>() +
+                       " (expected at most " + shown_times(most) + ")";
+    for (const Json& other : claim.at("others")) said += ", " + other.get<std::string>() + " " + shown_times(times(other));
+    return said;
+  }
+
   /// Claims "a is at least b, less the slack": [a, b, slack] of one measure.
   static std::string at_least(const Json& claims, const std::vector<Result>& results) {
     const std::string measure = claims.at("measure");
@@ -334,6 +396,7 @@ class Reproduction {
     }
     if (group.contains("at_least")) said_of_bands += at_least(group["at_least"], results);
     if (!said_of_bands.empty()) return said_of_bands.starts_with("; ") ? said_of_bands.substr(2) : said_of_bands;
+    if (group.contains("alike")) return alike(group["alike"], results);
     if (group.contains("lowest")) return lowest(group["lowest"], results);
     // Without a band nothing is claimed to be reproduced, only an order.
     if (!group.contains("order")) return "no order is claimed";

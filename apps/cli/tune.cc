@@ -109,8 +109,7 @@ int run(Options& o) {
   options.stop = interrupt();
   std::atomic<std::uint64_t> progress = 0;
   options.progress = &progress;
-  const double all =
-      o.share * static_cast<double>(loaded.train.size()) * static_cast<double>((o.folds - 1) * specs.size());
+  const double all = o.share * static_cast<double>(loaded.train.size()) * static_cast<double>((o.folds - 1) * specs.size());
   struct Row {
     Spec spec;
     Summary score, labels;

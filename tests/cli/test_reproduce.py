@@ -73,14 +73,16 @@ def test_a_papers_file_is_sound(quorate, path):
         assert judged == (group["same_data"] and "figure" not in paper)
         if not group["same_data"]:
             assert group.get("note") or paper.get("note")  # why the numbers do not compare
-        assert ("sweep" in group) == any("{}" in row["learner"] for row in rows.values())
+        assert "generate" in group or ("sweep" in group) == any("{}" in row["learner"] for row in rows.values())
         claims = group.get("knee", []) + ([group["lowest"]] if "lowest" in group else [])
         for claim in claims:
             assert {claim["measure"]} <= shown and {claim["method"], *claim.get("below", {})} <= set(rows)
             assert "{}" in rows[claim["method"]]["learner"] or "label_budgets" in group
         for a, b, slack in group.get("at_least", {}).get("claims", []):
             assert {a, b} <= set(rows) and 0 <= slack < 0.1
-        if not judged and not claims and "at_least" not in group:
+        if "alike" in group:
+            assert {group["alike"]["method"], *group["alike"]["others"]} <= set(rows) and group["alike"]["at_most"] > 1
+        if not judged and not claims and not {"at_least", "alike"} & set(group):
             order = group["order"]
             assert order["measure"] in shown
             named = order.get("rising") or order.get("falling") or [order["best"]]

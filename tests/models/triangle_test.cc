@@ -65,7 +65,8 @@ TEST(Triangle, GrowsByTheIdentityAndNeverShrinks) {
   const DenseMatrix expected{{2, 2, 0, 0}, {2, 5, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}};
   for (std::size_t i = 0; i < 4; ++i)
     for (std::size_t j = 0; j < 4; ++j) EXPECT_EQ(T(i, j), expected[i][j]);
-  EXPECT_EQ(memory.bytes(), 10 * sizeof(double) + 4 * sizeof(std::pmr::vector<double>)) << "half of the matrix, and where its rows are";
+  EXPECT_EQ(memory.bytes(), 10 * sizeof(double) + 4 * sizeof(std::pmr::vector<double>))
+      << "half of the matrix, and where its rows are";
 }
 
 TEST(Triangle, InvertIsTheInverse) {

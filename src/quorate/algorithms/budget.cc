@@ -409,6 +409,7 @@ struct BudgetProjectronShared : KernelMachine<ProjectionParams> {
   void trim() {
     S.z.trim();
     P.H.trim();
+    w.trim();
   }
 
   /// Who costs least leaves, projected on the others and on the new instance, whose shares of_new gathers.

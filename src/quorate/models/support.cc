@@ -150,7 +150,10 @@ void Support::make_sparse() {
   blocks_ = std::pmr::vector<Block>(memory());
 }
 
-void Support::trim() { spare_ = Entries(memory()); }
+void Support::trim() {
+  spare_ = Entries(memory());
+  blocks_.resize((size() + kBlock - 1) / kBlock, Block(memory()));
+}
 
 void Support::remove(std::size_t slot) {
   const std::size_t last = size() - 1;

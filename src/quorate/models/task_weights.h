@@ -43,6 +43,20 @@ struct TaskWeights {
     return 2 * slots * sizeof(double) + growth(rows, 2) + 32 * (rows.size() + 8);
   }
 
+  /// Gives back memory of instances that left, but for the next one's.
+  void trim() {
+    constexpr std::size_t kSpare = 8;
+    for (Row& row : rows) {
+      const std::size_t wanted = row.b.size() + 1;
+      if (row.b.capacity() < wanted + kSpare || bytes_left(rows.get_allocator().resource()) < wanted * sizeof(double))
+        continue;
+      std::pmr::vector<double> smaller(rows.get_allocator());
+      smaller.reserve(wanted);
+      smaller.assign(row.b.begin(), row.b.end());
+      row.b = std::move(smaller);
+    }
+  }
+
   struct Packed {
     std::pmr::vector<std::uint32_t> sum, key, owner;
     std::pmr::vector<double> value;  // rows x slots

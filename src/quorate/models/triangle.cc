@@ -35,6 +35,29 @@ void dot_rows(const double* const* rows, const double* x, std::size_t n, double*
   }
 }
 
+/// What rows i .. i + 3 of the triangle, and the same columns, give to out = T x. out[0 .. i - 1] holds what rows before
+/// gave.
+void times_rows(const double* const* rows, const double* x, std::size_t i, double* out) {
+  double lane[kRows][4] = {};
+  const double v[kRows] = {x[i], x[i + 1], x[i + 2], x[i + 3]};
+  for (std::size_t k = 0; k < i; k += 4)  // i is a multiple of 4
+    for (std::size_t l = 0; l < 4; ++l) {
+      double sum = out[k + l];
+      for (std::size_t r = 0; r < kRows; ++r) {
+        const double t = rows[r][k + l];
+        lane[r][l] += t * x[k + l];
+        sum += v[r] * t;
+      }
+      out[k + l] = sum;
+    }
+  for (std::size_t r = 0; r < kRows; ++r) {
+    double sum = (lane[r][0] + lane[r][1]) + (lane[r][2] + lane[r][3]);
+    for (std::size_t k = 0; k <= r; ++k) sum += rows[r][i + k] * v[k];
+    for (std::size_t k = r + 1; k < kRows; ++k) sum += rows[k][i + r] * v[k];
+    out[i + r] = sum;
+  }
+}
+
 }  // namespace
 
 double Triangle::quadratic(const Features& x) const {
@@ -69,8 +92,15 @@ double Triangle::quadratic(const Features& x) const {
 
 void Triangle::times(const Features& x, std::span<double> out) const {
   // A row of the triangle is part of a row of T and part of a column: both are used while it is at hand.
-  std::size_t before = 0;  // features of x below the row
-  for (std::size_t i = 0; i < size(); ++i) {
+  std::size_t i = 0;
+  if (x.extent() == x.size())
+    for (; i + kRows <= std::min(size(), x.size()); i += kRows) {
+      const double* rows[kRows];
+      for (std::size_t r = 0; r < kRows; ++r) rows[r] = row(i + r);
+      times_rows(rows, x.value.data(), i, out.data());
+    }
+  std::size_t before = i;  // features of x below the row
+  for (; i < size(); ++i) {
     const double* t = row(i);
     while (before < x.size() && x.at(before) < i) ++before;
     const Features part{x.index.first(x.dense() ? 0 : before), x.value.first(before)};

@@ -183,7 +183,7 @@ class Simulation {
     std::vector<Example> round(o_.classes != nullptr ? tasks_.size() : 0);
     std::vector<Step> steps;
     for (std::uint64_t pass = 0; pass < o_.passes; ++pass) {
-      shuffle(std::span(split.learn), order);
+      if (!o_.in_order) shuffle(std::span(split.learn), order);
       make_rounds(train_, split.learn, rounds_, tasks_.size(), schedule);
       std::size_t begin = 0;
       for (const std::size_t end : schedule.end) {
@@ -285,6 +285,8 @@ SimulateResult simulate(const Dataset& train, const Dataset* test, const Names& 
   if (o.folds == 1 || o.folds > train.size()) throw UsageError("folds: expected 2 to the number of examples");
   if (o.folds > 1 && (test != nullptr || o.train_per_task > 0))
     throw UsageError("folds and a test set: expected one of them");
+  if (o.in_order && (o.train_per_task > 0 || o.share < 1 || o.folds > 1))
+    throw UsageError("in order: expected all examples, not some drawn at random");
   bool any = false;
   for (std::size_t i = 0; i < train.size(); ++i) any = any || train.label(i) != 0;
   if (!any) throw DataError("no example has a label; expected labels, hidden until they are asked for");

@@ -42,6 +42,7 @@ struct SimulateOptions {
   std::uint64_t runs = 1, passes = 1, seed = 1, threads = 1;
   std::uint64_t train_per_task =
       0;                    ///< > 0: per run, that many examples of each task at random; the others are the test set
+  bool in_order = false;    ///< as the data lie, never shuffled: for streams that drift
   double share = 1;         ///< of the examples to learn from: the first so many of a shuffled order, 0 < share <= 1
   std::uint64_t folds = 0;  ///< > 1: cross-validation; run r tests on a folds-th part and learns from the others
   bool per_task = false;
