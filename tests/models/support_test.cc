@@ -202,7 +202,7 @@ TEST(Support, KeepsNoMemoryOfItsOwn) {
     for (int n = 0; n < 100; ++n) support.add(some(kSparse, 40, rng));
     const std::size_t kept = live_bytes() - before, now = memory.bytes() - counted;
     EXPECT_GE(kept, now);
-    EXPECT_LE(kept, now + 256) << "all that is not counted is what malloc rounds up to";
+    EXPECT_LE(kept, now + 256 + 100 * 16) << "all that is not counted is what malloc rounds up to, vector by vector";
   }
   EXPECT_EQ(memory.bytes(), 0u);
 }
