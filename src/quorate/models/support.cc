@@ -86,7 +86,7 @@ std::size_t Support::bytes_to_add(const Features& x) const {
   bytes += growth(of_slot_, 1);
   if (x.size() > spare_.capacity()) bytes += x.size() * sizeof(Entry);
   if (dense_) bytes += size() * (features() * sizeof(Entry) + 3 * sizeof(Entries)) + sizeof(Entries);  // all become entries
-  if (bucket_.empty()) bytes += kFirstBuckets * sizeof(Entry*);
+  if (bucket_.empty()) bytes += kFirstBuckets * sizeof(void*);
   return bytes;
 }
 
@@ -109,7 +109,7 @@ void Support::add(const Features& x) {
     add_entries(x);
     // Shorter chains are worth having while there is plenty of memory, and no support vector.
     const std::size_t buckets = std::bit_ceil(entries_);
-    if (buckets > 2 * bucket_.size() && bytes_left(memory()) > 16 * buckets * sizeof(Entry*)) rehash(buckets);
+    if (buckets > 2 * bucket_.size() && bytes_left(memory()) > 16 * buckets * sizeof(void*)) rehash(buckets);
   }
   squared_.push_back(squared_norm(x));
 }
