@@ -82,9 +82,9 @@ void Chooser::by_doubt(std::span<const Example> round, Rng& rng, std::span<Decis
   }
   if (std::holds_alternative<ChooseSmallest>(choice_.choose)) {
     for (std::size_t label = 0; label < labels_; ++label) {
-      Decision* best = nullptr;
-      for (Decision& d : out)
-        if (!d.ask && (best == nullptr || d.doubt < best->doubt)) best = &d;
+      const auto best = std::min_element(out.begin(), out.end(), [](const Decision& a, const Decision& b) {
+        return a.ask != b.ask ? b.ask : a.doubt < b.doubt;  // those asked already come last
+      });
       best->probability = 1;
       best->ask = true;
     }
