@@ -5,9 +5,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "quorate/learner.h"
+#include "quorate/models/scaling.h"
 #include "quorate/params/params.h"
 #include "quorate/tasks/setup.h"
 
@@ -46,19 +48,45 @@ Spec canonical(const Spec& spec);
 /// A new learner. Throws UsageError for a spec that says nothing sensible; DataError or FileError for a graph's file.
 std::unique_ptr<Learner> make_learner(const Spec& spec, const Setup& setup);
 
+/// A learner's own parameters, and those that the adaptor adds.
+template <class A>
+struct WithScale : A::Params {
+  Scale scale;
+  static constexpr auto fields() { return std::tuple_cat(A::Params::fields(), std::tuple{scale_field(&WithScale::scale)}); }
+};
+template <class A>
+inline constexpr bool scales_itself = requires(typename A::Params p) {
+  p.scale;
+};
+template <class A>
+using ParamsOf = std::conditional_t<scales_itself<A>, typename A::Params, WithScale<A>>;
+
+/// The adaptor. It scales instances before an algorithm sees them (unless that does it itself): with what was counted up to
+/// the end of the round at hand in decide(), up to now in learn() and score().
 template <LearnerType A>
 class Erased final : public Learner {
  public:
-  Erased(const typename A::Params& params, const Setup& setup) : a_(params, setup) {}
+  Erased(const ParamsOf<A>& params, const Setup& setup) : scaling_(scale_of(params), setup.memory), a_(params, setup) {}
 
-  double score(const Example& e) const override { return a_.score(e); }
-  void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) override { a_.decide(round, rng, out); }
+  double score(const Example& e) const override {
+    if (!scaling_.changes()) return a_.score(e);
+    thread_local std::vector<double> values;  // many may read one learner at the same time
+    return a_.score(scaled(e, values));
+  }
+  void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) override {
+    for (std::size_t n = 0; n < round.size(); ++n)
+      if (!repeats(round, n)) scaling_.count(round[n].x);
+    if (!scaling_.changes()) return a_.decide(round, rng, out);
+    round_.assign(round.begin(), round.end());
+    std::size_t size = 0;
+    for (const Example& e : round) size += e.x.size();
+    values_.resize(size);
+    for (std::size_t n = 0, at = 0; n < round.size(); at += round[n++].x.size())
+      round_[n].x = repeats(round, n) ? round_[n - 1].x : scaling_(round[n].x, std::span(values_).subspan(at));
+    a_.decide(round_, rng, out);
+  }
   bool learn(const Example& e, const Decision& d, double y, Rng& rng) override {
-    bool updated = false;
-    if (y != 0)
-      updated = a_.learn(e, d, y, rng);
-    else if constexpr (requires { a_.neither(e, d, rng); })
-      updated = a_.neither(e, d, rng);
+    const bool updated = scaling_.changes() ? learn_scaled(scaled(e, values_), d, y, rng) : learn_scaled(e, d, y, rng);
     if constexpr (requires { a_.query.learned(e.task, true, updated); })
       a_.query.learned(e.task, y != 0 && mistaken(y, d.margin), updated);
     return updated;
@@ -79,19 +107,49 @@ class Erased final : public Learner {
     else
       return std::nullopt;
   }
-  void save(Writer writer) const override { A::state(a_, writer); }
+  void save(Writer writer) const override { state(*this, writer); }
   void load(Reader& reader) override {
-    A::state(a_, reader);
+    state(*this, reader);
     if constexpr (requires { a_.check(); }) a_.check();
   }
 
  private:
+  template <class S>
+  static void state(S& s, auto&& v) {
+    A::state(s.a_, v);
+    if constexpr (!scales_itself<A>)
+      if (s.scaling_.any()) v("scale", s.scaling_);
+  }
+  static Scale scale_of(const ParamsOf<A>& params) {
+    if constexpr (scales_itself<A>)
+      return {};
+    else
+      return params.scale;
+  }
+  /// Whether the round's n-th example is the same instance as the one before, shown to another task.
+  static bool repeats(std::span<const Example> round, std::size_t n) {
+    return n > 0 && round[n].x.value.data() == round[n - 1].x.value.data() && round[n].x.size() == round[n - 1].x.size() &&
+           round[n].x.index.data() == round[n - 1].x.index.data();
+  }
+  Example scaled(const Example& e, std::vector<double>& values) const {
+    if (values.size() < e.x.size()) values.resize(e.x.size());
+    return {e.task, scaling_(e.x, values)};
+  }
+  bool learn_scaled(const Example& e, const Decision& d, double y, Rng& rng) {
+    if (y != 0) return a_.learn(e, d, y, rng);
+    if constexpr (requires { a_.neither(e, d, rng); }) return a_.neither(e, d, rng);
+    return false;
+  }
+
+  Scaling scaling_;
   A a_;
+  std::vector<Example> round_;  // scratch: the round scaled, its values in values_
+  std::vector<double> values_;
 };
 
 template <LearnerType A>
 constexpr Algorithm row() {
-  using P = typename A::Params;
+  using P = ParamsOf<A>;
   return {A::name,
           A::title,
           A::source,

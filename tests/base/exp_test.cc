@@ -59,5 +59,25 @@ TEST(ExpNegative, IsWithinTwoUnitsWhereThePowerOfTwoChanges) {
   }
 }
 
+TEST(LogPositive, IsWithinTwoUnitsInTheLastPlace) {
+  Rng rng = make_rng(2, 0);
+  const auto check = [](double x) {
+    const auto exact = static_cast<double>(std::log(static_cast<long double>(x)));
+    ASSERT_LE(std::abs(log_positive(x) - exact), 4.5e-16 * std::max(std::abs(exact), std::abs(x - 1))) << "x = " << x;
+  };
+  for (int n = 0; n < 300'000; ++n) {
+    check(std::exp2(2000 * uniform(rng) - 1000));
+    check(1 + uniform(rng));
+    check(0.5 + uniform(rng));
+  }
+  for (double x = 1; x < 100'000; ++x) check(x);
+  for (double x : {0x1.6a09e667f3bccp-1, 0x1.6a09e667f3bcdp-1, 0x1.6a09e667f3bcep-1, 0x1.6a09e667f3bcdp0}) check(x);
+}
+
+TEST(LogPositive, IsExactAtOneAndUndoesExp) {
+  EXPECT_EQ(log_positive(1), 0);
+  for (double x = 0; x > -700; x -= 0.37) EXPECT_NEAR(log_positive(exp_negative(x)), x, 1e-13);
+}
+
 }  // namespace
 }  // namespace quorate::test

@@ -30,6 +30,8 @@ struct Setting {
   bool grows() const { return spec.word == "kernel-perceptron"; }
   /// Answers that cost nothing go on teaching when the budget is spent: those of the peers.
   bool learns_without_labels() const { return spec.word == "peer"; }
+  /// Counts how common features are, in every example that comes.
+  bool counts() const { return to_text(spec).find("scale=log-idf") != std::string::npos || spec.word == "cohort"; }
   /// Keeps matrices of features x features.
   bool squares_features() const {
     return spec.word == "shampo-second-order" && to_text(spec).find("diagonal=true") == std::string::npos;
@@ -50,6 +52,8 @@ inline std::vector<Setting> all_settings() {
     for (const ParamInfo& param : a.params()) {
       std::vector<ChoiceInfo> choices = param.choices;
       if (param.type == "bool") choices = {{"false", "", {}}, {"true", "", {}}};
+      if (param.name == "scale")
+        std::erase_if(choices, [](const ChoiceInfo& c) { return c.name != "none" && c.name != "log-idf"; });
       if (choices.empty()) continue;
       std::vector<std::pair<Setting, std::size_t>> grown;
       for (const auto& [setting, changed] : row)

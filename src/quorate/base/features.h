@@ -17,6 +17,7 @@ inline constexpr Index kMaxIndex = 0xFFFFFFFDu;
 struct Features {
   std::span<const Index> index;
   std::span<const double> value;
+  double norm = 1;  ///< length before it was scaled to unit length: the data say norm * value
 
   bool dense() const { return index.empty(); }
   std::size_t size() const { return value.size(); }

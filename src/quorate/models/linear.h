@@ -1,21 +1,17 @@
 // Weight vectors of many blocks, a block being a task, or a group that tasks share.
 #pragma once
 #include <memory_resource>
-#include <variant>
 #include <vector>
 
 #include "quorate/base/features.h"
-#include "quorate/models/table.h"
+#include "quorate/models/blocks.h"
 
 namespace quorate {
 
-/// w: blocks x features, float. Any number of either, none known beforehand: a block costs nothing until something
-/// is added to it. Each block lies in a plain row or in a hash table of its own, whichever is smaller, so that a
-/// small problem is a matrix and one of a million tasks touches only the memory of the task at hand; which of the two
-/// never shows in a result.
+/// w: blocks x features, float; stored as Blocks says.
 class Linear {
  public:
-  explicit Linear(std::pmr::memory_resource* memory) : place_(memory), blocks_(memory) {}
+  explicit Linear(std::pmr::memory_resource* memory) : w_(memory) {}
 
   /// <w_block, x>. O(non-zeros).
   double operator()(std::uint32_t block, const Features& x) const;
@@ -39,15 +35,7 @@ class Linear {
   void unpack(const Packed& packed);  ///< throws DataError: sizes differ, out of order, not finite
 
  private:
-  using Weights = Table<Index, float>;  // 8 bytes a slot
-  using Row = std::pmr::vector<float>;  // 4 bytes a feature
-  using Block = std::variant<Weights, Row>;
-
-  std::pmr::memory_resource* memory() const { return blocks_.get_allocator().resource(); }
-  void make_room(Block& block, const Features& x);
-
-  Table<std::uint32_t, std::uint32_t> place_;  // block -> its place in blocks_, in order of first use
-  std::pmr::vector<Block> blocks_;
+  Blocks<float> w_;
 };
 
 }  // namespace quorate

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory_resource>
+#include <utility>
 #include <vector>
 
 namespace quorate {
@@ -14,6 +15,8 @@ template <class Key, class Value>
 class Table {
  public:
   explicit Table(std::pmr::memory_resource* memory) : slots_(memory) {}
+
+  static constexpr std::size_t kSlotBytes = sizeof(std::pair<Key, Value>);
 
   std::size_t size() const { return size_; }
   std::pmr::memory_resource* memory() const { return slots_.get_allocator().resource(); }

@@ -7,7 +7,9 @@ namespace quorate {
 Example Dataset::example(std::size_t i) const {
   const Extent begin = i == 0 ? Extent{} : end_[i - 1], end = end_[i];
   return {task_[i],
-          {{index_.data() + begin.index, end.index - begin.index}, {value_.data() + begin.value, end.value - begin.value}}};
+          {{index_.data() + begin.index, end.index - begin.index},
+           {value_.data() + begin.value, end.value - begin.value},
+           norm_[i]}};
 }
 
 void Dataset::add(Task task, int label, const Features& x) {
@@ -16,12 +18,14 @@ void Dataset::add(Task task, int label, const Features& x) {
   index_.insert(index_.end(), x.index.begin(), x.index.end());
   value_.insert(value_.end(), x.value.begin(), x.value.end());
   end_.push_back({index_.size(), value_.size()});
+  norm_.push_back(x.norm);
 }
 
 void Dataset::clear() {
   task_.clear();
   label_.clear();
   end_.clear();
+  norm_.clear();
   index_.clear();
   value_.clear();
 }

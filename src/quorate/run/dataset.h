@@ -30,6 +30,7 @@ class Dataset {
   std::vector<Task> task_;
   std::vector<std::int16_t> label_;
   std::vector<Extent> end_;
+  std::vector<double> norm_;
   std::vector<Index> index_;  // of sparse examples
   std::vector<double> value_;
 };

@@ -154,11 +154,11 @@ Features Featurizer::operator()(const Record& record, bool learn_names) {
       value_.push_back(item.value);
     }
   }
+  double norm = 1;
   if (settings_.normalize) {
-    double sum = 0;
-    for (const double v : value_) sum += v * v;
+    const double sum = squared_norm({{}, value_});
     if (sum > 0) {
-      const double norm = std::sqrt(sum);
+      norm = std::sqrt(sum);
       for (double& v : value_) v /= norm;
     }
   }
@@ -173,7 +173,7 @@ Features Featurizer::operator()(const Record& record, bool learn_names) {
     }
     index_.clear();
   }
-  return {index_, value_};
+  return {index_, value_, norm};
 }
 
 void Featurizer::check() const {

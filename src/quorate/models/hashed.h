@@ -1,0 +1,49 @@
+// Numbers of many blocks in a table that never grows: what fits no more shares a place with something else.
+#pragma once
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <vector>
+
+#include "quorate/base/features.h"
+
+namespace quorate {
+
+/// One Cell for every block and feature, as Blocks, but in a fixed number of slots. A block and a feature have the slot that
+/// a hash says, whoever else has it; nothing is ever moved or removed. O(1), one cache line, per look-up.
+template <class Cell>
+class Hashed {
+ public:
+  /// slots: 1 to 2^32.
+  Hashed(std::size_t slots, std::pmr::memory_resource* memory) : cells_(slots, memory) {}
+
+  std::size_t slots() const { return cells_.size(); }
+
+  /// Asks the processor for x's cells, some hundred of which it can fetch in the time of ten.
+  void prefetch(std::uint32_t block, const Features& x) const {
+    for (std::size_t k = 0; k < x.size(); ++k) __builtin_prefetch(&cells_[slot_of(block, x.at(k))]);
+  }
+  template <class F>
+  void read(std::uint32_t block, const Features&, F use) const {
+    use([this, block](Index feature) { return cells_[slot_of(block, feature)]; });
+  }
+  template <class F>
+  void change(std::uint32_t block, const Features& x, F change_one) {
+    for (std::size_t k = 0; k < x.size(); ++k) change_one(k, cells_[slot_of(block, x.at(k))]);
+  }
+  const std::pmr::vector<Cell>& cells() const { return cells_; }
+  std::pmr::vector<Cell>& cells() { return cells_; }
+
+ private:
+  std::size_t slot_of(std::uint32_t block, Index feature) const {
+    std::uint64_t h = (std::uint64_t{block} << 32 | feature) * 0x9E3779B97F4A7C15u;
+    h = (h ^ h >> 29) * 0xBF58476D1CE4E5B9u;
+    return ((h >> 32) * cells_.size()) >> 32;
+  }
+
+  std::pmr::vector<Cell> cells_;
+};
+
+}  // namespace quorate

@@ -1,0 +1,115 @@
+#include "quorate/models/scaling.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "quorate/base/error.h"
+#include "quorate/base/exp.h"
+
+namespace quorate {
+namespace {
+
+constexpr std::uint64_t kLookAt = 32;  // examples: `auto` then knows how full an instance is
+constexpr std::uint64_t kSparse = 8;   // counts fill less than one in so many features
+constexpr double kRounding = 0x1p-44;  // what dividing by a norm and multiplying again may do to a whole number
+
+/// What the data say of a feature.
+double raw(double value, double norm) {
+  const double v = value * norm, whole = std::nearbyint(v);
+  return std::abs(v - whole) <= kRounding * std::abs(whole) ? whole : v;
+}
+
+template <class... Ts>
+bool is_one_of(const Scale& scale) {
+  return (std::holds_alternative<Ts>(scale) || ...);
+}
+
+}  // namespace
+
+bool Scaler::logarithm() const {
+  return is_one_of<ScaleLog, ScaleLogIdf>(scale_) || (is_one_of<ScaleAuto>(scale_) && counts_.real == 0);
+}
+
+bool Scaler::weighs() const {
+  return is_one_of<ScaleIdf, ScaleLogIdf>(scale_) || (is_one_of<ScaleAuto>(scale_) && counts_.real == 0);
+}
+
+bool Scaler::count(const Features& x) {
+  const auto is_count = [&](double value) {
+    const double v = raw(value, x.norm);
+    return v >= 0 && v == std::nearbyint(v);
+  };
+  if (is_one_of<ScaleAuto>(scale_) && !std::all_of(x.value.begin(), x.value.end(), is_count)) counts_.real = 1;
+  if (!weighs() || counts_.examples == kMaxExamples) return false;
+  ++counts_.examples;
+  counts_.nonzeros += x.size() - static_cast<std::size_t>(std::count(x.value.begin(), x.value.end(), 0.0));
+  return true;
+}
+
+void Scaler::counted(std::size_t distinct) {
+  if (is_one_of<ScaleAuto>(scale_) && counts_.examples == kLookAt && kSparse * counts_.nonzeros >= kLookAt * distinct)
+    counts_.real = 1;
+}
+
+void Scaler::operator()(const Features& x, std::span<const double> df, std::span<double> out) const {
+  const bool take_logarithm = logarithm(), weigh = weighs();
+  const double log_n = log_positive(static_cast<double>(counts_.examples) + 1);
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    double v = raw(x.value[k], x.norm);
+    if (take_logarithm) v = std::copysign(log_positive(1 + std::abs(v)), v);
+    out[k] = weigh ? v * (log_n - log_positive(std::max(df[k], 1.0))) : v;
+  }
+  const double length = std::sqrt(squared_norm({{}, out.first(x.size())}));
+  if (length > 0)
+    for (double& v : out.first(x.size())) v /= length;
+}
+
+void Scaler::unpack(const Counts& counts) {
+  if (counts.real > 1 || counts.examples > kMaxExamples || counts.nonzeros / (kMaxIndex + 2ull) > counts.examples)
+    throw DataError("scale: counts out of range");
+  counts_ = counts;
+}
+
+void Scaling::count(const Features& x) {
+  if (!scaler_.count(x)) return;
+  for (std::size_t k = 0; k < x.size(); ++k)
+    if (x.value[k] != 0) ++df_.at(x.at(k));
+  scaler_.counted(df_.size());
+}
+
+Features Scaling::operator()(const Features& x, std::span<double> out) const {
+  if (scaler_.weighs())
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      const std::uint32_t* df = df_.find(x.at(k));
+      out[k] = df == nullptr ? 0 : *df;
+    }
+  scaler_(x, out, out);
+  return {x.index, out.first(x.size())};
+}
+
+Scaling::Packed Scaling::pack() const {
+  Packed out{scaler_.pack(), {}, {}};
+  df_.for_each([&](Index feature, std::uint32_t) { out.feature.push_back(feature); });
+  std::sort(out.feature.begin(), out.feature.end());
+  for (const Index feature : out.feature) out.df.push_back(*df_.find(feature));
+  return out;
+}
+
+void Scaling::unpack(const Packed& packed) {
+  const auto check = [](bool good, const char* why) {
+    if (!good) throw DataError(std::string("scale: ") + why);
+  };
+  check(packed.feature.size() == packed.df.size(), "features and df differ in size");
+  for (std::size_t i = 0; i < packed.feature.size(); ++i) {
+    check(packed.feature[i] <= kMaxIndex + 1 && (i == 0 || packed.feature[i] > packed.feature[i - 1]),
+          "features out of order or range");
+    check(packed.df[i] >= 1 && packed.df[i] <= packed.counts.examples, "a feature's df cannot be");
+  }
+  scaler_.unpack(packed.counts);
+  Table<Index, std::uint32_t> df(df_.memory());
+  df.reserve(packed.feature.size());
+  for (std::size_t i = 0; i < packed.feature.size(); ++i) df.at(packed.feature[i]) = packed.df[i];
+  df_ = std::move(df);
+}
+
+}  // namespace quorate

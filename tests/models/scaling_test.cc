@@ -1,0 +1,162 @@
+#include "quorate/models/scaling.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <string>
+
+#include "quorate/base/error.h"
+#include "quorate/base/memory.h"
+#include "quorate/base/rng.h"
+#include "quorate/store/state.h"
+
+namespace quorate {
+namespace {
+
+struct Counts {
+  std::vector<Index> index;
+  std::vector<double> value;
+  Features x(double norm = 1) const { return {index, value, norm}; }
+};
+
+/// A text of words, some common and some rare.
+Counts make_text(Rng& rng, Index words) {
+  std::map<Index, double> bag;
+  for (int i = 0; i < 12; ++i) bag[static_cast<Index>(uniform(rng) * uniform(rng) * words)] += 1;
+  Counts out;
+  for (const auto& [word, count] : bag) {
+    out.index.push_back(word);
+    out.value.push_back(count);
+  }
+  return out;
+}
+
+TEST(Scaling, LogIdfIsTheFormulaOfTheNotes) {
+  Memory memory;
+  Scaling scaling(ScaleLogIdf{}, &memory);
+  Rng rng = make_rng(1, 0);
+  std::map<Index, double> df;
+  for (int n = 1; n <= 200; ++n) {
+    const Counts text = make_text(rng, 300);
+    scaling.count(text.x());
+    for (const Index word : text.index) df[word] += 1;
+    std::vector<double> out(text.index.size()), expected;
+    const Features scaled = scaling(text.x(), out);
+    double length = 0;
+    for (std::size_t k = 0; k < text.index.size(); ++k) {
+      expected.push_back(std::log1p(text.value[k]) * std::log((n + 1) / df[text.index[k]]));
+      length += expected[k] * expected[k];
+    }
+    for (std::size_t k = 0; k < text.index.size(); ++k)
+      EXPECT_NEAR(scaled.value[k], expected[k] / std::sqrt(length), 1e-13) << n << " " << k;
+  }
+}
+
+TEST(Scaling, UnitLengthBeforehandChangesNothingToTheBit) {
+  Memory memory;
+  Scaling a(ScaleAuto{}, &memory), b(ScaleAuto{}, &memory);
+  Rng rng = make_rng(2, 0);
+  for (int n = 0; n < 200; ++n) {
+    Counts text = make_text(rng, 1000), unit = text;
+    const double norm = std::sqrt(squared_norm(text.x()));
+    for (double& v : unit.value) v /= norm;
+    a.count(text.x());
+    b.count(unit.x(norm));
+    std::vector<double> va(text.value.size()), vb(va.size());
+    a(text.x(), va);
+    b(unit.x(norm), vb);
+    EXPECT_EQ(va, vb);
+    EXPECT_NEAR(squared_norm({{}, va}), 1, 1e-12);
+  }
+  EXPECT_TRUE(a.changes());
+}
+
+TEST(Scaling, LogAndIdfAreTheirParts) {
+  Memory memory;
+  const Counts x{{1, 4}, {-3, 1}};
+  Scaling log(ScaleLog{}, &memory), idf(ScaleIdf{}, &memory);
+  std::vector<double> out(2);
+  log.count(x.x());
+  log(x.x(), out);
+  EXPECT_NEAR(out[0] / out[1], -std::log(4) / std::log(2), 1e-13);
+  const Counts common{{1}, {7}};
+  idf.count(x.x());
+  idf.count(common.x());
+  idf(x.x(), out);
+  EXPECT_NEAR(out[0] / out[1], -3 * std::log(3.0 / 2) / std::log(3.0), 1e-13);
+}
+
+TEST(Scaling, AutoLeavesRealValuesAsTheyAre) {
+  Memory memory;
+  for (const Counts& real : {Counts{{1, 2}, {0.5, 1}}, Counts{{1, 2}, {-1, 1}}}) {
+    Scaling scaling(ScaleAuto{}, &memory);
+    scaling.count(Counts{{1, 9}, {1, 2}}.x());
+    EXPECT_TRUE(scaling.changes());
+    scaling.count(real.x());
+    EXPECT_FALSE(scaling.changes());
+    scaling.count(Counts{{1, 9}, {1, 2}}.x());
+    EXPECT_FALSE(scaling.changes()) << "once real, always real";
+  }
+}
+
+TEST(Scaling, AutoLeavesColumnsThatAreMostlyFullAsTheyAre) {
+  Memory memory;
+  Scaling columns(ScaleAuto{}, &memory), texts(ScaleAuto{}, &memory);
+  Rng rng = make_rng(3, 0);
+  for (int n = 0; n < 32; ++n) {
+    EXPECT_TRUE(columns.changes());
+    columns.count(Counts{{1, 2, 3}, {std::floor(uniform(rng) * 90) + 1, 2, 5}}.x());
+    texts.count(make_text(rng, 2000).x());
+  }
+  EXPECT_FALSE(columns.changes());
+  EXPECT_TRUE(texts.changes());
+}
+
+TEST(Scaling, AFeatureNeverSeenIsAsRareAsOneSeenOnceAndScoringCountsNothing) {
+  Memory memory;
+  Scaling scaling(ScaleLogIdf{}, &memory);
+  scaling.count(Counts{{1, 2}, {1, 1}}.x());
+  scaling.count(Counts{{1}, {1}}.x());
+  std::vector<double> out(2);
+  scaling(Counts{{2, 77}, {1, 1}}.x(), out);
+  EXPECT_EQ(out[0], out[1]);
+  EXPECT_EQ(scaling.pack().feature, (std::pmr::vector<std::uint32_t>{1, 2}));
+}
+
+TEST(Scaling, NothingToScaleIsNoTrouble) {
+  Memory memory;
+  Scaling scaling(ScaleAuto{}, &memory);
+  std::vector<double> out(1);
+  scaling.count({});
+  EXPECT_EQ(scaling({}, {}).size(), 0u);
+  const Counts zero{{3}, {0}};
+  scaling.count(zero.x());
+  EXPECT_EQ(scaling(zero.x(), out).value[0], 0);
+  EXPECT_TRUE(scaling.pack().feature.empty()) << "a zero is not an occurrence";
+}
+
+TEST(Scaling, ABrokenStateIsRefusedAndChangesNothing) {
+  Memory memory;
+  Scaling scaling(ScaleLogIdf{}, &memory);
+  scaling.count(Counts{{1, 2}, {1, 1}}.x());
+  const auto good = scaling.pack();
+  const auto expect_refused = [&](auto change) {
+    auto bad = good;
+    change(bad);
+    EXPECT_THROW(scaling.unpack(bad), DataError);
+    EXPECT_EQ(scaling.pack().df, good.df);
+  };
+  expect_refused([](auto& p) { p.df[0] = 0; });
+  expect_refused([](auto& p) { p.df[0] = 2; });
+  expect_refused([](auto& p) { p.feature[1] = 1; });
+  expect_refused([](auto& p) { p.feature[1] = 0xFFFFFFFF; });
+  expect_refused([](auto& p) { p.df.pop_back(); });
+  expect_refused([](auto& p) { p.counts.real = 2; });
+  expect_refused([](auto& p) { p.counts.examples = std::uint64_t{1} << 40; });
+  scaling.unpack(good);
+  EXPECT_EQ(scaling.pack().feature, good.feature);
+}
+
+}  // namespace
+}  // namespace quorate
