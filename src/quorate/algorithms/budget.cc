@@ -1,21 +1,20 @@
 // Kernel learners for many tasks, on a budget of support vectors or of bytes: who leaves when a new one has to be kept?
 //
-// Source  Cavallanti, Cesa-Bianchi 2012: kernel Perceptron with the multitask kernel, MTRBP (Alg. 3), self-tuned MTFORG
-// (4.3),
-//         MTBPRJ (Alg. 1), MTBPRJ-2 (Alg. 2).
+// Source  Cavallanti, Cesa-Bianchi 2012: kernel Perceptron with the multitask kernel, MTRBP (Alg. 3), self-tuned
+//         MTFORG (4.3), MTBPRJ (Alg. 1), MTBPRJ-2 (Alg. 2).
 // Round   any number of examples; at most one label per example unless the query rule chooses.
-// Shapes  K tasks, B active instances x_j of tasks i_j; K' the kernel of instances; beta: B. MTBPRJ: H^-1: B x B, of the
-//         multitask kernel. MTBPRJ-2: H^-1 of K', and b: tasks that erred x B.
-// Cost    An example: one kernel row (models/support.h). A mistake: MTRBP, MTFORG O(B); MTBPRJ O(B^2); MTBPRJ-2 O(B^2 + B
-//         tasks that erred). Memory O(entries + B), the projecting ones O(B^2) more; nothing is allocated once the
-//         set is full, but for a sparse instance longer than the one whose place it takes.
-// Draws   decide: what the query rule draws, example by example. learn: MTRBP one per eviction, in whom to evict, oldest
-// first. Differs As the notes settle it (NOTES section 4): MTBPRJ's score has an absolute value, MTBPRJ-2's line 14 no A^-1,
-// Psi's
-//         second argument no beta_r, c_G = max sqrt((A^-1)_ii). The distance, not its square, is compared with eta. MTFORG
-//         for kernels with K'(x,x) other than 1 runs on K' divided by the largest seen. MTBPRJ-2 scores by the norm of the
-//         weights of all K tasks, the damage the paper speaks of. While a graph's tasks are still arriving, MTBPRJ makes its
-//         inverse anew for each, O(B^3).
+// Shapes  K tasks, B active instances x_j of tasks i_j; K' the kernel of instances; beta: B. MTBPRJ: H^-1: B x B, of
+//         the multitask kernel. MTBPRJ-2: H^-1 of K', and b: tasks that erred x B.
+// Cost    An example: one kernel row (models/support.h). A mistake: MTRBP, MTFORG O(B); MTBPRJ O(B^2); MTBPRJ-2
+//         O(B^2 + B tasks that erred). Memory O(entries + B), the projecting ones O(B^2) more; nothing is allocated
+//         once the set is full, but for a sparse instance longer than the one whose place it takes.
+// Draws   decide: what the query rule draws, example by example. learn: MTRBP one per eviction, in whom to evict,
+//         oldest first.
+// Differs As the notes settle it (NOTES section 4): MTBPRJ's score has an absolute value, MTBPRJ-2's line 14 no A^-1,
+//         Psi's second argument no beta_r, c_G = max sqrt((A^-1)_ii). The distance, not its square, is compared with
+//         eta. MTFORG for kernels with K'(x,x) other than 1 runs on K' divided by the largest seen. MTBPRJ-2 scores
+//         by the norm of the weights of all K tasks, the damage the paper speaks of. While a graph's tasks are still
+//         arriving, MTBPRJ makes its inverse anew for each, O(B^3).
 #include <algorithm>
 #include <cmath>
 
