@@ -14,9 +14,9 @@ namespace quorate {
 /// Vectors in slots 0 .. size() - 1; the last one moves into the slot of one that leaves. Values are double.
 ///
 /// As long as vectors leave no feature out (columns of numbers) they lie dense, in blocks of 16 with a feature's values side
-/// by side; from the first sparse vector on as postings: the non-zeros of each in an array of its own, those of one feature
-/// in a chain, so that only features in common cost anything. Another vector is another block or array: what is there
-/// stays where it is, unless a feature is new, which makes dense blocks anew one by one.
+/// by side; from the first sparse vector on as postings: the non-zeros of each in an array of its own, those of one
+/// feature in a chain, so that only features in common cost anything. Another vector is another block or array: what is
+/// there stays where it is, unless a feature is new, which makes dense blocks anew one by one.
 class Support {
  public:
   Support(const Kernel& kernel, std::pmr::memory_resource* memory);
