@@ -76,7 +76,7 @@ void ClassOptions::add(CLI::App& app) {
   app.add_option("--classes", reduction,
                  "labels are two or more classes, learned as binary tasks over the same instances, a task for each class or "
                  "each pair; tasks that the data name are not looked at")
-      ->check(CLI::IsMember({"one-vs-rest", "one-vs-one"}));
+      ->check(CLI::IsMember({to_text(Classes::Reduction::kOneVsRest), to_text(Classes::Reduction::kOneVsOne)}));
 }
 
 Labels ClassOptions::labels(const FeatureOptions& features, ClassNames known) const {
@@ -87,7 +87,9 @@ Labels ClassOptions::labels(const FeatureOptions& features, ClassNames known) co
 }
 
 Classes ClassOptions::classes(const ClassNames& names) const {
-  return {reduction == "one-vs-one" ? Classes::Reduction::kOneVsOne : Classes::Reduction::kOneVsRest, names.names()};
+  const auto how = reduction_named(reduction);
+  if (!how) throw UsageError("classes " + shown(reduction) + "; expected one-vs-rest or one-vs-one");
+  return {*how, names.names()};
 }
 
 std::stop_token interrupt() {

@@ -13,7 +13,6 @@
 #include "quorate/params/spec.h"
 #include "quorate/queries/budget.h"
 #include "quorate/run/classes.h"
-#include "quorate/run/generate.h"
 #include "quorate/run/simulate.h"
 #include "quorate/stream/featurize.h"
 #include "quorate/stream/formats.h"
@@ -65,11 +64,8 @@ struct ClassOptions {
   explicit operator bool() const { return !reduction.empty(); }
   /// Labels as these options and --positive say; classes may be new unless some are `known`. Throws UsageError for both.
   Labels labels(const FeatureOptions& features, ClassNames known = {}) const;
-  Classes classes(const ClassNames& names) const;
+  Classes classes(const ClassNames& names) const;  ///< throws UsageError: no such reduction
 };
-
-/// "together", "apart" or "none". Throws UsageError.
-Shift shift_named(const std::string& name);
 
 /// stop_requested() once the user pressed Ctrl-C (or the process was asked to terminate). A second time ends it at once.
 std::stop_token interrupt();

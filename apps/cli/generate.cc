@@ -53,13 +53,6 @@ int run(Options& o) {
 
 }  // namespace
 
-Shift shift_named(const std::string& name) {
-  if (name == "none") return Shift::kNone;
-  if (name == "together") return Shift::kTogether;
-  if (name == "apart") return Shift::kApart;
-  throw UsageError("shift " + shown(name) + "; expected none, together or apart");
-}
-
 Command add_generate(CLI::App& app) {
   const auto o = std::make_shared<Options>();
   DriftOptions& d = o->drift;

@@ -5,10 +5,12 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <optional>
 
 #include "common.h"
 #include "measures.h"
 #include "plot.h"
+#include "quorate/run/generate.h"
 #include "quorate/run/statistics.h"
 #include "quorate/store/files.h"
 #include "quorate/stream/record.h"
@@ -51,10 +53,23 @@ struct Result {
   std::map<std::string, Summary> measure;
 };
 
-std::string shortened(const std::string& measure, double v) {
+std::string fixed(double v, int digits) {
   char out[32];
-  std::snprintf(out, sizeof out, is_count(measure) ? "%.1f" : "%.4f", v);
-  return std::isfinite(v) ? out : "-";
+  std::snprintf(out, sizeof out, "%.*f", digits, v);
+  return out;
+}
+std::string points(double share) { return fixed(100 * share, 1); }
+std::string shortened(const std::string& measure, double v) {
+  return std::isfinite(v) ? fixed(v, is_count(measure) ? 1 : 4) : "-";
+}
+
+std::string joined(const std::vector<std::string>& parts, std::string_view between) {
+  std::string out;
+  for (const std::string& part : parts) {
+    if (&part != parts.data()) out += between;
+    out += part;
+  }
+  return out;
 }
 
 class Reproduction {
@@ -286,45 +301,52 @@ class Reproduction {
     return true;
   }
 
-  static std::string points(double share) {
-    char out[32];
-    std::snprintf(out, sizeof out, "%.1f", 100 * share);
-    return out;
+  static double mean(const Result& r, const std::string& measure) { return r.measure.at(measure).mean; }
+
+  /// The first result of a method, at a setting if one is given; nullptr if there is none.
+  static const Result* find(const std::vector<Result>& results, const std::string& method,
+                            const std::optional<std::string>& setting = {}) {
+    for (const Result& r : results)
+      if (r.method == method && (!setting || r.setting == *setting)) return &r;
+    return nullptr;
+  }
+  /// The same for a claim, which must speak of results that there are.
+  static const Result& claimed(const std::string& claim, const std::vector<Result>& results, const std::string& method,
+                               const std::optional<std::string>& setting = {}) {
+    if (const Result* r = find(results, method, setting)) return *r;
+    throw DataError(
+        claim + ": " +
+        (setting ? "no " + shown(method) + " at " + shown(*setting) : shown(method) + "; expected one of the methods"));
   }
 
   /// The best value of a method's parameter lies so many points below what others reach.
   static std::string knee(const Json& claim, const std::vector<Result>& results) {
     const std::string measure = claim.at("measure"), method = claim.at("method");
     const auto best_of = [&](const std::string& of) {
-      const Result* best = nullptr;
+      const Result* best = &claimed("knee", results, of);
       for (const Result& r : results)
-        if (r.method == of && (best == nullptr || r.measure.at(measure).mean < best->measure.at(measure).mean)) best = &r;
-      if (best == nullptr) throw DataError("knee: " + shown(of) + "; expected one of the methods");
+        if (r.method == of && mean(r, measure) < mean(*best, measure)) best = &r;
       return best;
     };
     const Result* best = best_of(method);
     std::string said;
     bool good = true;
     for (const auto& [other, least] : claim.at("below").items()) {
-      const double gap = best_of(other)->measure.at(measure).mean - best->measure.at(measure).mean;
+      const double gap = mean(*best_of(other), measure) - mean(*best, measure);
       good = good && gap >= least.get<double>();
       said += ", " + points(gap) + " points below " + other + " (expected " + points(least.get<double>()) + ")";
     }
     return (good ? "as expected: " : "not as expected: ") + method + " is best at " + best->setting + " with " +
-           points(best->measure.at(measure).mean) + " %" + said;
+           points(mean(*best, measure)) + " %" + said;
   }
 
   /// The lowest of all, and what the paper's choice reaches.
   static std::string lowest(const Json& claim, const std::vector<Result>& results) {
     const std::string measure = claim.at("measure"), method = claim.at("method"), setting = claim.at("setting");
-    const auto below = [&](const Result& a, const Result& b) {
-      return a.measure.at(measure).mean < b.measure.at(measure).mean;
-    };
+    const auto below = [&](const Result& a, const Result& b) { return mean(a, measure) < mean(b, measure); };
     const auto best = std::min_element(results.begin(), results.end(), below);
-    const auto theirs = std::find_if(results.begin(), results.end(),
-                                     [&](const Result& r) { return r.method == method && r.setting == setting; });
-    if (theirs == results.end()) throw DataError("lowest: no " + shown(method) + " at " + shown(setting));
-    const Summary &a = best->measure.at(measure), &b = theirs->measure.at(measure);
+    const Result& theirs = claimed("lowest", results, method, setting);
+    const Summary &a = best->measure.at(measure), &b = theirs.measure.at(measure);
     return "lowest " + measure + " " + points(a.mean) + " +- " + points(a.deviation) + " % with " + best->method + ", " +
            best->setting + "; the paper's good choice, " + method + ", " + setting + ": " + points(b.mean) + " +- " +
            points(b.deviation) + " %";
@@ -333,50 +355,41 @@ class Reproduction {
   /// A method costs at most so many times more at one setting than at another; what others cost there.
   static std::string alike(const Json& claim, const std::vector<Result>& results) {
     const std::string measure = claim.at("measure");
-    const auto mean = [&](const Json& method, const Json& setting) {
-      for (const Result& r : results)
-        if (r.method == method.get<std::string>() && r.setting == setting.get<std::string>())
-          return r.measure.at(measure).mean;
-      throw DataError("alike: no " + shown(method.get<std::string>()) + " at " + shown(setting.get<std::string>()));
+    const std::string method = claim.at("method"), from = claim.at("from"), to = claim.at("to");
+    const auto times = [&](const std::string& of) {
+      return mean(claimed("alike", results, of, to), measure) / mean(claimed("alike", results, of, from), measure);
     };
-    const auto times = [&](const Json& method) { return mean(method, claim.at("to")) / mean(method, claim.at("from")); };
-    const auto shown_times = [](double t) {
-      char out[32];
-      std::snprintf(out, sizeof out, "%.2f", t);
-      return std::string(out);
-    };
-    const double ours = times(claim.at("method")), most = claim.at("at_most");
-    std::string said = (ours <= most ? "as claimed: " : "not as claimed: ") + claim["method"].get<std::string>() +
-                       " costs " + shown_times(ours) + " times as many " + measure + " at " +
-                       claim["to"].get<std::string>() + " as at " + claim["from"].get<std::string>() +
-                       " (expected at most " + shown_times(most) + ")";
-    for (const Json& other : claim.at("others")) said += ", " + other.get<std::string>() + " " + shown_times(times(other));
+    const double ours = times(method), most = claim.at("at_most");
+    std::string said = (ours <= most ? "as claimed: " : "not as claimed: ") + method + " costs " + fixed(ours, 2) +
+                       " times as many " + measure + " at " + to + " as at " + from + " (expected at most " +
+                       fixed(most, 2) + ")";
+    for (const Json& other : claim.at("others")) said += ", " + other.get<std::string>() + " " + fixed(times(other), 2);
     return said;
   }
 
   /// Claims "a is at least b, less the slack": [a, b, slack] of one measure.
   static std::string at_least(const Json& claims, const std::vector<Result>& results) {
     const std::string measure = claims.at("measure");
-    const auto mean = [&](const Json& method) {
-      for (const Result& r : results)
-        if (r.method == method.get<std::string>()) return r.measure.at(measure).mean;
-      throw DataError("at_least: " + shown(method.get<std::string>()) + "; expected one of the methods");
-    };
     std::size_t good = 0;
     std::string not_so;
     for (const Json& claim : claims.at("claims")) {
-      const double a = mean(claim.at(0)), b = mean(claim.at(1));
+      const std::string first = claim.at(0), second = claim.at(1);
+      const double a = mean(claimed("at_least", results, first), measure),
+                   b = mean(claimed("at_least", results, second), measure);
       if (a >= b - claim.at(2).get<double>())
         ++good;
       else
-        not_so +=
-            "; " + claim[0].get<std::string>() + " is " + points(b - a) + " points below " + claim[1].get<std::string>();
+        not_so += "; " + first + " is " + points(b - a) + " points below " + second;
     }
-    return "; " + std::to_string(good) + " of " + std::to_string(claims["claims"].size()) + " relations hold" + not_so;
+    return std::to_string(good) + " of " + std::to_string(claims["claims"].size()) + " relations hold" + not_so;
   }
 
   std::string verdict(const Json& group, const std::vector<Result>& results) const {
-    std::string said_of_bands;
+    std::vector<std::string> said;
+    if (group.contains("knee")) {
+      for (const Json& claim : group["knee"]) said.push_back(knee(claim, results));
+      return joined(said, "; ");
+    }
     if (group.value("same_data", false) && !paper_.contains("figure")) {
       std::size_t banded = 0, good = 0;
       for (std::size_t i = 0; i < results.size(); ++i)
@@ -385,32 +398,26 @@ class Reproduction {
           good += in_band(group["rows"][i], results[i]);
         }
       if (banded > 0)
-        said_of_bands = good == banded ? "reproduced, all " + std::to_string(banded) + " methods within their bands"
-                                       : "not reproduced, " + std::to_string(banded - good) + " of " +
-                                             std::to_string(banded) + " methods outside their bands";
+        said.push_back(good == banded ? "reproduced, all " + std::to_string(banded) + " methods within their bands"
+                                      : "not reproduced, " + std::to_string(banded - good) + " of " +
+                                            std::to_string(banded) + " methods outside their bands");
     }
-    if (group.contains("knee")) {
-      std::string said;
-      for (const Json& claim : group["knee"]) said += (said.empty() ? "" : "; ") + knee(claim, results);
-      return said;
-    }
-    if (group.contains("at_least")) said_of_bands += at_least(group["at_least"], results);
-    if (!said_of_bands.empty()) return said_of_bands.starts_with("; ") ? said_of_bands.substr(2) : said_of_bands;
+    if (group.contains("at_least")) said.push_back(at_least(group["at_least"], results));
+    if (!said.empty()) return joined(said, "; ");
     if (group.contains("alike")) return alike(group["alike"], results);
     if (group.contains("lowest")) return lowest(group["lowest"], results);
     // Without a band nothing is claimed to be reproduced, only an order.
     if (!group.contains("order")) return "no order is claimed";
     const Json& order = group["order"];
     const std::string measure = order["measure"];
-    const auto mean = [&](const std::string& method, const std::string& setting) {
-      for (const Result& r : results)
-        if (r.method == method && (setting.empty() || r.setting == setting)) return r.measure.at(measure).mean;
-      return std::nan("");
+    const auto mean_at = [&](const std::string& method, const std::string& setting) {
+      const Result* r = find(results, method, setting.empty() ? std::nullopt : std::optional(setting));
+      return r != nullptr ? mean(*r, measure) : std::nan("");
     };
     const std::string last = results.empty() ? "" : results.back().setting;
     if (order.contains("best")) {
       const std::string best = order["best"];
-      std::string worse;
+      std::vector<std::string> worse;
       const std::string first = order.value("from", results[0].setting);
       bool from = false;
       for (const Result& r : results) {
@@ -418,25 +425,22 @@ class Reproduction {
         from = from || r.setting == first;
         if (!from) continue;
         for (const Json& row : group["rows"])
-          if (row["name"] != best && mean(row["name"], r.setting) > mean(best, r.setting))
-            worse += (worse.empty() ? "" : ", ") + row["name"].get<std::string>() + " at " + r.setting;
+          if (row["name"] != best && mean_at(row["name"], r.setting) > mean_at(best, r.setting))
+            worse.push_back(row["name"].get<std::string>() + " at " + r.setting);
       }
       if (!from) throw DataError(name_ + ": order from " + shown(first) + "; expected one of the settings");
       return worse.empty() ? "same order of methods, " + best + " is first at every budget from " + first + " on"
-                           : "another order of methods, " + best + " is behind " + worse;
+                           : "another order of methods, " + best + " is behind " + joined(worse, ", ");
     }
     const bool rising = order.contains("rising");
-    const Json& methods = order[rising ? "rising" : "falling"];
-    std::string said;
+    const std::vector<std::string> methods = order[rising ? "rising" : "falling"];
     bool same = true;
-    for (std::size_t i = 0; i < methods.size(); ++i) {
-      said += (i > 0 ? (rising ? " < " : " > ") : "") + methods[i].get<std::string>();
-      if (i > 0) {
-        const double before = mean(methods[i - 1], last), now = mean(methods[i], last);
-        same = same && (rising ? now > before : now < before);
-      }
+    for (std::size_t i = 1; i < methods.size(); ++i) {
+      const double before = mean_at(methods[i - 1], last), now = mean_at(methods[i], last);
+      same = same && (rising ? now > before : now < before);
     }
-    return (same ? "same order of methods by " : "another order of methods by ") + measure + " (published: " + said + ")";
+    return (same ? "same order of methods by " : "another order of methods by ") + measure +
+           " (published: " + joined(methods, rising ? " < " : " > ") + ")";
   }
 
   const Options& o_;

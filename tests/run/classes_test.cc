@@ -40,6 +40,8 @@ TEST(Classes, OneVsOneAsksOncePerPairTheFirstClassFirst) {
 TEST(Classes, AReductionHasAName) {
   EXPECT_EQ(to_text(kOneVsRest), "one-vs-rest");
   EXPECT_EQ(to_text(kOneVsOne), "one-vs-one");
+  for (const auto reduction : {kOneVsRest, kOneVsOne}) EXPECT_EQ(reduction_named(to_text(reduction)), reduction);
+  for (const char* other : {"", "one-vs-", "one-vs-rest "}) EXPECT_EQ(reduction_named(other), std::nullopt);
 }
 
 TEST(Classes, FewerThanTwoAreRefused) {

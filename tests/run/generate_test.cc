@@ -55,6 +55,14 @@ TEST(Drift, TasksTakeTurnsOnTheUnitSphereAndASeedDecidesAll) {
   EXPECT_NE(make({.tasks = 3, .features = 5, .examples = 90, .seed = 8, .every = 20}).x, a.x);
 }
 
+TEST(Drift, AShiftHasAName) {
+  EXPECT_EQ(shift_named("none"), Shift::kNone);
+  EXPECT_EQ(shift_named("together"), Shift::kTogether);
+  EXPECT_EQ(shift_named("apart"), Shift::kApart);
+  EXPECT_THROW(shift_named(""), UsageError);
+  EXPECT_THROW(shift_named("Apart"), UsageError);
+}
+
 TEST(Drift, TargetsThatShiftTogetherStayRelatedAndOthersDoNot) {
   for (const Shift shift : {Shift::kNone, Shift::kTogether, Shift::kApart}) {
     const std::size_t half = 30'000;

@@ -1,21 +1,20 @@
 // Kernel learners for many tasks, on a budget of support vectors or of bytes: who leaves when a new one has to be kept?
 //
-// Source  Cavallanti, Cesa-Bianchi 2012: kernel Perceptron with the multitask kernel, MTRBP (Alg. 3), self-tuned MTFORG
-// (4.3),
-//         MTBPRJ (Alg. 1), MTBPRJ-2 (Alg. 2).
+// Source  Cavallanti, Cesa-Bianchi 2012: kernel Perceptron with the multitask kernel, MTRBP (Alg. 3), self-tuned
+//         MTFORG (4.3), MTBPRJ (Alg. 1), MTBPRJ-2 (Alg. 2).
 // Round   any number of examples; at most one label per example unless the query rule chooses.
-// Shapes  K tasks, B active instances x_j of tasks i_j; K' the kernel of instances; beta: B. MTBPRJ: H^-1: B x B, of the
-//         multitask kernel. MTBPRJ-2: H^-1 of K', and b: tasks that erred x B.
-// Cost    An example: one kernel row (models/support.h). A mistake: MTRBP, MTFORG O(B); MTBPRJ O(B^2); MTBPRJ-2 O(B^2 + B
-//         tasks that erred). Memory O(entries + B), the projecting ones O(B^2) more; nothing is allocated once the
-//         set is full, but for a sparse instance longer than the one whose place it takes.
-// Draws   decide: what the query rule draws, example by example. learn: MTRBP one per eviction, in whom to evict, oldest
-// first. Differs As the notes settle it (NOTES section 4): MTBPRJ's score has an absolute value, MTBPRJ-2's line 14 no A^-1,
-// Psi's
-//         second argument no beta_r, c_G = max sqrt((A^-1)_ii). The distance, not its square, is compared with eta. MTFORG
-//         for kernels with K'(x,x) other than 1 runs on K' divided by the largest seen. MTBPRJ-2 scores by the norm of the
-//         weights of all K tasks, the damage the paper speaks of. While a graph's tasks are still arriving, MTBPRJ makes its
-//         inverse anew for each, O(B^3).
+// Shapes  K tasks, B active instances x_j of tasks i_j; K' the kernel of instances; beta: B. MTBPRJ: H^-1: B x B, of
+//         the multitask kernel. MTBPRJ-2: H^-1 of K', and b: tasks that erred x B.
+// Cost    An example: one kernel row (models/support.h). A mistake: MTRBP, MTFORG O(B); MTBPRJ O(B^2); MTBPRJ-2
+//         O(B^2 + B tasks that erred). Memory O(entries + B), the projecting ones O(B^2) more; nothing is allocated
+//         once the set is full, but for a sparse instance longer than the one whose place it takes.
+// Draws   decide: what the query rule draws, example by example. learn: MTRBP one per eviction, in whom to evict,
+//         oldest first.
+// Differs As the notes settle it (NOTES section 4): MTBPRJ's score has an absolute value, MTBPRJ-2's line 14 no A^-1,
+//         Psi's second argument no beta_r, c_G = max sqrt((A^-1)_ii). The distance, not its square, is compared with
+//         eta. MTFORG for kernels with K'(x,x) other than 1 runs on K' divided by the largest seen. MTBPRJ-2 scores
+//         by the norm of the weights of all K tasks, the damage the paper speaks of. While a graph's tasks are still
+//         arriving, MTBPRJ makes its inverse anew for each, O(B^3).
 #include <algorithm>
 #include <cmath>
 
@@ -58,7 +57,12 @@ struct ProjectionParams : BudgetParams {
   }
 };
 
-/// What all of them share: the active set, the task graph, the query rule, and when there is room.
+[[noreturn]] void too_large(const Example& e) {
+  throw MemoryError("the memory limit does not hold a single instance of " + std::to_string(e.x.size()) +
+                    " features; expected a larger --memory");
+}
+
+/// What all of them share: the active set, the task graph, the query rule, when there is room and how it is made.
 template <class P>
 struct KernelMachine {
   KernelMachine(const P& params, const Setup& setup)
@@ -107,6 +111,23 @@ struct KernelMachine {
       if (p.budget > 0 && S.size() >= p.budget) return false;
     return has_left(bytes);
   }
+  /// Instances of the learner `l` leave, each by evict(), until e may be kept.
+  template <class L, class Evict>
+  static void evict_by(L& l, const Example& e, Evict evict) {
+    while (!l.room(l.bytes_to_add(e))) {
+      if (l.S.size() == 0) too_large(e);
+      evict();
+      if (!l.has_left(l.bytes_to_add(e))) l.trim();
+    }
+  }
+  /// The same, until so many bytes are left or nobody is.
+  template <class L, class Evict>
+  static void make_room_by(L& l, std::size_t bytes, Evict evict) {
+    if (l.has_left(bytes)) return;
+    for (l.trim(); l.S.size() > 0 && !l.has_left(bytes); l.trim()) evict();
+  }
+  /// Gives back memory that is kept for the next instance.
+  void trim() { S.z.trim(); }
 
   P p;
   Asking<Query> query;
@@ -168,11 +189,6 @@ struct Weighted : KernelMachine<P> {
   }
 };
 
-[[noreturn]] void too_large(const Example& e) {
-  throw MemoryError("the memory limit does not hold a single instance of " + std::to_string(e.x.size()) +
-                    " features; expected a larger --memory");
-}
-
 struct KernelPerceptron : Weighted<KernelParams> {
   static constexpr std::string_view name = "kernel-perceptron", title = "Kernel perceptrons without a budget",
                                     source = "Cavallanti and Cesa-Bianchi 2012, section 2";
@@ -195,17 +211,12 @@ struct BudgetRandom : Weighted<BudgetParams> {
 
   bool learn(const Example& e, const Decision& d, double y, Rng& rng) {
     if (!mistaken(y, d.margin)) return false;
-    while (!room(bytes_to_add(e))) {
-      if (S.size() == 0) too_large(e);
-      remove(S.order[below(S.size(), rng)]);
-      if (!has_left(bytes_to_add(e))) S.z.trim();
-    }
+    evict_by(*this, e, [&] { remove(S.order[below(S.size(), rng)]); });
     add(e, y);
     return true;
   }
   void make_room(std::size_t bytes) {  // no draw here: the oldest
-    if (has_left(bytes)) return;
-    for (S.z.trim(); S.size() > 0 && !has_left(bytes); S.z.trim()) remove(S.order[0]);
+    make_room_by(*this, bytes, [&] { remove(S.order[0]); });
   }
 };
 
@@ -222,8 +233,7 @@ struct BudgetForgetron : Weighted<BudgetParams> {
     ++M;
     scale = std::max(scale, S.z.self(e.x));
     double weight = y;  // of the new instance, which shrinks with the others
-    while (!room(bytes_to_add(e))) {
-      if (S.size() == 0) too_large(e);
+    evict_by(*this, e, [&] {
       const std::size_t r = S.order[0];
       const double with_new = weight * A.inverse(e.task, S.task[r]) * row(e.x)[r], f_r = f(S.task[r], row_of(r)) + with_new,
                    a = std::abs(beta[r]), m = beta[r] > 0 ? f_r : -f_r, phi = shrinkage(a, m);
@@ -231,14 +241,12 @@ struct BudgetForgetron : Weighted<BudgetParams> {
       for (double& b : beta) b *= phi;
       weight *= phi;
       remove(r);
-      if (!has_left(bytes_to_add(e))) S.z.trim();
-    }
+    });
     add(e, weight);
     return true;
   }
   void make_room(std::size_t bytes) {
-    if (has_left(bytes)) return;
-    for (S.z.trim(); S.size() > 0 && !has_left(bytes); S.z.trim()) remove(S.order[0]);
+    make_room_by(*this, bytes, [&] { remove(S.order[0]); });
   }
 
   double c2() {  // c_G^2 = max_i (A^-1)[i,i]
@@ -293,25 +301,24 @@ struct BudgetProjectron : Weighted<ProjectionParams> {
       return true;
     }
     double weight = y;
-    while (!room(bytes_to_add(e) + P.bytes_to_add())) {
-      if (S.size() == 0) too_large(e);
-      weight += evict();
-      if (!has_left(bytes_to_add(e) + P.bytes_to_add())) trim();
-    }
+    evict_by(*this, e, [&] { weight += evict(); });
     P.add();
     add(e, weight);
     P.watch(*this);
     return true;
   }
   void make_room(std::size_t bytes) {
-    P.nothing_new();
-    if (has_left(bytes)) return;
-    for (trim(); S.size() > 0 && !has_left(bytes); trim()) evict();
+    P.reserve();
+    make_room_by(*this, bytes, [&] {
+      P.nothing_new();
+      evict();
+    });
   }
   void trim() {
-    S.z.trim();
+    Weighted::trim();
     P.H.trim();
   }
+  std::size_t bytes_to_add(const Example& e) const { return Weighted::bytes_to_add(e) + P.bytes_to_add(); }
 
   /// Who costs least leaves, projected on the others and on the new instance, if there is one: its share is returned.
   double evict() {
@@ -389,11 +396,7 @@ struct BudgetProjectronShared : KernelMachine<ProjectionParams> {
       return true;
     }
     of_new.assign(w.rows.size(), 0.0);
-    while (!room(bytes_to_add(e))) {
-      if (S.size() == 0) too_large(e);
-      evict();
-      if (!has_left(bytes_to_add(e))) trim();
-    }
+    evict_by(*this, e, [&] { evict(); });
     P.add();
     S.add(e);
     for (std::size_t r = 0; r < w.rows.size(); ++r) w.rows[r].b.push_back(of_new[r] + (moves(r) ? y : 0.0));
@@ -401,13 +404,16 @@ struct BudgetProjectronShared : KernelMachine<ProjectionParams> {
     return true;
   }
   void make_room(std::size_t bytes) {
-    P.nothing_new();
-    of_new.assign(w.rows.size(), 0.0);
-    if (has_left(bytes)) return;
-    for (trim(); S.size() > 0 && !has_left(bytes); trim()) evict();
+    P.reserve();
+    of_new.reserve(w.rows.size());
+    make_room_by(*this, bytes, [&] {
+      P.nothing_new();
+      of_new.assign(w.rows.size(), 0.0);
+      evict();
+    });
   }
   void trim() {
-    S.z.trim();
+    KernelMachine::trim();
     P.H.trim();
     w.trim();
   }

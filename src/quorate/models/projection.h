@@ -23,6 +23,8 @@ struct Projection {
     s = H.project(h, vv, g);
     return s <= std::max(eta * eta, GramInverse::kFloor * vv);
   }
+  /// Room for g, to be had before anybody asks what is left.
+  void reserve() { g.reserve(H.size()); }
   /// No v: E is H^-1 alone.
   void nothing_new() {
     g.assign(H.size(), 0.0);

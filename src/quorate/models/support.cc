@@ -62,12 +62,6 @@ double Support::self(const Features& x) const {
   return k;
 }
 
-double Support::self(std::size_t slot) const {
-  double k = squared_[slot];
-  std::visit([&](const auto& kernel) { kernel(squared_[slot], {&squared_[slot], 1}, {&k, 1}); }, kernel_);
-  return k;
-}
-
 /// Whether x, which may leave out features, costs little more as a dense one.
 bool Support::fits_dense(const Features& x) const {
   return dense_ && x.extent() <= kMostDense && (x.extent() == x.size() || x.extent() <= features());
@@ -159,7 +153,7 @@ void Support::remove(std::size_t slot) {
   const std::size_t last = size() - 1;
   if (dense_) {
     double *z = blocks_[slot / kBlock].data() + slot % kBlock, *from = blocks_[last / kBlock].data() + last % kBlock;
-    for (std::size_t f = 0; f < blocks_[0].size() / kBlock; ++f) {
+    for (std::size_t f = 0; f < features(); ++f) {
       z[f * kBlock] = from[f * kBlock];
       from[f * kBlock] = 0;
     }

@@ -14,8 +14,9 @@ namespace quorate {
 /// Vectors in slots 0 .. size() - 1; the last one moves into the slot of one that leaves. Values are double.
 ///
 /// As long as vectors leave no feature out (columns of numbers) they lie dense, in blocks of 16 with a feature's values side
-/// by side; from the first sparse vector on as postings, the entries of one feature in a chain, so that only features in
-/// common cost anything. Both grow block by block and never move what is there.
+/// by side; from the first sparse vector on as postings: the non-zeros of each in an array of its own, those of one
+/// feature in a chain, so that only features in common cost anything. Another vector is another block or array: what is
+/// there stays where it is, unless a feature is new, which makes dense blocks anew one by one.
 class Support {
  public:
   Support(const Kernel& kernel, std::pmr::memory_resource* memory);
@@ -24,16 +25,15 @@ class Support {
   /// k[j] = K(x, vector j); k.size() == size(). O(size times features), or O(entries of x's features); sums in order of the
   /// features.
   void row(const Features& x, std::span<double> k) const;
+  /// The same of vector `slot`.
+  void row_of(std::size_t slot, std::span<double> k) const;
   double self(const Features& x) const;  ///< K(x, x)
-  double self(std::size_t slot) const;
 
   /// Into the slot after the last. Throws MemoryError.
   void add(const Features& x);
   void remove(std::size_t slot);
   /// Bytes that add(x) may allocate at most, what it then frees included. (With plenty left it may take a little more.)
   std::size_t bytes_to_add(const Features& x) const;
-  /// The same of vector `slot`.
-  void row_of(std::size_t slot, std::span<double> k) const;
   /// Vector `slot`, non-zeros in ascending order, in the arrays given.
   Features vector(std::size_t slot, std::vector<Index>& index, std::vector<double>& value) const;
   /// Gives back memory that is kept for the next vector.

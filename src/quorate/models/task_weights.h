@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <memory_resource>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "quorate/base/error.h"
@@ -78,6 +80,7 @@ struct TaskWeights {
     }
     return out;
   }
+  /// Throws DataError, and stays as it is: sizes that do not fit, a row twice, values that cannot be.
   void unpack(const Packed& packed) {
     const auto check = [](bool good) {
       if (!good) throw DataError("weights by task: sizes or values that cannot be");
@@ -85,9 +88,12 @@ struct TaskWeights {
     const std::size_t n = packed.key.size(), slots = n == 0 ? 0 : packed.value.size() / n;
     check(packed.sum.size() == n && packed.owner.size() == n && packed.value.size() == slots * n);
     for (const double v : packed.value) check(std::isfinite(v));
+    std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
+    for (std::size_t r = 0; r < n; ++r)
+      check(packed.sum[r] <= 1 && packed.key[r] != 0xFFFFFFFFu && seen.emplace(packed.sum[r], packed.key[r]).second);
+    *this = TaskWeights(rows.get_allocator().resource());
     for (std::size_t r = 0; r < n; ++r) {
-      check(packed.sum[r] <= 1 && packed.key[r] != 0xFFFFFFFFu);
-      check(at(packed.sum[r] == 1, packed.key[r], packed.owner[r], slots) == r);
+      at(packed.sum[r] == 1, packed.key[r], packed.owner[r], slots);
       std::copy_n(packed.value.data() + r * slots, slots, rows[r].b.begin());
     }
   }

@@ -94,14 +94,14 @@ void Chooser::by_doubt(std::span<const Example> round, Rng& rng, std::span<Decis
   constexpr double kLeast = 1e-300, kMost = 1e300;
   const bool uniform_choice = std::holds_alternative<ChooseUniform>(choice_.choose);
   share_.resize(round.size());
-  double least = kMost, sum = 0;
+  double least = kMost;
   for (std::size_t n = 0; n < round.size(); ++n) {
     share_[n] = uniform_choice ? 1 : std::clamp(b(round[n].task) + std::max(out[n].doubt, 0.0), kLeast, kMost);
     least = std::min(least, share_[n]);
   }
   for (std::size_t n = 0; n < round.size(); ++n) share_[n] = std::max(kLeast, prior(round[n].task) * (least / share_[n]));
   for (std::size_t label = 0; label < labels_; ++label) {
-    sum = 0;
+    double sum = 0;
     for (const double share : share_) sum += share;
     const double draw = uniform(rng);
     double below = 0;

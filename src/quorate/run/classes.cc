@@ -61,4 +61,10 @@ std::string to_text(Classes::Reduction reduction) {
   return reduction == Classes::Reduction::kOneVsOne ? "one-vs-one" : "one-vs-rest";
 }
 
+std::optional<Classes::Reduction> reduction_named(std::string_view name) {
+  for (const auto reduction : {Classes::Reduction::kOneVsRest, Classes::Reduction::kOneVsOne})
+    if (name == to_text(reduction)) return reduction;
+  return {};
+}
+
 }  // namespace quorate

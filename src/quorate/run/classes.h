@@ -1,8 +1,10 @@
 // A problem of C classes as binary tasks over the same instances (Cohen and Crammer, contextual bandits).
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -55,5 +57,7 @@ class Classes {
 
 /// "one-vs-rest" or "one-vs-one".
 std::string to_text(Classes::Reduction reduction);
+/// The reduction of that name, if it is one.
+std::optional<Classes::Reduction> reduction_named(std::string_view name);
 
 }  // namespace quorate

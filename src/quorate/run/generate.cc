@@ -3,7 +3,6 @@
 #include <Eigen/Core>
 #include <cmath>
 #include <numbers>
-#include <string>
 #include <vector>
 
 #include "quorate/base/error.h"
@@ -47,6 +46,13 @@ class Rotation {
 };
 
 }  // namespace
+
+Shift shift_named(const std::string& name) {
+  if (name == "none") return Shift::kNone;
+  if (name == "together") return Shift::kTogether;
+  if (name == "apart") return Shift::kApart;
+  throw UsageError("shift " + shown(name) + "; expected none, together or apart");
+}
 
 void generate_drift(const DriftOptions& o,
                     const std::function<void(Task task, int label, std::span<const double> x)>& sink) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 
 #include "quorate/base/features.h"
 
@@ -14,6 +15,8 @@ enum class Shift {
   kTogether,  ///< all turn in the same plane: what relates them stays
   kApart      ///< each turns in a plane of its own
 };
+/// "none", "together" or "apart". Throws UsageError.
+Shift shift_named(const std::string& name);
 
 /// Examples of K linear tasks with unit targets u_k, the normalised sum of a common direction and an own one.
 struct DriftOptions {

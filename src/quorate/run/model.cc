@@ -8,7 +8,7 @@ namespace quorate {
 namespace {
 
 /// The classes that a file's header and tensors say.
-Classes read_classes(const std::string& reduction, Reader& reader, const Names& tasks) {
+Classes read_classes(const std::string& name, Reader& reader, const Names& tasks) {
   Names names;
   reader("classes", names);
   std::vector<std::string> words;
@@ -16,12 +16,9 @@ Classes read_classes(const std::string& reduction, Reader& reader, const Names& 
     words.emplace_back(names[c]);
     if (find_not_utf8(words.back()) != std::string::npos) throw DataError("model file: a class's name is not UTF-8");
   }
-  if (words.size() > ClassNames::kMost ||
-      (reduction != to_text(Classes::Reduction::kOneVsOne) && reduction != to_text(Classes::Reduction::kOneVsRest)))
-    throw DataError("model file: classes that cannot be");
-  Classes out(
-      to_text(Classes::Reduction::kOneVsOne) == reduction ? Classes::Reduction::kOneVsOne : Classes::Reduction::kOneVsRest,
-      std::move(words));
+  const auto reduction = reduction_named(name);
+  if (words.size() > ClassNames::kMost || !reduction) throw DataError("model file: classes that cannot be");
+  Classes out(*reduction, std::move(words));
   for (Task task = 0; task < out.tasks(); ++task)
     if (task >= tasks.size() || tasks[task] != out.task_name(task))
       throw DataError("model file: its tasks are not those of its classes");

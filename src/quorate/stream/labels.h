@@ -40,7 +40,6 @@ class Labels {
   /// positive word a second kind of negative, say -1 after 0, too.
   int operator()(std::string_view label);
 
-  bool many() const { return many_; }  ///< whether it gives classes
   ClassNames& classes() { return classes_; }
   const ClassNames& classes() const { return classes_; }
 
