@@ -15,7 +15,7 @@ LAYERS = {
     "tasks": {"base", "params"},
     "queries": {"base", "params", "tasks"},
     "store": {"base"},
-    "": {"base", "params", "tasks", "store"},  # learner.h, registry.h
+    "": {"base", "params", "models", "tasks", "store"},  # learner.h, registry.h
     "algorithms": {"base", "params", "models", "tasks", "queries", "store", ""},
     "stream": {"base"},
     "run": {"base", "params", "queries", "tasks", "store", "stream", ""},
