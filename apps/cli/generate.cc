@@ -20,7 +20,7 @@ int run(Options& o) {
   o.drift.shift = shift_named(o.shift);
   std::vector<std::string> columns;
   for (std::uint64_t f = 1; f <= o.drift.features; ++f) columns.push_back(std::to_string(f));
-  const auto writer = make_writer(o.to.empty() ? format_of(o.out) : format_named(o.to), columns, false);
+  const auto writer = make_writer(o.to.empty() ? format_of(o.out) : format_named(o.to), {.features = columns});
   OutputFile out(o.out);
   out.write(writer->header());
   std::atomic<std::uint64_t> seen = 0;
