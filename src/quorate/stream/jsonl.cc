@@ -21,6 +21,8 @@ const Entry* repeated(const std::vector<Entry>& entries, std::vector<Entry>& sor
   const auto less = [](const Entry& a, const Entry& b) {
     return std::tuple(a.kind, a.index, a.name) < std::tuple(b.kind, b.index, b.name);
   };
+  const auto not_less = [&](const Entry& a, const Entry& b) { return !less(a, b); };
+  if (std::adjacent_find(entries.begin(), entries.end(), not_less) == entries.end()) return nullptr;  // in order already
   sorted.assign(entries.begin(), entries.end());
   std::sort(sorted.begin(), sorted.end(), less);
   for (std::size_t i = 1; i < sorted.size(); ++i)
@@ -145,8 +147,14 @@ class JsonlWriter final : public RecordWriter {
     if (const Entry* again = repeated(r.entries, sorted_))
       throw DataError("JSON cannot hold the feature '" + entry_name(*again) + "' twice");
     std::string out = "{";
+    out.reserve(128 + 16 * r.entries.size());
     const auto key = [&](const char* name) { out += std::string(out.size() > 1 ? "," : "") + "\"" + name + "\":"; };
-    const auto text = [&](std::string_view s) { out += nlohmann::json(s).dump(); };
+    const auto text = [&](std::string_view s) {
+      if (std::all_of(s.begin(), s.end(), [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; }))
+        out.append(1, '"').append(s).append(1, '"');
+      else
+        out += nlohmann::json(s).dump();
+    };
     if (!r.id.empty()) key("id"), text(r.id);
     if (!r.task.empty()) key("task"), text(r.task);
     if (!r.label.empty()) key("label"), text(r.label);
@@ -156,9 +164,12 @@ class JsonlWriter final : public RecordWriter {
       key("x");
       out += "{";
       for (const Entry& e : r.entries) {
-        if (&e != r.entries.data()) out += ",";
-        text(entry_name(e));
-        out += ":" + shortest(e.value);
+        if (&e != r.entries.data()) out += ',';
+        if (e.kind == Entry::Kind::kIndex)
+          text(std::to_string(e.index));
+        else
+          text(e.name);
+        out.append(1, ':').append(shortest(e.value));
       }
       out += "}";
     }
