@@ -18,7 +18,7 @@ std::string write_file(Format format, const char* ending, bool text) {
       std::filesystem::temp_directory_path() / ("quorate_bench" + std::string(text ? "_text" : "") + ending);
   std::vector<std::string> columns;
   for (int c = 0; c < 60; ++c) columns.push_back("column" + std::to_string(c));
-  const auto writer = make_writer(format, format == Format::kCsv ? columns : std::vector<std::string>{});
+  const auto writer = make_writer(format, {.features = columns});
   OutputFile out(path);
   out.write(writer->header());
   Record r;

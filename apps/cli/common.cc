@@ -37,6 +37,10 @@ void DataOptions::add(CLI::App& app) {
   app.add_option("--format", read.format, "csv, jsonl, svmlight or vw; default: by the ending of the name");
   app.add_option("--task-column", read.task, "column, JSON key or VW namespace that names the task (default: task)");
   app.add_option("--label-column", read.label, "column or JSON key of the label (default: label)");
+  app.add_option(
+      "--time-column", read.time,
+      "column, JSON key or VW namespace of the example's time: seconds since 1970, or a date as 2026-11-21 or "
+      "2026-11-21T13:15:00Z (default: none, a column called time is a feature; SVMlight: time:TIME, always read)");
   app.add_option("--id-column", read.id, "column or JSON key of the example's id (default: id)");
   app.add_option("--text-column", read.text, "column or JSON key of raw text (default: text)");
   app.add_option("--categorical-column", read.categorical, "CSV column whose values are words; may be given several times");

@@ -19,15 +19,16 @@ struct Options {
 
 /// The feature columns of CSV output: those of the input, then every name that occurs, in order of first appearance
 /// (numbers in their order). Reads the whole input.
-std::pair<std::vector<std::string>, bool> columns_of(const Options& o, const ReadOptions& options) {
+CsvColumns columns_of(const Options& o, const ReadOptions& options) {
   const auto reader = open_reader(o.in, options);
   Names names;
   std::vector<Index> numbers;
-  bool text = false;
+  CsvColumns out;
   for (const std::string& name : reader->columns()) names.intern(name);
   Record record;
   while (reader->next(record)) {
-    text = text || record.has_text;
+    out.text = out.text || record.has_text;
+    out.time = out.time || !record.time.empty();
     for (const Entry& e : record.entries) {
       if (e.kind == Entry::Kind::kName) names.intern(e.name);
       if (e.kind == Entry::Kind::kIndex) numbers.push_back(e.index);
@@ -42,13 +43,12 @@ std::pair<std::vector<std::string>, bool> columns_of(const Options& o, const Rea
   }
   std::sort(numbers.begin(), numbers.end());
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-  std::vector<std::string> out;
-  for (const Index i : numbers) out.push_back(std::to_string(i));
-  for (std::uint32_t i = 0; i < names.size(); ++i) out.emplace_back(names[i]);
-  if (out.size() > kMostColumns)
+  for (const Index i : numbers) out.features.push_back(std::to_string(i));
+  for (std::uint32_t i = 0; i < names.size(); ++i) out.features.emplace_back(names[i]);
+  if (out.features.size() > kMostColumns)
     throw DataError(reader->path() + ": more than " + grouped(kMostColumns) +
                     " features; expected fewer for a CSV file, or another format");
-  return {out, text};
+  return out;
 }
 
 int run(const Options& o) {
@@ -57,13 +57,12 @@ int run(const Options& o) {
   const Format to = o.to.empty() ? format_of(o.out) : format_named(o.to);
   if (o.out != "-" && (o.out.ends_with(".gz") || o.out.ends_with(".xz") || o.out.ends_with(".zst")))
     throw UsageError(o.out + ": packed files are read, not written; expected a name without the packing's ending");
-  std::vector<std::string> columns;
-  bool text = false;
+  CsvColumns columns;
   if (to == Format::kCsv) {
     if (o.in == "-") throw UsageError("CSV has a header, so the input is read twice; expected a file, not standard input");
-    std::tie(columns, text) = columns_of(o, options);
+    columns = columns_of(o, options);
   }
-  const auto writer = make_writer(to, std::move(columns), text);
+  const auto writer = make_writer(to, std::move(columns));
   const auto reader = open_reader(o.in, options);
   OutputFile out(o.out);
   try {

@@ -1,80 +1,180 @@
 // quorate generate: data that are made, for experiments.
+#include <charconv>
 #include <iostream>
 
 #include "common.h"
 #include "quorate/run/generate.h"
+#include "quorate/run/generate_users.h"
 #include "quorate/store/files.h"
 #include "quorate/stream/record.h"
 
 namespace quorate::cli {
 namespace {
 
-struct Options {
-  std::string what, out, to, shift = "together";
-  DriftOptions drift;
+/// Where made data go.
+struct Target {
+  std::string out, to;
   bool quiet = false;
+
+  void add(CLI::App& app, std::uint64_t& seed) {
+    app.add_option("out", out, "file to write; - for standard output")->required();
+    app.add_option("--to", to, "csv, jsonl, svmlight or vw; default: by the ending of the name");
+    app.add_option("--seed", seed, "seed of everything")->check(whole(0))->capture_default_str();
+    app.add_flag("--quiet", quiet, "no progress");
+  }
+  Format format() const { return to.empty() ? format_of(out) : format_named(to); }
+
+  /// Writes what `make(take)` gives to take(record); take returns whether to go on. Nothing is left of it after Ctrl-C.
+  int write(std::uint64_t examples, RecordWriter& writer,
+            const std::function<void(const std::function<bool(const Record&)>&)>& make) const {
+    const std::stop_token stop = interrupt();
+    OutputFile file(out);
+    file.write(writer.header());
+    std::atomic<std::uint64_t> seen = 0;
+    {
+      const Progress shown(
+          quiet || out == "-", [&] { return static_cast<double>(seen) / static_cast<double>(examples); },
+          [&] { return seen.load(); });
+      make([&](const Record& record) {
+        if (stop.stop_requested()) return false;
+        file.write(writer.line(record));
+        ++seen;
+        return true;
+      });
+    }
+    if (stop.stop_requested()) {
+      std::cerr << "quorate: interrupted" << (out == "-" ? "\n" : "; " + out + " is not written\n");
+      return kInterrupted;
+    }
+    file.commit();
+    return kDone;
+  }
 };
 
-int run(Options& o) {
-  const std::stop_token stop = interrupt();
-  o.drift.shift = shift_named(o.shift);
+int run_drift(const Target& target, const DriftOptions& o) {
   std::vector<std::string> columns;
-  for (std::uint64_t f = 1; f <= o.drift.features; ++f) columns.push_back(std::to_string(f));
-  const auto writer = make_writer(o.to.empty() ? format_of(o.out) : format_named(o.to), columns, false);
-  OutputFile out(o.out);
-  out.write(writer->header());
-  std::atomic<std::uint64_t> seen = 0;
-  {
-    const Progress shown(
-        o.quiet || o.out == "-", [&] { return static_cast<double>(seen) / static_cast<double>(o.drift.examples); },
-        [&] { return seen.load(); });
-    std::string id, task;
+  for (std::uint64_t f = 1; f <= o.features; ++f) columns.push_back(std::to_string(f));
+  const auto writer = make_writer(target.format(), {.features = columns});
+  return target.write(o.examples, *writer, [&](const std::function<bool(const Record&)>& take) {
+    std::uint64_t number = 0;
+    bool more = true;
     Record record;
-    generate_drift(o.drift, [&](Task k, int label, std::span<const double> x) {
-      if (stop.stop_requested()) return;
+    generate_drift(o, [&](Task k, int label, std::span<const double> x) {
+      if (!more) return;
       record.clear();
-      task = "task" + std::to_string(k);
-      record.id = id = std::to_string(seen + 1);
-      record.task = task;
+      record.id = record.keep(std::to_string(++number));
+      record.task = record.keep("task" + std::to_string(k));
       record.label = label > 0 ? "1" : "-1";
       for (std::size_t f = 0; f < x.size(); ++f)
         record.entries.push_back({Entry::Kind::kIndex, static_cast<Index>(f + 1), columns[f], x[f]});
-      out.write(writer->line(record));
-      ++seen;
+      more = take(record);
     });
-  }
-  if (stop.stop_requested()) {
-    std::cerr << "quorate: interrupted; " << o.out << " is not written\n";
-    return kInterrupted;
-  }
-  out.commit();
-  return kDone;
+  });
+}
+
+int run_users(const Target& target, const UserOptions& o) {
+  const Format format = target.format();
+  if (format == Format::kCsv)
+    throw UsageError("CSV has a column for every word, and new words come all the time; expected jsonl, svmlight or vw");
+  const auto writer = make_writer(format);
+  return target.write(o.examples, *writer, [&](const std::function<bool(const Record&)>& take) {
+    std::string text;               // what the record's views are of
+    std::vector<std::size_t> ends;  // of the pieces of text
+    const auto add = [&](char first, std::uint64_t value) {
+      char digits[24];
+      if (first != 0) text += first;
+      text.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+      ends.push_back(text.size());
+    };
+    std::uint64_t number = 0;
+    Record record;
+    generate_users(o, [&](const UserMail& mail) {
+      text.clear();
+      ends.clear();
+      add(0, ++number);
+      add('u', mail.user);
+      add(0, mail.time);
+      for (const WordCount& w : mail.words) add('w', w.word);
+      std::size_t piece = 0;
+      const auto next = [&] {
+        const std::size_t begin = piece == 0 ? 0 : ends[piece - 1];
+        return std::string_view(text).substr(begin, ends[piece++] - begin);
+      };
+      record.clear();
+      record.id = next();
+      record.task = next();
+      record.time = next();
+      record.label = mail.label > 0 ? "1" : "-1";
+      // As columns: names where the format has names, and the same numbers in SVMlight.
+      for (const WordCount& w : mail.words)
+        record.entries.push_back({Entry::Kind::kColumn, w.word - 1, next(), static_cast<double>(w.count)});
+      return take(record);
+    });
+  });
 }
 
 }  // namespace
 
 Command add_generate(CLI::App& app) {
-  const auto o = std::make_shared<Options>();
-  DriftOptions& d = o->drift;
-  app.add_option("what", o->what, "drift: related tasks whose targets move")->required()->check(CLI::IsMember({"drift"}));
-  app.add_option("out", o->out, "file to write; - for standard output")->required();
-  app.add_option("--to", o->to, "csv, jsonl, svmlight or vw; default: by the ending of the name");
-  app.add_option("--tasks", d.tasks, "tasks, taking turns")->check(whole(1, 1'000'000))->capture_default_str();
-  app.add_option("--features", d.features, "numbers of an instance")->check(whole(2, 100'000))->capture_default_str();
-  app.add_option("--examples", d.examples, "examples")->check(whole(1))->capture_default_str();
-  app.add_option("--related", d.related, "how much the targets have in common, 0 to 1")->capture_default_str();
-  app.add_option("--shift", o->shift, "targets move together, apart, or not at all (none)")
+  const auto target = std::make_shared<Target>();
+  const auto shift = std::make_shared<std::string>("together");
+  const auto drift_options = std::make_shared<DriftOptions>();
+  const auto user_options = std::make_shared<UserOptions>();
+  app.require_subcommand(1);
+
+  CLI::App* drift = app.add_subcommand("drift", "related linear tasks whose targets move");
+  DriftOptions& d = *drift_options;
+  target->add(*drift, d.seed);
+  drift->add_option("--tasks", d.tasks, "tasks, taking turns")->check(whole(1, 1'000'000))->capture_default_str();
+  drift->add_option("--features", d.features, "numbers of an instance")->check(whole(2, 100'000))->capture_default_str();
+  drift->add_option("--examples", d.examples, "examples")->check(whole(1))->capture_default_str();
+  drift->add_option("--related", d.related, "how much the targets have in common, 0 to 1")->capture_default_str();
+  drift->add_option("--shift", *shift, "targets move together, apart, or not at all (none)")
       ->check(CLI::IsMember({"together", "apart", "none"}))
       ->capture_default_str();
-  app.add_option("--every", d.every, "examples between two shifts")->check(whole(1))->capture_default_str();
-  app.add_option("--angle", d.angle, "radians of a shift, in a plane of its own")->capture_default_str();
-  app.add_option("--noise", d.noise, "chance that a label is wrong, 0 to 0.5")->capture_default_str();
-  app.add_option("--seed", d.seed, "seed of everything")->check(whole(0))->capture_default_str();
-  app.add_flag("--quiet", o->quiet, "no progress");
-  app.footer(
+  drift->add_option("--every", d.every, "examples between two shifts")->check(whole(1))->capture_default_str();
+  drift->add_option("--angle", d.angle, "radians of a shift, in a plane of its own")->capture_default_str();
+  drift->add_option("--noise", d.noise, "chance that a label is wrong, 0 to 0.5")->capture_default_str();
+  drift->footer(
       "Example:\n  quorate generate drift stream.csv --tasks 8 --shift apart\n  quorate simulate --data stream.csv "
       "--in-order --learner budget-projectron");
-  return [o] { return run(*o); };
+
+  CLI::App* users = app.add_subcommand("users", "mail of many users, spam and not; label 1 is spam");
+  UserOptions& u = *user_options;
+  target->add(*users, u.seed);
+  users->add_option("--tasks", u.tasks, "users, called u1, u2, ...")->check(whole(1, 10'000'000))->capture_default_str();
+  users->add_option("--examples", u.examples, "mails")->check(whole(1, 4'000'000'000))->capture_default_str();
+  users->add_option("--exponent", u.exponent, "user k gets mail in proportion to k^-EXPONENT, 0 (all alike) to 4")
+      ->capture_default_str();
+  users->add_option("--words", u.words, "words of the language, w1, w2, ...")
+      ->check(whole(10, 10'000'000))
+      ->capture_default_str();
+  users->add_option("--length", u.length, "words of a mail, on average")->check(whole(1, 10'000))->capture_default_str();
+  users->add_option("--spam", u.spam, "chance that a mail is spam, 0 to 1")->capture_default_str();
+  users->add_option("--signal", u.signal, "share of the words that say something about it, 0 to 1")->capture_default_str();
+  users->add_option("--personal", u.personal, "share of those that say it to one user only, 0 to 1")->capture_default_str();
+  users->add_option("--noise", u.noise, "chance that a label is wrong, 0 to 0.5")->capture_default_str();
+  users->add_option("--every", u.every, "mails until spam words are replaced again")->check(whole(1))->capture_default_str();
+  users->add_option("--replaced", u.replaced, "chance of a spam word to be replaced by a new one then, 0 to 1")
+      ->capture_default_str();
+  users
+      ->add_option("--days", u.days,
+                   "days from 2026-01-01 that the mails are spread over, as seconds since 1970 in \"time\"")
+      ->check(whole(1, 36'500))
+      ->capture_default_str();
+  users->footer(
+      "Users differ in how much mail they get (Zipf's law). Some words mean spam, or not, to all of them, some only to one; "
+      "the other words mean nothing.\nExample:\n  quorate generate users mails.jsonl --tasks 200 --examples 20000\n  "
+      "quorate "
+      "simulate --data mails.jsonl --in-order --learner cmtl\n  quorate generate users - --to jsonl --tasks 1000000 "
+      "--examples "
+      "10000000 | quorate train --data - --format jsonl --model m --learner perceptron");
+
+  return [=] {
+    if (users->parsed()) return run_users(*target, *user_options);
+    drift_options->shift = shift_named(*shift);
+    return run_drift(*target, *drift_options);
+  };
 }
 
 }  // namespace quorate::cli

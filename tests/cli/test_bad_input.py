@@ -49,6 +49,8 @@ BAD_LINES = {
     "svm a negative index": ("svm", "1 task:t -1:1", ["'-1'"]),
     "svm a name": ("svm", "1 task:t height:1", ["'height'"]),
     "svm a task twice": ("svm", "1 task:t task:u 1:1", ["'task'"]),
+    "svm a time that is none": ("svm", "1 task:t time:noon 1:1", ["'noon'", "2026-11-21", ":15:"]),
+    "svm a day that is none": ("svm", "1 time:2026-02-30 1:1", ["'2026-02-30'"]),
     "svm no label": ("svm", "task:t 1:1", ["'task:t'", "label"]),
     "svm an unknown label": ("svm", "spam task:t 1:1", ["'spam'", "--positive"]),
     "svm broken UTF-8": ("svm", b"1 task:\xc3\x28 1:1", ["0xc3", ":8:"]),
@@ -262,6 +264,18 @@ def test_packed_files_say_the_same(quorate, pack, ending):
     (quorate.folder / f"b.jsonl{ending}").write_bytes(pack(text.encode()))
     plain, packed_run = (quorate.ok("simulate", "--data", name, "--json").json() for name in ("a.jsonl", "b"))
     assert samples.without_seconds(packed_run) == samples.without_seconds(plain)
+
+
+@pytest.mark.parametrize("kind, good, bad", [
+    ("csv", "task,label,when,a\nt,1,0,1\nt,-1,2026-11-21 13:15,1\n", "t,1,noon,1\n"),
+    ("jsonl", '{"label":1,"when":0,"x":{}}\n{"label":-1,"x":{}}\n', '{"label":1,"when":"noon","x":{}}\n'),
+    ("vw", "1 |when 0 | a\n-1 | a\n", "1 |when noon | a\n")])
+def test_a_time_that_is_none_is_a_bad_line(quorate, kind, good, bad):
+    (quorate.folder / f"a.{kind}").write_text(good + bad)
+    n = good.count("\n") + 1
+    one_line(quorate("simulate", "--data", f"a.{kind}", "--time-column", "when"), f"a.{kind}:{n}:", "'noon'", "expected", "2026-11-21T")
+    result = quorate.ok("simulate", "--data", f"a.{kind}", "--time-column", "when", "--on-error", "skip", "--json")
+    assert result.json()["examples"] == 2 and "1 bad line" in result.err and f"a.{kind}:{n}:" in result.err
 
 
 # ---- graphs

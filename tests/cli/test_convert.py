@@ -95,6 +95,23 @@ def test_columns_keep_their_meaning_under_other_names(quorate):
         {"task": "ann", "label": "1", "x": {"colour=red": 1, "v": 0.5}}, {"task": "bob", "label": "-1", "x": {"v": 1}}]
 
 
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "svm", "vw"])
+def test_times_are_kept_as_they_were_written(quorate, kind):
+    text = "id,task,label,time,1,2\na,t,1,2026-11-21T13:15:00.50+01:00,0.5,1\nb,t,-1,,1,2\nc,u,1,12.50,3,1\n"
+    (quorate.folder / "a.csv").write_text(text)
+    quorate.ok("convert", "a.csv", f"b.{kind}", "--time-column", "time")
+    quorate.ok("convert", f"b.{kind}", "c.csv", "--time-column", "time")
+    assert (quorate.folder / "c.csv").read_text() == text
+
+
+def test_a_column_called_time_is_a_feature_until_it_is_named(quorate):
+    (quorate.folder / "a.csv").write_text("task,label,time,b\nt,1,5,1\nt,-1,6,2\n")
+    quorate.ok("convert", "a.csv", "b.jsonl")
+    assert objects((quorate.folder / "b.jsonl").read_text())[0]["x"] == {"time": 5, "b": 1}
+    count = lambda *options: quorate.ok("simulate", "--data", "a.csv", "--json", *options).json()["features"]  # noqa: E731
+    assert (count(), count("--time-column", "time")) == (3, 2)
+
+
 def row(**keys) -> str:
     return json.dumps({"task": "t", "label": "1", "x": {"1": 1}, **keys}) + "\n"
 

@@ -1,4 +1,6 @@
 """quorate generate, data in order, and --memory from outside."""
+import json
+
 import pytest
 import samples
 
@@ -9,7 +11,6 @@ def test_a_generated_stream_can_be_learned_from_in_order(quorate):
     assert (once["tasks"], once["features"], once["examples"]) == (3, 6, 600)
     assert once["runs"][0]["mistakes"] == once["runs"][1]["mistakes"], "no order is drawn"
     quorate.ok("simulate", "--data", "stream.svm", "--in-order", "--trace", "trace", "--quiet")
-    import json
     lines = [json.loads(line) for line in (quorate.folder / "trace").read_text().splitlines()]
     assert [t["example"] for t in lines] == list(range(600))
 
@@ -35,6 +36,79 @@ def test_shifts_that_are_not_alike_cost_more_with_the_complete_graph(quorate):
 def test_a_bad_stream_is_bad_usage_and_writes_nothing(quorate, options, word):
     result = quorate("generate", "drift", "stream.svm", *options)
     assert result.code == 2 and word in result.err and not (quorate.folder / "stream.svm").exists()
+
+
+USERS = ["generate", "users"]
+
+
+def mails(quorate, *options) -> list:
+    return [json.loads(line) for line in quorate.ok(*USERS, "-", "--to", "jsonl", *options).out.splitlines()]
+
+
+def test_a_mail_has_user_label_time_and_counts_of_words(quorate):
+    made = mails(quorate, "--tasks", 30, "--examples", 200, "--days", 2, "--words", 50)
+    assert [m["id"] for m in made] == [str(n) for n in range(1, 201)]
+    assert [int(m["time"]) for m in made] == [1767225600 + 864 * n for n in range(200)]
+    assert {m["task"] for m in made} <= {f"u{k}" for k in range(1, 31)} and {m["label"] for m in made} == {"1", "-1"}
+    for m in made:
+        assert list(m) == ["id", "task", "label", "time", "x"]
+        assert 15 <= sum(m["x"].values()) <= 45 and all(name[0] == "w" and int(name[1:]) >= 1 for name in m["x"])
+
+
+def test_users_come_again_the_same_with_the_same_seed(quorate):
+    one, same, other = (quorate.ok(*USERS, "-", "--to", "jsonl", "--examples", 300, "--seed", seed).out for seed in (5, 5, 6))
+    assert one == same != other
+
+
+def test_every_format_that_can_holds_the_same_mails(quorate):
+    options = ["--tasks", 20, "--examples", 400, "--every", 50, "--words", 300]
+    quorate.ok(*USERS, "a.jsonl", *options)
+    quorate.ok(*USERS, "a.vw", *options)
+    quorate.ok(*USERS, "a.svm", *options)
+    quorate.ok("convert", "a.vw", "b.jsonl", "--time-column", "time")
+    quorate.ok("convert", "a.svm", "c.jsonl")
+    read = lambda name: [json.loads(line) for line in (quorate.folder / name).read_text().splitlines()]  # noqa: E731
+    words = read("a.jsonl")
+    assert words == read("b.jsonl")
+    assert [{**m, "x": {name[1:]: v for name, v in m["x"].items()}} for m in words] == read("c.jsonl")
+    refused = quorate(*USERS, "a.csv")
+    assert refused.code == 2 and "jsonl" in refused.err and not (quorate.folder / "a.csv").exists()
+
+
+def first_five(quorate, learner, *options) -> float:
+    """Accuracy on the first five mails of every user."""
+    task = [json.loads(line)["task"] for line in (quorate.folder / "m.jsonl").read_text().splitlines()]
+    trace = quorate.ok("simulate", "--data", "m.jsonl", "--in-order", "--learner", learner, "--trace", "-", *options).out
+    seen: dict = {}
+    right = []
+    for step in map(json.loads, filter(lambda line: line.startswith("{"), trace.splitlines())):
+        name = task[step["example"]]
+        seen[name] = seen.get(name, 0) + 1
+        if seen[name] <= 5:
+            right.append((step["margin"] > 0) == (step["label"] > 0))
+    return sum(right) / len(right)
+
+
+def test_a_new_user_gains_from_what_the_others_taught(quorate):
+    quorate.ok(*USERS, "m.jsonl", "--tasks", 200, "--examples", 8000)
+    assert first_five(quorate, "cmtl") > first_five(quorate, "perceptron") + 0.1
+
+
+def test_what_users_say_only_to_themselves_is_lost_on_one_learner_for_all(quorate):
+    quorate.ok(*USERS, "m.jsonl", "--tasks", 50, "--examples", 10000, "--exponent", 0, "--words", 500, "--personal", 1)
+    mistakes = lambda *options: quorate.ok("simulate", "--data", "m.jsonl", "--in-order", "--json", "--learner", "perceptron",  # noqa: E731
+                                           *options).json()["mean"]["mistakes"]
+    assert mistakes() < 0.8 * mistakes("--task-column", "none")
+
+
+@pytest.mark.parametrize("options, word", [(["--tasks", 0], "--tasks"), (["--exponent", 5], "exponent"), (["--words", 5], "--words"),
+                                           (["--length", 0], "--length"), (["--spam", 2], "spam"), (["--signal", -1], "signal"),
+                                           (["--personal", "nan"], "personal"), (["--noise", 0.7], "noise"), (["--every", 0], "--every"),
+                                           (["--replaced", 1.5], "replaced"), (["--days", 0], "--days"), (["--features", 5], "--features")])
+def test_a_bad_stream_of_users_is_bad_usage_and_writes_nothing(quorate, options, word):
+    result = quorate(*USERS, "m.jsonl", *options)
+    assert result.code == 2 and word in result.err and result.err.count("\n") == 1
+    assert not list(quorate.folder.iterdir())
 
 
 @pytest.mark.parametrize("option", [["--train-per-task", 5], ["--test", "a.csv", "--train-per-task", 5]])

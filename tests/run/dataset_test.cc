@@ -49,6 +49,26 @@ TEST(Dataset, ReadsAFileWithItsTasksAndLabels) {
   EXPECT_THAT((std::vector{data.label(0), data.label(1), data.label(2), data.label(3)}), ElementsAre(1, -1, 0, 1));
 }
 
+TEST(Dataset, KnowsTheTimesThereAre) {
+  const TempDir dir;
+  Featurizer featurizer;
+  Labels labels;
+  ReadOptions o;
+  o.time = "when";
+  Examples examples(dir.write("a.csv", "when,label,a\n,1,1\n1970-01-02,1,1\n,1,1\n0.5,1,1\n"), o, featurizer, labels);
+  Names tasks;
+  Dataset data;
+  data.read(examples, tasks);
+  ASSERT_EQ(data.size(), 4u);
+  EXPECT_EQ(data.time(0), std::nullopt);
+  EXPECT_EQ(data.time(1), 86400);
+  EXPECT_EQ(data.time(2), std::nullopt);
+  EXPECT_EQ(data.time(3), 0.5);
+  data.clear();
+  data.add(0, 1, dense({1}));
+  EXPECT_EQ(data.time(0), std::nullopt) << "no time at all";
+}
+
 TEST(Examples, ALabelOutsideTheSetIsABadLine) {
   const TempDir dir;
   const std::string path = dir.write("a.svm", "1 1:1\nspam 1:2\n-1 1:3\n0 1:4\n1 1:5\n");

@@ -83,6 +83,75 @@ TEST(Formats, APlainNumberIsAnIndexAsOneWritesIt) {
     EXPECT_FALSE(plain_number(bad, &index)) << bad;
 }
 
+// --- times ---
+
+std::vector<std::pair<std::string, std::optional<double>>> times_of(const std::string& path, const std::string& column) {
+  ReadOptions o;
+  o.time = column;
+  const auto reader = open_reader(path, o);
+  std::vector<std::pair<std::string, std::optional<double>>> out;
+  for (Record r; reader->next(r);) out.emplace_back(r.time, r.seconds);
+  return out;
+}
+
+TEST(Times, EveryFormatHasThemAsWrittenAndInSeconds) {
+  const TempDir dir;
+  const std::vector<std::pair<std::string, std::optional<double>>> expected{
+      {"1970-01-02T01:00:00+01:00", 86400}, {"", {}}, {"12.50", 12.5}};
+  EXPECT_EQ(times_of(dir.write("a.csv", "task,when,a\nt,1970-01-02T01:00:00+01:00,1\nt,,1\nt,12.50,1\n"), "when"), expected);
+  EXPECT_EQ(times_of(dir.write("a.jsonl",
+                               "{\"when\":\"1970-01-02T01:00:00+01:00\",\"x\":{}}\n{\"when\":null,\"x\":{}}\n"
+                               "{\"when\":\"12.50\",\"x\":{}}\n"),
+                     "when"),
+            expected);
+  EXPECT_EQ(times_of(dir.write("a.vw", "1 |when 1970-01-02T01:00:00+01:00 |task t | a\n1 |when |a b\n1 | a |when 12.50\n"),
+                     "when"),
+            expected);
+  for (const std::string column : {"", "when"})
+    EXPECT_EQ(
+        times_of(dir.write("a.svm", "1 task:t time:1970-01-02T01:00:00+01:00 1:2\n1 task:t 1:2\n1 time:12.50 task:t\n"),
+                 column),
+        expected);
+  EXPECT_EQ(times_of(dir.write("b.jsonl", "{\"time\":86400,\"x\":{}}\n{\"time\":-0.5,\"x\":{}}\n{\"x\":{}}\n"), "time"),
+            (std::vector<std::pair<std::string, std::optional<double>>>{{"86400", 86400}, {"-0.5", -0.5}, {"", {}}}));
+}
+
+TEST(Times, AColumnOfThatNameIsWhatItWasUnlessAskedFor) {
+  const TempDir dir;
+  EXPECT_EQ(read_rows(dir.write("a.csv", "time,a\n7,1\n")),
+            (std::vector{Row{"", "", "", "", false, {{"time", 7}, {"a", 1}}}}));
+  EXPECT_EQ(read_rows(dir.write("a.vw", "1 |time a |b c\n")),
+            (std::vector{Row{"", "", "1", "", false, {{"time^a", 1}, {"b^c", 1}}}}));
+  EXPECT_EQ(read_rows(dir.write("a.jsonl", "{\"time\":[\"anything\"],\"x\":{}}\n")),
+            (std::vector{Row{"", "", "", "", false, {}}}));
+}
+
+TEST(Times, WhatIsNoTimeIsABadLine) {
+  const TempDir dir;
+  ReadOptions o;
+  o.time = "when";
+  for (const auto& [name, text, place] :
+       {std::tuple{"a.csv", "a,when\n1,0\n1,soon\n", ":3:3: 'soon'"},
+        {"a.jsonl", "{\"when\":0,\"x\":{}}\n{\"x\":{},\"when\":\"soon\"}\n", ":2:9: 'soon'"},
+        {"a.jsonl", "{\"when\":0,\"x\":{}}\n{\"x\":{},\"when\":true}\n", ":2:9: key 'when'"},
+        {"a.jsonl", "{\"when\":0,\"x\":{}}\n{\"x\":{},\"when\":1,\"when\":1}\n", ":2:9: key 'when'"},
+        {"a.vw", "1 |when 0\n1 |when soon\n", ":2:9: 'soon'"},
+        {"a.vw", "1 |when 0\n1 |when 1 2\n", ":2:11: '2'"},
+        {"a.vw", "1 |when 0\n1 |when 1 |when 2\n", ":2:12: 'when'"},
+        {"a.svm", "1 time:0\n1 task:t time:soon\n", ":2:15: 'soon'"},
+        {"a.svm", "1 time:0\n1 time:1 time:2\n", ":2:10: 'time'"}}) {
+    const std::string path = dir.write(name, text);
+    EXPECT_THAT(refusal_of(path, o), AllOf(HasSubstr(path + place), HasSubstr("expected")));
+    o.skip_bad_lines = true;
+    EXPECT_EQ(read_rows(path, o).size(), 1u) << text;
+    o.skip_bad_lines = false;
+  }
+  EXPECT_THAT(refusal_of(dir.write("b.csv", "a,time\n1,2026-11-21\n")), HasSubstr("--time-column time"));
+  EXPECT_THAT(refusal_of(dir.write("b.csv", "a,time\n1,2\n"), o), HasSubstr("no column 'when'"));
+  o.task = "when";
+  EXPECT_THROW(open_reader(dir.at("a.jsonl"), o), UsageError) << "one key, two meanings";
+}
+
 // --- writers: what is written reads back the same, or is refused ---
 
 /// A record that owns its text.
@@ -94,6 +163,7 @@ struct Owned {
     r.id = row.id;
     r.task = row.task;
     r.label = row.label;
+    r.time = row.time;
     r.text = row.text;
     r.has_text = row.has_text;
     r.entries = entries;
@@ -123,6 +193,8 @@ Owned arbitrary_record(bool names) {
   out.row.task = word();
   out.row.label = word();
   if (out.row.label == "?") out.row.label = "";  // the same thing
+  out.row.time =
+      *rc::gen::element<std::string>("", "", "0", "-1.50", "2026-11-21", "2026-11-21T13:15:00+01:00", "2026-11-21 13:15:00");
   out.row.has_text = *rc::gen::inRange(0, 4) == 0;
   if (out.row.has_text) out.row.text = arbitrary_word();
   for (int n = *rc::gen::inRange(0, 5); n > 0; --n) {
@@ -140,6 +212,13 @@ Owned arbitrary_record(bool names) {
   return out;
 }
 
+/// Times are read if the record has one; SVMlight needs not be told.
+ReadOptions with_times(const Owned& in, Format format) {
+  ReadOptions out;
+  if (!in.row.time.empty() && format != Format::kSvmlight) out.time = "time";
+  return out;
+}
+
 /// Whether the writer took it; if so, it must read back the same.
 bool survives(Format format, const std::string& ending, const Owned& in, bool sorted = false) {
   const auto writer = make_writer(format);
@@ -153,7 +232,7 @@ bool survives(Format format, const std::string& ending, const Owned& in, bool so
   const std::string path = dir.write("a" + ending, line);
   std::vector<Row> out;
   try {
-    out = read_rows(path);
+    out = read_rows(path, with_times(in, format));
   } catch (const Error& e) {
     RC_FAIL("written as <" + line + "> and refused: " + e.what());
   }
@@ -188,11 +267,11 @@ RC_GTEST_PROP(CsvWriter, WhatItWritesReadsBackTheSame, ()) {
     else
       in.entries.push_back({Entry::Kind::kName, 0, name, value});
   }
-  const auto writer = make_writer(Format::kCsv, columns, in.row.has_text);
+  const auto writer = make_writer(Format::kCsv, {columns, !in.row.time.empty(), in.row.has_text});
   const std::string text = writer->header() + writer->line(in.record());
   RC_LOG() << "written as <" << text << ">\n";
   const TempDir dir;
-  const auto out = read_rows(dir.write("a.csv", text));
+  const auto out = read_rows(dir.write("a.csv", text), with_times(in, Format::kCsv));
   RC_ASSERT(out.size() == 1u);
   RC_ASSERT(out[0] == in.row);
 }
@@ -242,13 +321,27 @@ TEST(Writers, RefuseWhatTheirFormatCannotHold) {
   EXPECT_TRUE(refuses(Format::kVw, record("", "", "1", {{Entry::Kind::kName, 0, "task^x", 1}})))
       << "it would be read as the task";
 
+  Record timed = record("", "", "1");
+  timed.time = "2026-11-21 13:15";
+  EXPECT_TRUE(refuses(Format::kSvmlight, timed));
+  EXPECT_TRUE(refuses(Format::kVw, timed));
+  timed.time = "2026-11-21T13:15";
+  EXPECT_FALSE(refuses(Format::kSvmlight, timed));
+  EXPECT_FALSE(refuses(Format::kVw, timed));
+  timed.entries = {{Entry::Kind::kName, 0, "time^x", 1}};
+  EXPECT_TRUE(refuses(Format::kVw, timed)) << "it would be read as the time";
+  timed.time = {};
+  EXPECT_FALSE(refuses(Format::kVw, timed)) << "without a time it is a feature";
+
   EXPECT_FALSE(refuses(Format::kJsonl, record("any\nthing", "|", "#", {index, name})));
   EXPECT_TRUE(refuses(Format::kJsonl, record("", "", "1", {name, name}))) << "a feature twice";
 }
 
 TEST(Writers, CsvRefusesAColumnThatWouldMeanSomethingElse) {
-  EXPECT_THROW(make_writer(Format::kCsv, {"a", "label"})->header(), DataError);
-  EXPECT_THROW(make_writer(Format::kCsv, {"a", "text"})->header(), DataError);
+  EXPECT_THROW(make_writer(Format::kCsv, {.features = {"a", "label"}})->header(), DataError);
+  EXPECT_THROW(make_writer(Format::kCsv, {.features = {"a", "text"}})->header(), DataError);
+  EXPECT_THROW(make_writer(Format::kCsv, {.features = {"a", "time"}, .time = true})->header(), DataError);
+  EXPECT_EQ(make_writer(Format::kCsv, {.features = {"a", "time"}})->header(), "id,task,label,a,time\n");
 }
 
 }  // namespace

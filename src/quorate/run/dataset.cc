@@ -1,6 +1,8 @@
 #include "quorate/run/dataset.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace quorate {
 
@@ -12,7 +14,15 @@ Example Dataset::example(std::size_t i) const {
            norm_[i]}};
 }
 
-void Dataset::add(Task task, int label, const Features& x) {
+std::optional<double> Dataset::time(std::size_t i) const {
+  if (time_.empty() || std::isnan(time_[i])) return {};
+  return time_[i];
+}
+
+void Dataset::add(Task task, int label, const Features& x, std::optional<double> time) {
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  if (time && time_.empty()) time_.assign(size(), kUnknown);
+  if (time || !time_.empty()) time_.push_back(time.value_or(kUnknown));
   task_.push_back(task);
   label_.push_back(static_cast<std::int16_t>(label));
   index_.insert(index_.end(), x.index.begin(), x.index.end());
@@ -24,6 +34,7 @@ void Dataset::add(Task task, int label, const Features& x) {
 void Dataset::clear() {
   task_.clear();
   label_.clear();
+  time_.clear();
   end_.clear();
   norm_.clear();
   index_.clear();
@@ -37,7 +48,7 @@ void Dataset::move_classes(const std::vector<std::size_t>& place) {
 
 void Dataset::read(Examples& examples, Names& tasks) {
   Examples::Item item;
-  while (examples.next(item)) add(tasks.intern(item.task), item.label, item.x);
+  while (examples.next(item)) add(tasks.intern(item.task), item.label, item.x, item.time);
 }
 
 std::size_t Dataset::distinct_features() const {

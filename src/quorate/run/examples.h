@@ -1,6 +1,7 @@
 // A file as a stream of examples: reader, featuriser, labels and task names together.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -26,7 +27,8 @@ class Examples {
 
   struct Item {
     std::string_view id, task;
-    int label = 0;  ///< as Labels; 0 if the file does not say
+    int label = 0;               ///< as Labels; 0 if the file does not say
+    std::optional<double> time;  ///< seconds since 1970-01-01 UTC, if the file is asked for times and says
     Features x;
   };
   /// The next example, valid until the next call; false at the end. Throws as RecordReader::next.
@@ -39,6 +41,7 @@ class Examples {
         continue;
       }
       item.id = record_.id;
+      item.time = record_.seconds;
       item.task = record_.task.empty() ? kOnlyTask : record_.task;
       item.x = featurizer_(record_, learn_names);
       return true;

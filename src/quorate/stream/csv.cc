@@ -1,5 +1,6 @@
 // CSV with a header (RFC 4180, so quoted fields may hold commas and newlines). Columns called id, task, label and text
-// mean that; every other column is a numeric feature, or, if it is declared categorical, a word.
+// mean that, and one may be named that holds the time; every other column is a numeric feature, or, if it is declared
+// categorical, a word.
 #include "quorate/base/csv.h"
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 
 #include "quorate/base/error.h"
 #include "quorate/stream/formats.h"
+#include "quorate/stream/time.h"
 
 namespace quorate {
 namespace {
@@ -32,8 +34,11 @@ class CsvReader final : public RecordReader {
         if (header_[j].name == header_[i].name)
           bad(fields_[i].at, "column '" + header_[i].name + "' comes twice in the header");
     }
-    const std::pair<const std::string&, Role> named[] = {
-        {options.id, Role::kId}, {options.task, Role::kTask}, {options.label, Role::kLabel}, {options.text, Role::kText}};
+    const std::pair<const std::string&, Role> named[] = {{options.id, Role::kId},
+                                                         {options.task, Role::kTask},
+                                                         {options.label, Role::kLabel},
+                                                         {options.time, Role::kTime},
+                                                         {options.text, Role::kText}};
     for (const auto& [name, role] : named)
       if (!name.empty()) assign(name, role);
     for (const std::string& name : options.categorical) assign(name, Role::kCategorical);
@@ -53,7 +58,7 @@ class CsvReader final : public RecordReader {
   std::span<const std::string> columns() const override { return columns_; }
 
  private:
-  enum class Role { kNumber, kId, kTask, kLabel, kText, kCategorical, kIgnored };
+  enum class Role { kNumber, kId, kTask, kLabel, kTime, kText, kCategorical, kIgnored };
   struct Column {
     std::string name;
     Role role = Role::kNumber;
@@ -122,6 +127,9 @@ class CsvReader final : public RecordReader {
         case Role::kLabel:
           record.label = value;
           break;
+        case Role::kTime:
+          set_time(record, fields_[i].at, value);
+          break;
         case Role::kText:
           record.text = value;
           record.has_text = true;
@@ -144,8 +152,9 @@ class CsvReader final : public RecordReader {
     try {
       return number(field.text, field.text);
     } catch (const LineError&) {
-      bad(field.at, "column '" + c.name + "': " + shown(field.text) +
-                        "; expected a finite number from -1e18 to 1e18 (words: --categorical-column " + c.name + ")");
+      const std::string other = parse_time(field.text) ? "a time: --time-column " : "words: --categorical-column ";
+      bad(field.at, "column '" + c.name + "': " + shown(field.text) + "; expected a finite number from -1e18 to 1e18 (" +
+                        other + c.name + ")");
     }
   }
 
@@ -157,34 +166,35 @@ class CsvReader final : public RecordReader {
 
 class CsvWriter final : public RecordWriter {
  public:
-  CsvWriter(std::vector<std::string> columns, bool text) : columns_(std::move(columns)), text_(text) {
-    for (std::size_t i = 0; i < columns_.size(); ++i) place_.intern(columns_[i]);
+  explicit CsvWriter(CsvColumns columns) : columns_(std::move(columns)) {
+    for (const std::string& name : columns_.features) place_.intern(name);
   }
 
  private:
   std::string header() override {
     std::string out = "id,task,label";
-    if (text_) out += ",text";
-    for (const std::string& name : columns_) {
+    if (columns_.time) out += ",time";
+    if (columns_.text) out += ",text";
+    for (const std::string& name : columns_.features) {
       if (name.empty()) throw DataError("CSV cannot hold a feature without a name");
-      if (name == "id" || name == "task" || name == "label" || name == "text")
+      if (name == "id" || name == "task" || name == "label" || name == "text" || (columns_.time && name == "time"))
         throw DataError("CSV cannot hold a feature called '" + name + "': its column would mean something else");
       out += "," + csv_quoted(name);
     }
     return out + "\n";
   }
   std::string line(const Record& r) override {
-    std::vector<double> values(columns_.size(), 0.0);
+    std::vector<double> values(columns_.features.size(), 0.0);
     for (const Entry& e : r.entries)
       if (const auto place = place_.find(entry_name(e))) values[*place] += e.value;
     std::string out = csv_quoted(r.id) + "," + csv_quoted(r.task) + "," + csv_quoted(r.label);
-    if (text_) out += "," + csv_quoted(r.text);
+    if (columns_.time) out += "," + csv_quoted(r.time);
+    if (columns_.text) out += "," + csv_quoted(r.text);
     for (const double v : values) out += "," + shortest(v);
     return out + "\n";
   }
 
-  std::vector<std::string> columns_;
-  bool text_;
+  CsvColumns columns_;
   Names place_;
 };
 
@@ -193,8 +203,6 @@ class CsvWriter final : public RecordWriter {
 std::unique_ptr<RecordReader> open_csv(const std::string& path, const ReadOptions& options) {
   return std::make_unique<CsvReader>(path, options);
 }
-std::unique_ptr<RecordWriter> write_csv(std::vector<std::string> columns, bool text) {
-  return std::make_unique<CsvWriter>(std::move(columns), text);
-}
+std::unique_ptr<RecordWriter> write_csv(CsvColumns columns) { return std::make_unique<CsvWriter>(std::move(columns)); }
 
 }  // namespace quorate

@@ -8,6 +8,7 @@
 
 #include "quorate/base/error.h"
 #include "quorate/base/utf8.h"
+#include "quorate/stream/time.h"
 
 namespace quorate {
 namespace {
@@ -132,6 +133,13 @@ double RecordReader::number(std::string_view line, std::string_view text) const 
   return value;
 }
 
+void RecordReader::set_time(Record& record, std::size_t at, std::string_view text) const {
+  if (text.empty()) return;
+  record.time = text;
+  record.seconds = parse_time(text);
+  if (!record.seconds) bad(at, shown(text) + "; expected " + std::string(kTimeExpected));
+}
+
 void RecordReader::check_utf8(std::string_view line) const {
   const std::size_t at = find_not_utf8(line);
   if (at == line.npos) return;
@@ -139,6 +147,9 @@ void RecordReader::check_utf8(std::string_view line) const {
 }
 
 std::unique_ptr<RecordReader> open_reader(const std::string& path, const ReadOptions& options) {
+  for (const std::string* other : {&options.id, &options.task, &options.label, &options.text})
+    if (!options.time.empty() && *other == options.time)
+      throw UsageError("column '" + options.time + "' is asked to mean two things");
   const std::string file = find_data(path);
   switch (options.format.empty() ? format_of(file) : format_named(options.format)) {
     case Format::kCsv:
@@ -153,10 +164,10 @@ std::unique_ptr<RecordReader> open_reader(const std::string& path, const ReadOpt
   return nullptr;
 }
 
-std::unique_ptr<RecordWriter> make_writer(Format format, std::vector<std::string> columns, bool text) {
+std::unique_ptr<RecordWriter> make_writer(Format format, CsvColumns columns) {
   switch (format) {
     case Format::kCsv:
-      return write_csv(std::move(columns), text);
+      return write_csv(std::move(columns));
     case Format::kJsonl:
       return write_jsonl();
     case Format::kSvmlight:

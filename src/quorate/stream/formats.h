@@ -26,6 +26,9 @@ struct ReadOptions {
   /// Names of the columns (CSV), keys (JSON) or, for the task, the namespace (VW) that hold these. An empty name stands
   /// for "id", "task", "label", "text", which need not be there; a name given must be (CSV).
   std::string id, task, label, text;
+  /// Column, key or namespace of the time. Empty: times are not read, so that a column or namespace called "time" stays a
+  /// feature. SVMlight has its own, `time:`, which is always read.
+  std::string time;
   std::vector<std::string> categorical;  ///< CSV columns whose values are words: each becomes the feature column=value
   std::vector<std::string> ignore;       ///< CSV columns to pass over
   bool skip_bad_lines = false;           ///< count bad lines and go on, instead of throwing
@@ -65,6 +68,8 @@ class RecordReader {
   /// The finite number that `text`, a part of `line`, says.
   double number(std::string_view line, std::string_view text) const;
   void check_utf8(std::string_view line) const;
+  /// The record's time is `text`, at byte `at` of the line; none if it is empty.
+  void set_time(Record& record, std::size_t at, std::string_view text) const;
 
   LineReader lines_;
 
@@ -87,8 +92,14 @@ class RecordWriter {
   virtual std::string line(const Record& record) = 0;
 };
 
-/// A writer. `columns`: the feature columns of CSV output, in order; `text`: whether it has a text column.
-std::unique_ptr<RecordWriter> make_writer(Format format, std::vector<std::string> columns = {}, bool text = false);
+/// What CSV output has besides id, task and label.
+struct CsvColumns {
+  std::vector<std::string> features;  ///< in order
+  bool time = false, text = false;    ///< whether there are columns called that
+};
+
+/// A writer; `columns` for CSV.
+std::unique_ptr<RecordWriter> make_writer(Format format, CsvColumns columns = {});
 
 /// An entry's name in formats that name features: its own, or its index.
 std::string entry_name(const Entry& entry);
@@ -98,7 +109,7 @@ std::unique_ptr<RecordReader> open_csv(const std::string& path, const ReadOption
 std::unique_ptr<RecordReader> open_jsonl(const std::string& path, const ReadOptions& options);
 std::unique_ptr<RecordReader> open_svmlight(const std::string& path, const ReadOptions& options);
 std::unique_ptr<RecordReader> open_vw(const std::string& path, const ReadOptions& options);
-std::unique_ptr<RecordWriter> write_csv(std::vector<std::string> columns, bool text);
+std::unique_ptr<RecordWriter> write_csv(CsvColumns columns);
 std::unique_ptr<RecordWriter> write_jsonl();
 std::unique_ptr<RecordWriter> write_svmlight();
 std::unique_ptr<RecordWriter> write_vw();

@@ -1,10 +1,11 @@
 // JSON lines: {"id": .., "task": .., "label": .., "x": {name: number, ..} | [number, ..], "text": ".."} on each line.
 // In x, true and false count as 1 and 0, a string becomes the feature name=string, null is passed over. Other keys are
-// passed over, so logs can be read as they are.
+// passed over, so logs can be read as they are, except the one that is named to hold the time.
 #include "quorate/stream/formats.h"
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -20,6 +21,8 @@ const Entry* repeated(const std::vector<Entry>& entries, std::vector<Entry>& sor
   const auto less = [](const Entry& a, const Entry& b) {
     return std::tuple(a.kind, a.index, a.name) < std::tuple(b.kind, b.index, b.name);
   };
+  const auto not_less = [&](const Entry& a, const Entry& b) { return !less(a, b); };
+  if (std::adjacent_find(entries.begin(), entries.end(), not_less) == entries.end()) return nullptr;  // in order already
   sorted.assign(entries.begin(), entries.end());
   std::sort(sorted.begin(), sorted.end(), less);
   for (std::size_t i = 1; i < sorted.size(); ++i)
@@ -34,6 +37,7 @@ class JsonlReader final : public RecordReader {
         id_(o.id.empty() ? "id" : o.id),
         task_(o.task.empty() ? "task" : o.task),
         label_(o.label.empty() ? "label" : o.label),
+        time_(o.time),
         text_(o.text.empty() ? "text" : o.text) {}
 
  private:
@@ -44,14 +48,17 @@ class JsonlReader final : public RecordReader {
     dom::object object;
     if (document.get(object) != simdjson::SUCCESS)
       bad(line, line, "a JSON object, {\"task\": .., \"label\": .., \"x\": {..}}");
-    bool seen[5] = {};
+    bool seen[6] = {};
     for (const auto [key, value] : object) {
       const auto is = [&, k = key](std::size_t which, std::string_view name) {
         if (k != name) return false;
         if (seen[which]) wrong(line, k, "it once");
         return seen[which] = true;
       };
-      if (is(0, id_)) {
+      if (!time_.empty() && is(5, time_)) {
+        if (value.is_bool()) wrong(line, key, "a string or a number");
+        set_time(record, place_of(line, key), word(line, key, value, record));
+      } else if (is(0, id_)) {
         record.id = word(line, key, value, record);
       } else if (is(1, task_)) {
         record.task = word(line, key, value, record);
@@ -111,8 +118,12 @@ class JsonlReader final : public RecordReader {
     wrong(line, key, "a string or a number");
   }
   [[noreturn]] void wrong(std::string_view line, std::string_view key, const std::string& expected) const {
-    const std::size_t at = line.find("\"" + std::string(key) + "\"");  // good enough to point at it
-    bad(at == line.npos ? 0 : at, "key " + shown(key) + ": expected " + expected);
+    bad(place_of(line, key), "key " + shown(key) + ": expected " + expected);
+  }
+  /// Where a key lies in the line: good enough to point at it.
+  static std::size_t place_of(std::string_view line, std::string_view key) {
+    const std::size_t at = line.find("\"" + std::string(key) + "\"");
+    return at == line.npos ? 0 : at;
   }
   /// simdjson does not say where; the slow parser does.
   [[noreturn]] void syntax_error(std::string_view line) const {
@@ -126,7 +137,7 @@ class JsonlReader final : public RecordReader {
     bad(0, shown(line) + "; expected JSON, one object a line, numbers that fit a double");
   }
 
-  std::string id_, task_, label_, text_;
+  std::string id_, task_, label_, time_, text_;
   dom::parser parser_;
   std::vector<Entry> sorted_;
 };
@@ -136,19 +147,29 @@ class JsonlWriter final : public RecordWriter {
     if (const Entry* again = repeated(r.entries, sorted_))
       throw DataError("JSON cannot hold the feature '" + entry_name(*again) + "' twice");
     std::string out = "{";
+    out.reserve(128 + 16 * r.entries.size());
     const auto key = [&](const char* name) { out += std::string(out.size() > 1 ? "," : "") + "\"" + name + "\":"; };
-    const auto text = [&](std::string_view s) { out += nlohmann::json(s).dump(); };
+    const auto text = [&](std::string_view s) {
+      if (std::all_of(s.begin(), s.end(), [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; }))
+        out.append(1, '"').append(s).append(1, '"');
+      else
+        out += nlohmann::json(s).dump();
+    };
     if (!r.id.empty()) key("id"), text(r.id);
     if (!r.task.empty()) key("task"), text(r.task);
     if (!r.label.empty()) key("label"), text(r.label);
+    if (!r.time.empty()) key("time"), text(r.time);
     if (r.has_text) key("text"), text(r.text);
     if (!r.entries.empty() || !r.has_text) {
       key("x");
       out += "{";
       for (const Entry& e : r.entries) {
-        if (&e != r.entries.data()) out += ",";
-        text(entry_name(e));
-        out += ":" + shortest(e.value);
+        if (&e != r.entries.data()) out += ',';
+        if (e.kind == Entry::Kind::kIndex)
+          text(std::to_string(e.index));
+        else
+          text(e.name);
+        out.append(1, ':').append(shortest(e.value));
       }
       out += "}";
     }

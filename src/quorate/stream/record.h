@@ -1,6 +1,7 @@
 // One line of data as it was written: nothing hashed, scaled or mapped yet.
 #pragma once
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,15 +23,18 @@ struct Entry {
   double value = 0;       // finite
 };
 
-/// Views live until the reader's next record. An empty id, task or label was not given.
+/// Views live until the reader's next record. An empty id, task, label or time was not given.
 struct Record {
   std::string_view id, task, label;
+  std::string_view time;          ///< as written
+  std::optional<double> seconds;  ///< what it says, see parse_time; set by readers, not looked at by writers
   std::string_view text;
   bool has_text = false;
   std::vector<Entry> entries;
 
   void clear() {
-    id = task = label = text = {};
+    id = task = label = time = text = {};
+    seconds.reset();
     has_text = false;
     entries.clear();
     used_ = 0;

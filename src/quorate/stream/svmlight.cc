@@ -1,4 +1,5 @@
-// SVMlight: `label [task:NAME | qid:NUMBER] index:value ... [# id]`, indices ascending; `?` is an unknown label.
+// SVMlight: `label [task:NAME | qid:NUMBER] [time:TIME] index:value ... [# id]`, indices ascending; `?` is an unknown
+// label.
 #include "quorate/stream/formats.h"
 
 #include <algorithm>
@@ -36,6 +37,10 @@ class SvmlightReader final : public RecordReader {
         record.task = value;
         continue;
       }
+      if (first && record.time.empty() && name == "time") {
+        set_time(record, static_cast<std::size_t>(value.data() - line.data()), value);
+        continue;
+      }
       Index index = 0;
       const auto r = std::from_chars(name.data(), name.data() + name.size(), index);
       if (r.ptr != name.data() + name.size() || r.ec != std::errc{} || index > kMaxIndex)
@@ -70,6 +75,10 @@ class SvmlightWriter final : public RecordWriter {
     if (!r.task.empty()) {
       if (r.task.find_first_of(" \t\r\n#") != r.task.npos) cannot_hold("task", r.task);
       out += " task:" + std::string(r.task);
+    }
+    if (!r.time.empty()) {
+      if (r.time.find_first_of(" \t\r\n#") != r.time.npos) cannot_hold("time", r.time);
+      out += " time:" + std::string(r.time);
     }
     std::vector<std::pair<Index, double>> entries;
     for (const Entry& e : r.entries) {

@@ -1,5 +1,6 @@
 // VW text: `[label [importance]] ['tag][|namespace[:weight] feature[:value] ...]...`. The namespace called "task" (or
-// --task-column) holds one feature, the task's name. The tag is the id. A feature f of namespace n is called n^f.
+// --task-column) holds one feature, the task's name, that of --time-column the time. The tag is the id. A feature f of
+// namespace n is called n^f.
 // Importance weights other than 1 are refused: no learner here would honour them.
 #include "quorate/stream/formats.h"
 
@@ -21,7 +22,8 @@ std::string_view take(std::string_view& rest) {
 
 class VwReader final : public RecordReader {
  public:
-  VwReader(const std::string& path, const ReadOptions& o) : RecordReader(path, o), task_(o.task.empty() ? "task" : o.task) {}
+  VwReader(const std::string& path, const ReadOptions& o)
+      : RecordReader(path, o), task_(o.task.empty() ? "task" : o.task), time_(o.time) {}
 
  private:
   bool parse(std::string_view line, Record& record) override {
@@ -66,6 +68,13 @@ class VwReader final : public RecordReader {
         name = name.substr(0, colon);
       }
     }
+    if (!time_.empty() && name == time_) {
+      const std::string_view time = take(part), more = take(part);
+      if (!more.empty() || !record.time.empty())
+        bad(line, more.empty() ? name : more, "one feature, the time, in the namespace " + time_);
+      set_time(record, static_cast<std::size_t>(time.data() - line.data()), time);
+      return;
+    }
     if (name == task_) {
       record.task = take(part);
       if (const std::string_view more = take(part); record.task.empty() || !more.empty())
@@ -88,7 +97,7 @@ class VwReader final : public RecordReader {
     }
   }
 
-  std::string task_;
+  std::string task_, time_;
 };
 
 class VwWriter final : public RecordWriter {
@@ -97,9 +106,11 @@ class VwWriter final : public RecordWriter {
     check("label", r.label, " \t|'\r\n");
     check("id", r.id, " \t|\r\n");
     check("task", r.task, " \t|:\r\n");
+    check("time", r.time, " \t|\r\n");
     std::string out(r.label);
     if (!r.id.empty()) out += (out.empty() ? "'" : " '") + std::string(r.id);
     if (!r.task.empty()) out += (out.empty() ? "|task " : " |task ") + std::string(r.task);
+    if (!r.time.empty()) out += (out.empty() ? "|time " : " |time ") + std::string(r.time);
     std::string open = "no namespace is open yet";
     for (const Entry& e : r.entries) {
       std::string name = entry_name(e), space;
@@ -110,6 +121,8 @@ class VwWriter final : public RecordWriter {
       check("feature name", name, " \t|\r\n");
       check("namespace", space, " \t|:\r\n");
       if (space == "task") throw DataError("VW text cannot hold features of the namespace 'task': it names the task");
+      if (space == "time" && !r.time.empty())
+        throw DataError("VW text cannot hold features of the namespace 'time' beside a time: it names the time");
       if (name.empty()) throw DataError("VW text cannot hold a feature without a name");
       if (space != open) out += (out.empty() ? "|" : " |") + (open = space);
       out += " " + name;

@@ -1,0 +1,21 @@
+// When an example came: from the text of a time column to seconds.
+#pragma once
+#include <optional>
+#include <string_view>
+
+namespace quorate {
+
+/// What parse_time takes, for messages.
+inline constexpr std::string_view kTimeExpected =
+    "a time: seconds since 1970, or a date with or without a time of day, as 2026-11-21 or 2026-11-21T13:15:00+01:00";
+
+/// Seconds since 1970-01-01 00:00 UTC, leap seconds not counted; nothing if `text` is no time. A time is a finite number of
+/// seconds (1764000000, -0.5, 1e9), or what ISO 8601 calls the extended format, years 0001 to 9999:
+///
+///     2026-11-21   2026-11-21T13:15   2026-11-21 13:15:00   2026-11-21T13:15:00.25Z   2026-11-21T13:15:00+01:00
+///
+/// with T or one space before the time of day, up to 18 digits of a second, and Z, +HH:MM, +HHMM or +HH (or -) as zone;
+/// no zone is UTC. The nearest double, whatever the locale.
+std::optional<double> parse_time(std::string_view text);
+
+}  // namespace quorate
