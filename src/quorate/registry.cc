@@ -5,10 +5,11 @@
 namespace quorate {
 
 extern const Algorithm kPerceptron, kCmtl, kAmtl, kPeer, kAmlc, kShampo, kShampoSecondOrder, kKernelPerceptron,
-    kBudgetRandom, kBudgetForgetron, kBudgetProjectron, kBudgetProjectronShared;
+    kBudgetRandom, kBudgetForgetron, kBudgetProjectron, kBudgetProjectronShared, kCohort;
 
 std::span<const Algorithm> algorithms() {
-  static const std::array all{kPerceptron,
+  static const std::array all{kCohort,
+                              kPerceptron,
                               kCmtl,
                               kAmtl,
                               kPeer,

@@ -5,9 +5,9 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
+#include "quorate/base/memory.h"
 #include "quorate/learner.h"
 #include "quorate/models/scaling.h"
 #include "quorate/params/params.h"
@@ -48,10 +48,19 @@ Spec canonical(const Spec& spec);
 /// A new learner. Throws UsageError for a spec that says nothing sensible; DataError or FileError for a graph's file.
 std::unique_ptr<Learner> make_learner(const Spec& spec, const Setup& setup);
 
-/// A learner's own parameters, and those that the adaptor adds.
+/// The scale that a learner has unless told otherwise: A::default_scale, or none.
+template <class A>
+constexpr Scale default_scale() {
+  if constexpr (requires { A::default_scale; })
+    return A::default_scale;
+  else
+    return ScaleNone{};
+}
+
+/// A learner's own parameters, and the one that the adaptor adds.
 template <class A>
 struct WithScale : A::Params {
-  Scale scale;
+  Scale scale = default_scale<A>();
   static constexpr auto fields() { return std::tuple_cat(A::Params::fields(), std::tuple{scale_field(&WithScale::scale)}); }
 };
 template <class A>
@@ -66,7 +75,9 @@ using ParamsOf = std::conditional_t<scales_itself<A>, typename A::Params, WithSc
 template <LearnerType A>
 class Erased final : public Learner {
  public:
-  Erased(const ParamsOf<A>& params, const Setup& setup) : scaling_(scale_of(params), setup.memory), a_(params, setup) {}
+  Erased(const WithScale<A>& params, const Setup& setup)
+      : scaling_(params.scale, setup.restore ? 0 : Scaling::slots(params.scale, bytes_left(setup.memory)), setup.memory),
+        a_(params, setup) {}
 
   double score(const Example& e) const override {
     if (!scaling_.changes()) return a_.score(e);
@@ -117,14 +128,7 @@ class Erased final : public Learner {
   template <class S>
   static void state(S& s, auto&& v) {
     A::state(s.a_, v);
-    if constexpr (!scales_itself<A>)
-      if (s.scaling_.any()) v("scale", s.scaling_);
-  }
-  static Scale scale_of(const ParamsOf<A>& params) {
-    if constexpr (scales_itself<A>)
-      return {};
-    else
-      return params.scale;
+    if (s.scaling_.any()) v("scale", s.scaling_);
   }
   /// Whether the round's n-th example is the same instance as the one before, shown to another task.
   static bool repeats(std::span<const Example> round, std::size_t n) {
@@ -149,7 +153,7 @@ class Erased final : public Learner {
 
 template <LearnerType A>
 constexpr Algorithm row() {
-  using P = ParamsOf<A>;
+  using P = WithScale<A>;
   return {A::name,
           A::title,
           A::source,

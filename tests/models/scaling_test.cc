@@ -34,7 +34,7 @@ Counts make_text(Rng& rng, Index words) {
 
 TEST(Scaling, LogIdfIsTheFormulaOfTheNotes) {
   Memory memory;
-  Scaling scaling(ScaleLogIdf{}, &memory);
+  Scaling scaling(ScaleLogIdf{}, 0, &memory);
   Rng rng = make_rng(1, 0);
   std::map<Index, double> df;
   for (int n = 1; n <= 200; ++n) {
@@ -55,7 +55,7 @@ TEST(Scaling, LogIdfIsTheFormulaOfTheNotes) {
 
 TEST(Scaling, UnitLengthBeforehandChangesNothingToTheBit) {
   Memory memory;
-  Scaling a(ScaleAuto{}, &memory), b(ScaleAuto{}, &memory);
+  Scaling a(ScaleAuto{}, 0, &memory), b(ScaleAuto{}, 0, &memory);
   Rng rng = make_rng(2, 0);
   for (int n = 0; n < 200; ++n) {
     Counts text = make_text(rng, 1000), unit = text;
@@ -75,7 +75,7 @@ TEST(Scaling, UnitLengthBeforehandChangesNothingToTheBit) {
 TEST(Scaling, LogAndIdfAreTheirParts) {
   Memory memory;
   const Counts x{{1, 4}, {-3, 1}};
-  Scaling log(ScaleLog{}, &memory), idf(ScaleIdf{}, &memory);
+  Scaling log(ScaleLog{}, 0, &memory), idf(ScaleIdf{}, 0, &memory);
   std::vector<double> out(2);
   log.count(x.x());
   log(x.x(), out);
@@ -90,7 +90,7 @@ TEST(Scaling, LogAndIdfAreTheirParts) {
 TEST(Scaling, AutoLeavesRealValuesAsTheyAre) {
   Memory memory;
   for (const Counts& real : {Counts{{1, 2}, {0.5, 1}}, Counts{{1, 2}, {-1, 1}}}) {
-    Scaling scaling(ScaleAuto{}, &memory);
+    Scaling scaling(ScaleAuto{}, 0, &memory);
     scaling.count(Counts{{1, 9}, {1, 2}}.x());
     EXPECT_TRUE(scaling.changes());
     scaling.count(real.x());
@@ -102,7 +102,7 @@ TEST(Scaling, AutoLeavesRealValuesAsTheyAre) {
 
 TEST(Scaling, AutoLeavesColumnsThatAreMostlyFullAsTheyAre) {
   Memory memory;
-  Scaling columns(ScaleAuto{}, &memory), texts(ScaleAuto{}, &memory);
+  Scaling columns(ScaleAuto{}, 0, &memory), texts(ScaleAuto{}, 0, &memory);
   Rng rng = make_rng(3, 0);
   for (int n = 0; n < 32; ++n) {
     EXPECT_TRUE(columns.changes());
@@ -115,7 +115,7 @@ TEST(Scaling, AutoLeavesColumnsThatAreMostlyFullAsTheyAre) {
 
 TEST(Scaling, AFeatureNeverSeenIsAsRareAsOneSeenOnceAndScoringCountsNothing) {
   Memory memory;
-  Scaling scaling(ScaleLogIdf{}, &memory);
+  Scaling scaling(ScaleLogIdf{}, 0, &memory);
   scaling.count(Counts{{1, 2}, {1, 1}}.x());
   scaling.count(Counts{{1}, {1}}.x());
   std::vector<double> out(2);
@@ -126,7 +126,7 @@ TEST(Scaling, AFeatureNeverSeenIsAsRareAsOneSeenOnceAndScoringCountsNothing) {
 
 TEST(Scaling, NothingToScaleIsNoTrouble) {
   Memory memory;
-  Scaling scaling(ScaleAuto{}, &memory);
+  Scaling scaling(ScaleAuto{}, 0, &memory);
   std::vector<double> out(1);
   scaling.count({});
   EXPECT_EQ(scaling({}, {}).size(), 0u);
@@ -138,7 +138,7 @@ TEST(Scaling, NothingToScaleIsNoTrouble) {
 
 TEST(Scaling, ABrokenStateIsRefusedAndChangesNothing) {
   Memory memory;
-  Scaling scaling(ScaleLogIdf{}, &memory);
+  Scaling scaling(ScaleLogIdf{}, 0, &memory);
   scaling.count(Counts{{1, 2}, {1, 1}}.x());
   const auto good = scaling.pack();
   const auto expect_refused = [&](auto change) {

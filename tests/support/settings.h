@@ -28,8 +28,8 @@ struct Setting {
   bool keeps_instances() const { return spec.word == "kernel-perceptron" || spec.word.starts_with("budget-"); }
   /// Every mistake costs memory, for ever.
   bool grows() const { return spec.word == "kernel-perceptron"; }
-  /// Answers that cost nothing go on teaching when the budget is spent: those of the peers.
-  bool learns_without_labels() const { return spec.word == "peer"; }
+  /// Answers that cost nothing go on teaching when the budget is spent: those of the peers, its own guesses.
+  bool learns_without_labels() const { return spec.word == "peer" || spec.word == "cohort"; }
   /// Counts how common features are, in every example that comes.
   bool counts() const { return to_text(spec).find("scale=log-idf") != std::string::npos || spec.word == "cohort"; }
   /// Keeps matrices of features x features.
@@ -66,6 +66,7 @@ inline std::vector<Setting> all_settings() {
           for (const ParamInfo& inner : choice.params)
             if (inner.type == "text" && inner.name == "file")
               one.spec.args.back().value.args.push_back({"file", {"@" + choice.name, {}}});
+          if (choice.name == "hashed") one.spec.args.back().value.args.push_back({"bits", {"12", {}}});
           grown.emplace_back(one, changed + differs);
         }
       row = grown;

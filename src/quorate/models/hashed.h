@@ -33,6 +33,8 @@ class Hashed {
   void change(std::uint32_t block, const Features& x, F change_one) {
     for (std::size_t k = 0; k < x.size(); ++k) change_one(k, cells_[slot_of(block, x.at(k))]);
   }
+  Cell at(std::uint32_t block, Index feature) const { return cells_[slot_of(block, feature)]; }
+  Cell& at(std::uint32_t block, Index feature) { return cells_[slot_of(block, feature)]; }
   const std::pmr::vector<Cell>& cells() const { return cells_; }
   std::pmr::vector<Cell>& cells() { return cells_; }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "quorate/base/error.h"
 #include "quorate/base/exp.h"
@@ -57,7 +58,7 @@ void Scaler::operator()(const Features& x, std::span<const double> df, std::span
   for (std::size_t k = 0; k < x.size(); ++k) {
     double v = raw(x.value[k], x.norm);
     if (take_logarithm) v = std::copysign(log_positive(1 + std::abs(v)), v);
-    out[k] = weigh ? v * (log_n - log_positive(std::max(df[k], 1.0))) : v;
+    out[k] = weigh ? v * std::max(log_n - log_positive(std::max(df[k], 1.0)), 0.0) : v;  // 0: counts that features share
   }
   const double length = std::sqrt(squared_norm({{}, out.first(x.size())}));
   if (length > 0)
@@ -70,28 +71,54 @@ void Scaler::unpack(const Counts& counts) {
   counts_ = counts;
 }
 
+Scaling::Scaling(const Scale& scale, std::size_t slots, std::pmr::memory_resource* memory)
+    : scaler_(scale), memory_(memory), df_(Table<Index, std::uint32_t>(memory)) {
+  if (slots > 0) df_.emplace<Hashed<std::uint32_t>>(slots, memory);
+}
+
+std::size_t Scaling::slots(const Scale& scale, std::size_t limit) {
+  if (!Scaler(scale).weighs() || limit > std::numeric_limits<std::size_t>::max() / 2) return 0;
+  return std::clamp<std::size_t>(limit / 16 / sizeof(std::uint32_t), 1, std::size_t{1} << 32);
+}
+
 void Scaling::count(const Features& x) {
   if (!scaler_.count(x)) return;
-  for (std::size_t k = 0; k < x.size(); ++k)
-    if (x.value[k] != 0) ++df_.at(x.at(k));
-  scaler_.counted(df_.size());
+  const auto add = [&](std::uint32_t& df) { distinct_ += ++df == 1; };
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    if (x.value[k] == 0) continue;
+    if (auto* table = std::get_if<Hashed<std::uint32_t>>(&df_))
+      add(table->at(0, x.at(k)));
+    else
+      add(std::get<0>(df_).at(x.at(k)));
+  }
+  scaler_.counted(distinct_);
 }
 
 Features Scaling::operator()(const Features& x, std::span<double> out) const {
-  if (scaler_.weighs())
-    for (std::size_t k = 0; k < x.size(); ++k) {
-      const std::uint32_t* df = df_.find(x.at(k));
-      out[k] = df == nullptr ? 0 : *df;
+  if (scaler_.weighs()) {
+    if (const auto* table = std::get_if<Hashed<std::uint32_t>>(&df_)) {
+      for (std::size_t k = 0; k < x.size(); ++k) out[k] = table->at(0, x.at(k));
+    } else {
+      for (std::size_t k = 0; k < x.size(); ++k) {
+        const std::uint32_t* df = std::get<0>(df_).find(x.at(k));
+        out[k] = df == nullptr ? 0 : *df;
+      }
     }
+  }
   scaler_(x, out, out);
   return {x.index, out.first(x.size())};
 }
 
 Scaling::Packed Scaling::pack() const {
   Packed out{scaler_.pack(), {}, {}};
-  df_.for_each([&](Index feature, std::uint32_t) { out.feature.push_back(feature); });
+  if (const auto* table = std::get_if<Hashed<std::uint32_t>>(&df_)) {
+    out.df.assign(table->cells().begin(), table->cells().end());
+    return out;
+  }
+  const auto& counts = std::get<0>(df_);
+  counts.for_each([&](Index feature, std::uint32_t) { out.feature.push_back(feature); });
   std::sort(out.feature.begin(), out.feature.end());
-  for (const Index feature : out.feature) out.df.push_back(*df_.find(feature));
+  for (const Index feature : out.feature) out.df.push_back(*counts.find(feature));
   return out;
 }
 
@@ -99,17 +126,24 @@ void Scaling::unpack(const Packed& packed) {
   const auto check = [](bool good, const char* why) {
     if (!good) throw DataError(std::string("scale: ") + why);
   };
-  check(packed.feature.size() == packed.df.size(), "features and df differ in size");
-  for (std::size_t i = 0; i < packed.feature.size(); ++i) {
+  const std::size_t n = packed.df.size(), named = packed.feature.size();
+  check(named == n || named == 0, "features and df differ in size");
+  for (std::size_t i = 0; i < n; ++i) {
+    if (named == 0) continue;
     check(packed.feature[i] <= kMaxIndex + 1 && (i == 0 || packed.feature[i] > packed.feature[i - 1]),
           "features out of order or range");
     check(packed.df[i] >= 1 && packed.df[i] <= packed.counts.examples, "a feature's df cannot be");
   }
   scaler_.unpack(packed.counts);
-  Table<Index, std::uint32_t> df(df_.memory());
-  df.reserve(packed.feature.size());
-  for (std::size_t i = 0; i < packed.feature.size(); ++i) df.at(packed.feature[i]) = packed.df[i];
-  df_ = std::move(df);
+  distinct_ = n - static_cast<std::size_t>(std::count(packed.df.begin(), packed.df.end(), 0u));
+  if (n > 0 && named == 0) {
+    auto& table = df_.emplace<Hashed<std::uint32_t>>(n, memory_);
+    std::copy(packed.df.begin(), packed.df.end(), table.cells().begin());
+    return;
+  }
+  auto& counts = df_.emplace<Table<Index, std::uint32_t>>(memory_);
+  counts.reserve(n);
+  for (std::size_t i = 0; i < n; ++i) counts.at(packed.feature[i]) = packed.df[i];
 }
 
 }  // namespace quorate

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "quorate/base/features.h"
+#include "quorate/models/hashed.h"
 #include "quorate/models/table.h"
 #include "quorate/params/params.h"
 
@@ -85,10 +86,15 @@ class Scaler {
   Counts counts_;
 };
 
-/// A scaler that counts df itself.
+/// A scaler that counts df itself: a count for every feature or, under a memory limit, in a table of a fixed size where
+/// features share the count that a hash says.
 class Scaling {
  public:
-  Scaling(const Scale& scale, std::pmr::memory_resource* memory) : scaler_(scale), df_(memory) {}
+  /// slots: of the fixed table, 0 for exact counts.
+  Scaling(const Scale& scale, std::size_t slots, std::pmr::memory_resource* memory);
+
+  /// Slots for a model that has `limit` bytes left: a 16th of them. 0 without a limit, or if nothing has to be counted.
+  static std::size_t slots(const Scale& scale, std::size_t limit);
 
   /// Whether there is anything to save: false for `none`.
   bool any() const { return scaler_.any(); }
@@ -100,7 +106,7 @@ class Scaling {
 
   struct Packed {
     Scaler::Counts counts;
-    std::pmr::vector<std::uint32_t> feature, df;  // features in ascending order
+    std::pmr::vector<std::uint32_t> feature, df;  // features in ascending order; of a fixed table none, df of every slot
     template <class S>
     static void state(S& s, auto&& v) {
       Scaler::Counts::state(s.counts, v);
@@ -113,7 +119,9 @@ class Scaling {
 
  private:
   Scaler scaler_;
-  Table<Index, std::uint32_t> df_;
+  std::pmr::memory_resource* memory_;
+  std::variant<Table<Index, std::uint32_t>, Hashed<std::uint32_t>> df_;
+  std::size_t distinct_ = 0;  // counts above 0
 };
 
 }  // namespace quorate

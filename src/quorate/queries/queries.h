@@ -75,12 +75,12 @@ class Asking {
   /// Fills the decisions of a round whose margins are known; draws what the rule draws, in the round's order.
   void operator()(std::span<const Example> round, Rng& rng, std::span<Decision> out) const {
     if (chooser_) return chooser_->by_margin(round, rng, out);
-    std::visit(
-        [&](const auto& query) {
-          if constexpr (requires { query(rng, out[0]); })
-            for (Decision& d : out) query(rng, d);
-        },
-        rule_);
+    one_by_one(rng, out);
+  }
+  /// The same of decisions whose `doubt` is known, too.
+  void by_doubt(std::span<const Example> round, Rng& rng, std::span<Decision> out) const {
+    if (chooser_) return chooser_->by_doubt(round, rng, out);
+    one_by_one(rng, out);
   }
   void learned(Task task, bool mistake, bool updated) {
     if (chooser_) chooser_->learned(task, mistake, updated);
@@ -93,6 +93,15 @@ class Asking {
   }
 
  private:
+  void one_by_one(Rng& rng, std::span<Decision> out) const {
+    std::visit(
+        [&](const auto& query) {
+          if constexpr (requires { query(rng, out[0]); })
+            for (Decision& d : out) query(rng, d);
+        },
+        rule_);
+  }
+
   Rule rule_;
   std::optional<Chooser> chooser_;  // of SharedQuery
 };

@@ -1,0 +1,205 @@
+// cohort: what all tasks share, what each has of its own, how sure of either, and how much to lean on which.
+//
+// Source  NOTES section 5; docs/cohort.md has what was tried and what it gave. Shared and own weights: the complete graph of
+//         Cavallanti et al. Variances: AROW, diagonal. Query: the function F of Cohen and Crammer's second order. Leaning:
+//         exponential weights on past mistakes, as AMLC's.
+// Round   any number of examples; at most one label per example.
+// Shapes  d features; w, s: d, shared; v_i, t_i: d, of task i; s and t are 1 at first. Of an instance
+//           p = E <w, x> + O <v_i, x>,   r = E^2 sum_f s_f x_f^2 + O^2 sum_f t_if x_f^2.
+//         Leaning j of kRatio.size(): E_j^2 + O_j^2 = kTotal, O_j^2 / E_j^2 = kRatio[j]; m_j: how many of the labels bought so
+//         far p_j = E_j <w, x> + O_j <v_i, x> would have got wrong. E and O are the means of E_j and O_j weighted by
+//         exp(-eta m_j): which tasks have much in common is learned, by two numbers for all.
+// Learn   m_j, E, O, p, r anew; if y p < 1: beta = 1 / (r + noise), alpha = (1 - y p) beta y, then in the shared block, with
+//         z = E x: w += alpha s z, s -= beta (s z)^2, and in the task's own with z = O x alike.
+// Guess   an example not asked about, while fewer than kGuesses were used since the last label: y = sign(p), alpha as above
+//         times guess n/(n + 30) |p| / sqrt(p^2 + r), n the labels bought for the task; s and t stay. So nothing is learned
+//         from guesses before a task's first label, little in doubt, and nothing for long once no more labels come.
+// Cost    O(non-zeros) per example for any number of tasks. Memory: exact, 8 bytes for each weight that ever changed; under
+//         a memory limit, two tables made once.
+// Draws   decide: what the query rule draws, example by example. learn: none.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "quorate/base/exp.h"
+#include "quorate/base/memory.h"
+#include "quorate/models/beliefs.h"
+#include "quorate/queries/queries.h"
+#include "quorate/registry.h"
+
+namespace quorate {
+namespace {
+
+/// Labels of which little is known. One draw per example.
+struct ConfidenceQuery {
+  static constexpr std::string_view name = "confidence",
+                                    meaning =
+                                        "buy a label with probability 1 / (1 + (F / b)^2), F = (1 + r) p^2 + 2 |p|";
+  double b = 0.1;
+  static constexpr auto fields() {
+    return std::tuple{Field{&ConfidenceQuery::b, "b", kPositive, "doubt: larger asks more", "docs/cohort.md"}};
+  }
+
+  void operator()(Rng& rng, Decision& d) const {
+    const double F_b = d.doubt / b;
+    ask_with(1 / (1 + F_b * F_b), rng, d);
+  }
+};
+
+struct StoreAuto {
+  static constexpr std::string_view name = "auto", meaning = "hashed under a memory limit, else exact";
+  static constexpr auto fields() { return std::tuple{}; }
+};
+struct StoreExact {
+  static constexpr std::string_view name = "exact", meaning = "every weight has a place of its own";
+  static constexpr auto fields() { return std::tuple{}; }
+};
+struct StoreHashed {
+  static constexpr std::string_view name = "hashed", meaning = "2^bits own and 2^bits / 4 shared weights, places by a hash";
+  std::uint64_t bits = 22;
+  static constexpr auto fields() {
+    return std::tuple{Field{&StoreHashed::bits, "bits", Interval{4, 31}, "size of the tables: 10 bytes times 2^bits",
+                            "docs/cohort.md"}};
+  }
+};
+
+struct Cohort {
+  static constexpr std::string_view name = "cohort", title = "Shared and own weights that know how sure they are",
+                                    source = "docs/cohort.md";
+  struct Params {
+    std::variant<ConfidenceQuery, Always, RandomQuery, MarginQuery, SharedQuery> query;
+    double noise = 0.1, guess = 0.5, eta = 0.3;
+    std::variant<StoreAuto, StoreExact, StoreHashed> store;
+    static constexpr auto fields() {
+      return std::tuple{
+          query_field(&Params::query),
+          Field{&Params::noise, "noise", kPositive, "of labels: larger learns less from each", "AROW's r; NOTES section 5"},
+          Field{&Params::guess, "guess", kProbability, "weight of sure guesses beside labels; 0: labels only",
+                "docs/cohort.md"},
+          Field{&Params::eta, "eta", Interval{0, 100}, "how fast past mistakes decide between shared and own weights",
+                "docs/cohort.md"},
+          Field{&Params::store, "store", kAny, "where weights lie", "docs/cohort.md"}};
+    }
+  };
+  static constexpr Scale default_scale{ScaleAuto{}};
+
+  static constexpr std::array kRatio{1.0 / 32, 1.0 / 8, 1.0 / 2, 2.0, 8.0};
+  static constexpr double kTotal = 1.2, kHalf = 30;  // kHalf: labels of a task until its guesses count half
+  static constexpr std::uint32_t kGuesses = 32;
+
+  Cohort(const Params& params, const Setup& setup)
+      : Cohort(params, setup, setup.restore ? 0 : slots(params, bytes_left(setup.memory))) {}
+  Cohort(const Params& params, const Setup& setup, std::size_t slots)
+      : p(params), query(params.query, setup), w(slots / 4, setup.memory), v(slots, setup.memory), labels(setup.memory),
+        mistakes(kRatio.size(), setup.memory) {
+    lean();
+  }
+
+  /// Own weights; a quarter as many are shared. Half of a memory limit is for both, the other for tasks and what they count.
+  static std::size_t slots(const Params& params, std::size_t limit) {
+    if (const auto* hashed = std::get_if<StoreHashed>(&params.store)) return std::size_t{1} << hashed->bits;
+    const bool exact = std::holds_alternative<StoreExact>(params.store) || limit > Memory::kNoLimit / 2;
+    return exact ? 0 : std::clamp<std::size_t>(limit / (5 * Beliefs::kSlotBytes / 2), 4, std::size_t{1} << 32);
+  }
+
+  struct Judgement {
+    double shared, own;  // <w, x>, <v_i, x>
+    double p, r;
+  };
+  Judgement judge(const Example& e) const {
+    w.prefetch(0, e.x);
+    v.prefetch(e.task, e.x);
+    const Evidence shared = w(0, e.x), own = v(e.task, e.x);
+    return {shared.mean, own.mean, E * shared.mean + O * own.mean, E * E * shared.variance + O * O * own.variance};
+  }
+
+  double score(const Example& e) const { return judge(e).p; }
+
+  void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
+    judged.resize(std::max(judged.size(), round.size()));
+    for (std::size_t n = 0; n < round.size(); ++n) {
+      const Judgement j = judged[n] = judge(round[n]);
+      out[n].margin = j.p;
+      out[n].doubt = (1 + j.r) * j.p * j.p + 2 * std::abs(j.p);
+    }
+    query.by_doubt(round, rng, out);
+    for (std::size_t n = 0; n < round.size() && p.guess > 0; ++n)
+      if (!out[n].ask) guess(round[n], judged[n]);
+  }
+
+  bool learn(const Example& e, const Decision&, double y, Rng&) {
+    if (e.task >= labels.size()) labels.resize(std::size_t{e.task} + 1);
+    ++labels[e.task];
+    guesses = kGuesses;
+    Judgement j = judge(e);
+    for (std::size_t l = 0; l < kRatio.size(); ++l)
+      if (mistaken(y, E_j(l) * j.shared + O_j(l) * j.own)) ++mistakes[l];
+    lean();
+    j = judge(e);
+    return step(e, j, y, 1, 1 / (j.r + p.noise));
+  }
+
+  void guess(const Example& e, const Judgement& j) {
+    const double n = e.task < labels.size() ? labels[e.task] : 0;
+    if (guesses == 0 || n == 0 || j.p == 0) return;
+    const double trust = p.guess * (n / (n + kHalf)) * (std::abs(j.p) / std::sqrt(j.p * j.p + j.r));
+    if (step(e, j, predicted(j.p), trust, 0)) --guesses;
+  }
+
+  bool step(const Example& e, const Judgement& j, double y, double weight, double beta) {
+    if (y * j.p >= 1) return false;
+    const double alpha = weight * (1 - y * j.p) / (j.r + p.noise) * y;
+    w.learn(0, e.x, E, alpha, beta);
+    v.learn(e.task, e.x, O, alpha, beta);
+    return true;
+  }
+
+  static double E_j(std::size_t j) { return std::sqrt(kTotal / (1 + kRatio[j])); }
+  static double O_j(std::size_t j) { return std::sqrt(kTotal * kRatio[j] / (1 + kRatio[j])); }
+  void lean() {
+    const std::uint64_t fewest = *std::min_element(mistakes.begin(), mistakes.end());
+    double sum = 0;
+    E = O = 0;
+    for (std::size_t j = 0; j < kRatio.size(); ++j) {
+      const double share = exp_negative(-p.eta * static_cast<double>(mistakes[j] - fewest));
+      sum += share;
+      E += share * E_j(j);
+      O += share * O_j(j);
+    }
+    E /= sum;
+    O /= sum;
+  }
+
+  double relation(Task to, Task from) const { return to == from ? 1 : E * E / (E * E + O * O); }
+
+  Params p;
+  Asking<decltype(Params::query)> query;
+  Beliefs w;                                           // d: w and s
+  Beliefs v;                                           // K x d: v and t
+  std::pmr::vector<std::uint32_t> labels;    // bought, by task
+  std::pmr::vector<std::uint64_t> mistakes;  // m_j
+  double E = 0, O = 0;
+  std::uint32_t guesses = 0;  // that may still be used before the next label
+  std::vector<Judgement> judged;  // scratch
+
+  template <class S>
+  static void state(S& s, auto&& visit) {
+    visit("query", s.query);
+    visit("w", s.w);
+    visit("v", s.v);
+    visit("labels", s.labels);
+    visit("mistakes", s.mistakes);
+    visit("guesses", s.guesses);
+  }
+  void check() {
+    if (guesses > kGuesses || mistakes.size() != kRatio.size()) throw DataError("cohort: counts that cannot be");
+    lean();
+  }
+};
+
+}  // namespace
+
+extern const Algorithm kCohort;
+constexpr Algorithm kCohort = row<Cohort>();
+
+}  // namespace quorate
