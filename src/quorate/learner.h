@@ -36,6 +36,9 @@ class Learner {
   /// How much of a mistake of task `from` reaches the weights of task `to`, now. Pure. O(1) to O(K).
   virtual double relation(Task to, Task from) const = 0;
 
+  /// Chance that a margin's task is +1, 0 to 1, learned from the labels bought. Nothing of learners that do not calibrate.
+  virtual std::optional<double> probability(double margin) const = 0;
+
   /// Learners that listen to others: how often that hurt and helped a task. Nothing for the others.
   virtual std::optional<Listening> listening(Task task) const = 0;
 

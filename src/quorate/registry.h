@@ -17,7 +17,7 @@ namespace quorate {
 
 /// What an algorithm's struct must have: name, title, source; Params; a constructor; the verbs; a state list. It may have:
 /// `query`, its Asking or Chooser, which is told of every answer; neither(e, d, rng), which learns from the answer 0;
-/// listening(task); make_room(bytes); check(), called after its state was loaded.
+/// listening(task); probability(margin); make_room(bytes); default_scale; check(), called after its state was loaded.
 template <class A>
 concept LearnerType = Described<typename A::Params> && std::constructible_from<A, const typename A::Params&, const Setup&> &&
     HasState<A> && requires(A a, const A c, const Example& e, const Decision& d, Rng& rng, std::span<const Example> round,
@@ -112,6 +112,12 @@ class Erased final : public Learner {
       return false;
   }
   double relation(Task to, Task from) const override { return a_.relation(to, from); }
+  std::optional<double> probability(double margin) const override {
+    if constexpr (requires { a_.probability(margin); })
+      return a_.probability(margin);
+    else
+      return std::nullopt;
+  }
   std::optional<Listening> listening(Task task) const override {
     if constexpr (requires { a_.listening(task); })
       return a_.listening(task);

@@ -147,5 +147,20 @@ RC_GTEST_PROP(ClassConfusion, OfTwoClassesIsTheBinaryTable, ()) {
   RC_ASSERT(same(many.f1(1), two.f1()));
 }
 
+TEST(Reliability, OfHonestProbabilitiesIsSmallAndOfBoastsIsNot) {
+  Rng rng = make_rng(6, 0);
+  Reliability honest, boast;
+  for (int n = 0; n < 100'000; ++n) {
+    const double p = uniform(rng);
+    const int y = uniform(rng) < p ? 1 : -1;
+    honest.add(y, p);
+    boast.add(y, p < 0.5 ? 0.01 : 0.99);
+  }
+  EXPECT_LT(honest.error(), 0.01);
+  EXPECT_NEAR(honest.brier(), 1.0 / 6, 0.01);
+  EXPECT_NEAR(boast.error(), 0.24, 0.01);
+  EXPECT_TRUE(std::isnan(Reliability().error()));
+}
+
 }  // namespace
 }  // namespace quorate::test

@@ -1,19 +1,20 @@
 // cohort: what all tasks share, what each has of its own, how sure of either, and how much to lean on which.
 //
 // Source  NOTES section 5; docs/cohort.md has what was tried and what it gave. Shared and own weights: the complete graph of
-//         Cavallanti et al. Variances: AROW, diagonal. Query: the function F of Cohen and Crammer's second order. Leaning:
-//         exponential weights on past mistakes, as AMLC's.
+//         Cavallanti et al. Variances: AROW, diagonal. Leaning: exponential weights on past mistakes, as AMLC's.
 // Round   any number of examples; at most one label per example.
 // Shapes  d features; w, s: d, shared; v_i, t_i: d, of task i; s and t are 1 at first. Of an instance
 //           p = E <w, x> + O <v_i, x>,   r = E^2 sum_f s_f x_f^2 + O^2 sum_f t_if x_f^2.
-//         Leaning j of kRatio.size(): E_j^2 + O_j^2 = kTotal, O_j^2 / E_j^2 = kRatio[j]; m_j: how many of the labels bought so
-//         far p_j = E_j <w, x> + O_j <v_i, x> would have got wrong. E and O are the means of E_j and O_j weighted by
-//         exp(-eta m_j): which tasks have much in common is learned, by two numbers for all.
+//         Leaning j of kRatio.size(): E_j^2 + O_j^2 = kTotal, O_j^2 / E_j^2 = kRatio[j]; m_j: how many of the labels bought
+//         so far p_j = E_j <w, x> + O_j <v_i, x> would have got wrong. E and O are the means of E_j and O_j weighted by
+//         exp(-eta m_j): whether tasks have much in common is learned, by two numbers for all.
 // Learn   m_j, E, O, p, r anew; if y p < 1: beta = 1 / (r + noise), alpha = (1 - y p) beta y, then in the shared block, with
 //         z = E x: w += alpha s z, s -= beta (s z)^2, and in the task's own with z = O x alike.
-// Guess   an example not asked about, while fewer than kGuesses were used since the last label: y = sign(p), alpha as above
-//         times guess n/(n + 30) |p| / sqrt(p^2 + r), n the labels bought for the task; s and t stay. So nothing is learned
-//         from guesses before a task's first label, little in doubt, and nothing for long once no more labels come.
+// Guess   an example that is not asked about, while fewer than kGuesses of them taught something since the last label:
+//         y = sign(p), alpha as above times guess n / (n + kHalf) sqrt(|p| / sqrt(p^2 + r)) min(1, (g_-y + 0.1) / (g_y +
+//         0.1))^3; s and t stay. n: labels bought for the task; g_y: the sum of these weights of its guesses y so far. So a
+//         task without labels learns nothing from guesses, a rare class is not guessed away, and nothing moves for long once
+//         no more labels come.
 // Cost    O(non-zeros) per example for any number of tasks. Memory: exact, 8 bytes for each weight that ever changed; under
 //         a memory limit, two tables made once.
 // Draws   decide: what the query rule draws, example by example. learn: none.
@@ -24,25 +25,28 @@
 #include "quorate/base/exp.h"
 #include "quorate/base/memory.h"
 #include "quorate/models/beliefs.h"
+#include "quorate/models/calibration.h"
 #include "quorate/queries/queries.h"
 #include "quorate/registry.h"
 
 namespace quorate {
 namespace {
 
-/// Labels of which little is known. One draw per example.
+/// Labels of which the learner is not sure. One draw per example.
 struct ConfidenceQuery {
   static constexpr std::string_view name = "confidence",
                                     meaning =
-                                        "buy a label with probability 1 / (1 + (F / b)^2), F = (1 + r) p^2 + 2 |p|";
-  double b = 0.1;
+                                        "buy a label with probability 1 / (1 + (log-odds / b)^3), the log-odds of the "
+                                        "prediction being right";
+  double b = 0.5;
   static constexpr auto fields() {
-    return std::tuple{Field{&ConfidenceQuery::b, "b", kPositive, "doubt: larger asks more", "docs/cohort.md"}};
+    return std::tuple{
+        Field{&ConfidenceQuery::b, "b", kPositive, "log-odds at which one label in two is bought", "docs/cohort.md"}};
   }
 
   void operator()(Rng& rng, Decision& d) const {
-    const double F_b = d.doubt / b;
-    ask_with(1 / (1 + F_b * F_b), rng, d);
+    const double odds = d.doubt / b;
+    ask_with(1 / (1 + odds * odds * odds), rng, d);
   }
 };
 
@@ -58,8 +62,8 @@ struct StoreHashed {
   static constexpr std::string_view name = "hashed", meaning = "2^bits own and 2^bits / 4 shared weights, places by a hash";
   std::uint64_t bits = 22;
   static constexpr auto fields() {
-    return std::tuple{Field{&StoreHashed::bits, "bits", Interval{4, 31}, "size of the tables: 10 bytes times 2^bits",
-                            "docs/cohort.md"}};
+    return std::tuple{
+        Field{&StoreHashed::bits, "bits", Interval{4, 31}, "size of the tables: 10 bytes times 2^bits", "docs/cohort.md"}};
   }
 };
 
@@ -68,7 +72,7 @@ struct Cohort {
                                     source = "docs/cohort.md";
   struct Params {
     std::variant<ConfidenceQuery, Always, RandomQuery, MarginQuery, SharedQuery> query;
-    double noise = 0.1, guess = 0.5, eta = 0.3;
+    double noise = 0.1, guess = 1, eta = 0.3;
     std::variant<StoreAuto, StoreExact, StoreHashed> store;
     static constexpr auto fields() {
       return std::tuple{
@@ -84,13 +88,17 @@ struct Cohort {
   static constexpr Scale default_scale{ScaleAuto{}};
 
   static constexpr std::array kRatio{1.0 / 32, 1.0 / 8, 1.0 / 2, 2.0, 8.0};
-  static constexpr double kTotal = 1.2, kHalf = 30;  // kHalf: labels of a task until its guesses count half
-  static constexpr std::uint32_t kGuesses = 32;
+  static constexpr double kTotal = 1.2, kHalf = 60;  // kHalf: labels of a task until its guesses count half
+  static constexpr std::uint32_t kGuesses = 64;
 
   Cohort(const Params& params, const Setup& setup)
       : Cohort(params, setup, setup.restore ? 0 : slots(params, bytes_left(setup.memory))) {}
   Cohort(const Params& params, const Setup& setup, std::size_t slots)
-      : p(params), query(params.query, setup), w(slots / 4, setup.memory), v(slots, setup.memory), labels(setup.memory),
+      : p(params),
+        query(params.query, setup),
+        w(slots / 4, setup.memory),
+        v(slots, setup.memory),
+        tasks(setup.memory),
         mistakes(kRatio.size(), setup.memory) {
     lean();
   }
@@ -103,46 +111,55 @@ struct Cohort {
   }
 
   struct Judgement {
-    double shared, own;  // <w, x>, <v_i, x>
+    Evidence shared, own;
     double p, r;
   };
+  Judgement judgement(const Evidence& shared, const Evidence& own) const {
+    return {shared, own, E * shared.mean + O * own.mean, E * E * shared.variance + O * O * own.variance};
+  }
   Judgement judge(const Example& e) const {
     w.prefetch(0, e.x);
     v.prefetch(e.task, e.x);
-    const Evidence shared = w(0, e.x), own = v(e.task, e.x);
-    return {shared.mean, own.mean, E * shared.mean + O * own.mean, E * E * shared.variance + O * O * own.variance};
+    return judgement(w(0, e.x), v(e.task, e.x));
   }
 
   double score(const Example& e) const { return judge(e).p; }
+  double probability(double margin) const { return calibration(margin); }
 
   void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
     judged.resize(std::max(judged.size(), round.size()));
     for (std::size_t n = 0; n < round.size(); ++n) {
       const Judgement j = judged[n] = judge(round[n]);
       out[n].margin = j.p;
-      out[n].doubt = (1 + j.r) * j.p * j.p + 2 * std::abs(j.p);
+      out[n].doubt = calibration.slope() * std::abs(j.p);
     }
     query.by_doubt(round, rng, out);
     for (std::size_t n = 0; n < round.size() && p.guess > 0; ++n)
       if (!out[n].ask) guess(round[n], judged[n]);
   }
 
-  bool learn(const Example& e, const Decision&, double y, Rng&) {
-    if (e.task >= labels.size()) labels.resize(std::size_t{e.task} + 1);
-    ++labels[e.task];
+  bool learn(const Example& e, const Decision& d, double y, Rng&) {
+    if (e.task >= tasks.size()) tasks.resize(std::size_t{e.task} + 1);
+    ++tasks[e.task].labels;
     guesses = kGuesses;
     Judgement j = judge(e);
     for (std::size_t l = 0; l < kRatio.size(); ++l)
-      if (mistaken(y, E_j(l) * j.shared + O_j(l) * j.own)) ++mistakes[l];
+      if (mistaken(y, E_j(l) * j.shared.mean + O_j(l) * j.own.mean)) ++mistakes[l];
     lean();
-    j = judge(e);
+    j = judgement(j.shared, j.own);
+    calibration.add(j.p, y, d.probability);
     return step(e, j, y, 1, 1 / (j.r + p.noise));
   }
 
   void guess(const Example& e, const Judgement& j) {
-    const double n = e.task < labels.size() ? labels[e.task] : 0;
-    if (guesses == 0 || n == 0 || j.p == 0) return;
-    const double trust = p.guess * (n / (n + kHalf)) * (std::abs(j.p) / std::sqrt(j.p * j.p + j.r));
+    if (guesses == 0 || e.task >= tasks.size() || tasks[e.task].labels == 0 || j.p == 0) return;
+    OfTask& t = tasks[e.task];
+    float& of_this = j.p > 0 ? t.positive : t.negative;
+    const float of_other = j.p > 0 ? t.negative : t.positive;
+    const double n = t.labels, sure = std::abs(j.p) / std::sqrt(j.p * j.p + j.r);
+    const double balance = std::min(1.0, (of_other + 0.1) / (of_this + 0.1));
+    const double trust = p.guess * (n / (n + kHalf)) * std::sqrt(sure) * (balance * balance * balance);
+    of_this = static_cast<float>(of_this + trust);
     if (step(e, j, predicted(j.p), trust, 0)) --guesses;
   }
 
@@ -172,14 +189,54 @@ struct Cohort {
 
   double relation(Task to, Task from) const { return to == from ? 1 : E * E / (E * E + O * O); }
 
+  /// What is known of a task besides its weights.
+  struct OfTask {
+    std::uint32_t labels = 0;          // bought
+    float positive = 0, negative = 0;  // sums of the weights of its guesses: g
+  };
+  class Tasks : public std::pmr::vector<OfTask> {
+   public:
+    explicit Tasks(std::pmr::memory_resource* memory) : vector(memory) {}
+
+    struct Packed {
+      std::pmr::vector<std::uint32_t> labels;
+      std::pmr::vector<float> positive, negative;
+      template <class S>
+      static void state(S& s, auto&& visit) {
+        visit("labels", s.labels);
+        visit("positive", s.positive);
+        visit("negative", s.negative);
+      }
+    };
+    Packed pack() const {
+      Packed out;
+      for (const OfTask& t : *this) {
+        out.labels.push_back(t.labels);
+        out.positive.push_back(t.positive);
+        out.negative.push_back(t.negative);
+      }
+      return out;
+    }
+    void unpack(const Packed& packed) {
+      const std::size_t n = packed.labels.size();
+      bool good = packed.positive.size() == n && packed.negative.size() == n;
+      for (std::size_t i = 0; i < n && good; ++i)
+        good = packed.positive[i] >= 0 && packed.negative[i] >= 0 && std::isfinite(packed.positive[i] + packed.negative[i]);
+      if (!good) throw DataError("cohort: what is known of tasks cannot be");
+      resize(n);
+      for (std::size_t i = 0; i < n; ++i) (*this)[i] = {packed.labels[i], packed.positive[i], packed.negative[i]};
+    }
+  };
+
   Params p;
   Asking<decltype(Params::query)> query;
-  Beliefs w;                                           // d: w and s
-  Beliefs v;                                           // K x d: v and t
-  std::pmr::vector<std::uint32_t> labels;    // bought, by task
+  Beliefs w;  // d: w and s
+  Beliefs v;  // K x d: v and t
+  Tasks tasks;
   std::pmr::vector<std::uint64_t> mistakes;  // m_j
-  double E = 0, O = 0;
-  std::uint32_t guesses = 0;  // that may still be used before the next label
+  double E = 0, O = 0;                       // of mistakes
+  std::uint32_t guesses = 0;                 // that may still teach before the next label
+  Calibration calibration;
   std::vector<Judgement> judged;  // scratch
 
   template <class S>
@@ -187,12 +244,14 @@ struct Cohort {
     visit("query", s.query);
     visit("w", s.w);
     visit("v", s.v);
-    visit("labels", s.labels);
+    visit("tasks", s.tasks);
     visit("mistakes", s.mistakes);
     visit("guesses", s.guesses);
+    visit("calibration", s.calibration);
   }
   void check() {
     if (guesses > kGuesses || mistakes.size() != kRatio.size()) throw DataError("cohort: counts that cannot be");
+    calibration.check();
     lean();
   }
 };

@@ -13,6 +13,7 @@ namespace {
 constexpr std::uint64_t kLookAt = 32;  // examples: `auto` then knows how full an instance is
 constexpr std::uint64_t kSparse = 8;   // counts fill less than one in so many features
 constexpr double kRounding = 0x1p-44;  // what dividing by a norm and multiplying again may do to a whole number
+constexpr double kMore = 0.3;          // `auto`: what a word says by coming again; docs/cohort.md
 
 /// What the data say of a feature.
 double raw(double value, double norm) {
@@ -53,11 +54,14 @@ void Scaler::counted(std::size_t distinct) {
 }
 
 void Scaler::operator()(const Features& x, std::span<const double> df, std::span<double> out) const {
-  const bool take_logarithm = logarithm(), weigh = weighs();
+  const bool automatic = is_one_of<ScaleAuto>(scale_), take_logarithm = logarithm(), weigh = weighs();
   const double log_n = log_positive(static_cast<double>(counts_.examples) + 1);
   for (std::size_t k = 0; k < x.size(); ++k) {
     double v = raw(x.value[k], x.norm);
-    if (take_logarithm) v = std::copysign(log_positive(1 + std::abs(v)), v);
+    if (automatic)
+      v = v > 0 ? 1 + kMore * log_positive(v) : 0;
+    else if (take_logarithm)
+      v = std::copysign(log_positive(1 + std::abs(v)), v);
     out[k] = weigh ? v * std::max(log_n - log_positive(std::max(df[k], 1.0)), 0.0) : v;  // 0: counts that features share
   }
   const double length = std::sqrt(squared_norm({{}, out.first(x.size())}));

@@ -34,8 +34,9 @@ struct ScaleLogIdf {
 struct ScaleAuto {
   static constexpr std::string_view name = "auto",
                                     meaning =
-                                        "log-idf for counts, else none: counts are whole, not below 0, and the first "
-                                        "32 instances have less than an eighth of the features that came in them";
+                                        "(1 + 0.3 log v) log((n + 1) / df), then unit length, for counts, else none: "
+                                        "counts are whole, not below 0, and the first 32 instances have less than an "
+                                        "eighth of the features that came in them";
   static constexpr auto fields() { return std::tuple{}; }
 };
 using Scale = std::variant<ScaleNone, ScaleLog, ScaleIdf, ScaleLogIdf, ScaleAuto>;

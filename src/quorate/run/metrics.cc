@@ -94,4 +94,39 @@ double Scores::auc() const {
 
 Measures Scores::measures() const { return {confusion_.accuracy(), confusion_.balanced_accuracy(), confusion_.f1(), auc()}; }
 
+void Reliability::add(int y, double probability) {
+  Bin& b = bins_[std::min(static_cast<std::size_t>(probability * kBins), kBins - 1)];
+  ++b.examples;
+  b.positive += y > 0;
+  b.sum += probability;
+  const double off = probability - (y > 0 ? 1 : 0);
+  squares_ += off * off;
+}
+
+double Reliability::brier() const {
+  std::uint64_t n = 0;
+  for (const Bin& b : bins_) n += b.examples;
+  return n == 0 ? std::numeric_limits<double>::quiet_NaN() : squares_ / static_cast<double>(n);
+}
+
+double Reliability::error() const {
+  std::uint64_t n = 0;
+  double off = 0;
+  for (const Bin& b : bins_) {
+    n += b.examples;
+    off += std::abs(b.sum - static_cast<double>(b.positive));
+  }
+  return n == 0 ? std::numeric_limits<double>::quiet_NaN() : off / static_cast<double>(n);
+}
+
+Reliability& Reliability::operator+=(const Reliability& other) {
+  for (std::size_t i = 0; i < kBins; ++i) {
+    bins_[i].examples += other.bins_[i].examples;
+    bins_[i].positive += other.bins_[i].positive;
+    bins_[i].sum += other.bins_[i].sum;
+  }
+  squares_ += other.squares_;
+  return *this;
+}
+
 }  // namespace quorate

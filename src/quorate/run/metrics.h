@@ -59,4 +59,24 @@ class Scores {
   std::vector<double> margins_[2];  // of negatives, of positives
 };
 
+/// How far probabilities are from what happens: Brier score, and the expected calibration error over kBins equal bins.
+class Reliability {
+ public:
+  static constexpr std::size_t kBins = 10;
+  struct Bin {
+    std::uint64_t examples = 0, positive = 0;
+    double sum = 0;  ///< of the probabilities
+  };
+
+  void add(int y, double probability);
+  const Bin& bin(std::size_t i) const { return bins_[i]; }  ///< probabilities from i / kBins to (i + 1) / kBins
+  double brier() const;                                     ///< mean of (probability - truth)^2; NaN without any
+  double error() const;  ///< mean distance of a bin's mean probability from its share of positives; NaN without any
+  Reliability& operator+=(const Reliability& other);
+
+ private:
+  Bin bins_[kBins];
+  double squares_ = 0;
+};
+
 }  // namespace quorate
