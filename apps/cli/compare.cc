@@ -195,7 +195,7 @@ int run(Options& o) {
   if (o.json + o.csv + o.markdown > 1) throw UsageError("--json, --csv and --markdown: expected one of them");
   for (const std::string& learner : o.learners) canonical(parse_spec(learner));
   if (!o.plot.empty()) check_picture(o.plot);
-  if (!o.budgets.empty() && o.data.run.labels != LabelBudget::kNone)
+  if (!o.budgets.empty() && o.data.run.limits.total != LabelLimits::kNone)
     throw UsageError("--labels and --label-budgets: expected one of them");
   const LoadedData loaded = o.data.load();
   SimulateOptions& base = o.data.run;
@@ -207,7 +207,7 @@ int run(Options& o) {
   if (!base.rounds && !loaded.classes && any_chooses()) base.rounds = Rounds::kPerTask;
   const std::uint64_t examples = loaded.examples(base);
   std::vector<Budget> budgets = parse_budgets(o.budgets, examples);
-  if (budgets.empty()) budgets.push_back({"", base.labels});
+  if (budgets.empty()) budgets.push_back({"", base.limits.total});
   std::atomic<std::uint64_t> progress = 0;
   base.progress = &progress;
   base.stop = interrupt();
@@ -223,7 +223,7 @@ int run(Options& o) {
       for (const Budget& budget : budgets) {
         SimulateOptions options = base;
         options.learner = parse_spec(learner);
-        options.labels = budget.labels;
+        options.limits.total = budget.labels;
         rows.push_back({learner, budget.text, budget.labels, loaded.simulate(options)});
         if (rows.back().result.interrupted) {
           std::cerr << "quorate: interrupted after " << grouped(progress)

@@ -67,7 +67,7 @@ int run(const Options& o) {
   const FeatureSettings& f = model.featurizer.settings();
   const auto K = static_cast<Task>(std::min<std::uint64_t>(s.tasks().size(), o.tasks));
   if (!o.plot.empty()) draw_relations(o.plot, s, K);
-  const bool limited = s.budget().limit() != LabelBudget::kNone;
+  const bool limited = s.budget().limit() != LabelLimits::kNone;
   if (o.json) {
     Json out{
         {"learner", to_text(s.spec())},

@@ -6,8 +6,9 @@
 
 namespace quorate::cli {
 
-std::uint64_t LoadedData::examples(const SimulateOptions& run) const {
-  return run.train_per_task > 0 ? run.train_per_task * (classes ? classes->size() : tasks.size()) : train.size();
+std::uint64_t LoadedData::examples(SimulateOptions run) const {
+  run.classes = classes ? &*classes : nullptr;
+  return examples_to_learn(train.size(), tasks.size(), run);
 }
 
 SimulateResult LoadedData::simulate(SimulateOptions run) const {
@@ -62,7 +63,7 @@ void Simulated::add(CLI::App& app) {
       ->check(whole(1, 1'000'000'000));
   classes.add(app);
   add_rounds(app, rounds, run.labels_per_round);
-  add_label_limit(app, run.labels);
+  add_label_limit(app, run.limits.total);
   add_memory_limit(app, run.memory);
   app.add_option("--runs", run.runs, "runs, each with a seed, an order and a split of its own")
       ->check(whole(1, 1'000'000))

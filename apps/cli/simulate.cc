@@ -31,7 +31,7 @@ const ClassConfusion& judged(const RunResult& r) { return r.test.total() > 0 ? r
 Json document(const SimulateResult& result, const LoadedData& loaded) {
   Json out;
   out["learner"] = to_text(result.learner);
-  out["rounds"] = result.rounds == Rounds::kEach ? "each" : result.rounds == Rounds::kPerTask ? "per-task" : "all-tasks";
+  out["rounds"] = to_text(result.rounds);
   if (loaded.classes) out["classes"] = loaded.classes->names();
   out["tasks"] = result.tasks;
   out["features"] = result.features;
@@ -140,9 +140,7 @@ Json trace_line(const TraceStep& t, const LoadedData& loaded) {
 int run(Options& o) {
   SimulateOptions& options = o.data.run;
   options.learner = parse_spec(o.learner);
-  if (options.labels_per_round > 1 && !chooses(options.learner))
-    throw UsageError("--labels-per-round " + std::to_string(options.labels_per_round) + ": " + o.learner +
-                     " chooses nothing among a round's examples; expected a learner that does, as shampo, or query=shared");
+  check_labels_per_round(options.labels_per_round, o.learner, [&] { return chooses(options.learner); });
   const LoadedData loaded = o.data.load();
 
   std::unique_ptr<OutputFile> trace;

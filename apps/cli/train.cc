@@ -8,6 +8,7 @@
 #include "quorate/registry.h"
 #include "quorate/run/examples.h"
 #include "quorate/run/model.h"
+#include "quorate/run/rounds.h"
 #include "quorate/store/files.h"
 
 namespace quorate::cli {
@@ -56,30 +57,28 @@ Model open_model(const Options& o) {
   }
   if (o.learner.empty()) throw UsageError(o.model + " does not exist; expected --learner to make it (see quorate describe)");
   const Spec learner = parse_spec(o.learner);
-  const std::uint64_t limit = o.labels.value_or(LabelBudget::kNone);
-  if (!o.classes)
-    return {Session(learner, o.seed, limit, nullptr, o.labels_per_round, o.memory), Featurizer(o.features.settings),
-            Labels(o.features.positive)};
+  SessionOptions options{.seed = o.seed, .labels_per_round = o.labels_per_round, .memory_limit = o.memory};
+  options.limits.total = o.labels.value_or(LabelLimits::kNone);
+  if (!o.classes) return {Session(learner, options), Featurizer(o.features.settings), Labels(o.features.positive)};
   Labels labels = o.classes.labels(o.features, read_class_names(o));
   const Classes classes = o.classes.classes(labels.classes());
   const Names tasks = classes.task_names();
-  return {Session(learner, o.seed, limit, &tasks, o.labels_per_round, o.memory), Featurizer(o.features.settings),
-          std::move(labels), classes};
+  options.tasks = &tasks;
+  return {Session(learner, options), Featurizer(o.features.settings), std::move(labels), classes};
 }
 
 /// Examples as they come, cut into rounds: one by one; until a task comes again; or one instance for the tasks of all
 /// classes.
 class Trainer {
  public:
-  Trainer(Model& model, Rounds rounds) : session_(model.session), rounds_(rounds) {
-    if (model.classes) {
-      classes_ = &*model.classes;
-      online_classes_ = ClassConfusion(classes_->size());
-    }
-  }
+  Trainer(Model& model, Rounds rounds)
+      : session_(model.session), classes_(model.classes ? &*model.classes : nullptr), rounds_(rounds), online_(classes_) {}
 
   void add(const Examples::Item& item) {
-    if (classes_ != nullptr) return learn_classes(item);
+    if (classes_ != nullptr) {
+      for (Task task = 0; task < classes_->tasks(); ++task) round_examples_.push_back({task, item.x});
+      return learn([&](std::size_t) { return item.label; });
+    }
     const Task task = session_.task(item.task);
     if (rounds_ == Rounds::kPerTask && task < in_round_.size() && in_round_[task] == round_) flush();
     if (task >= in_round_.size()) in_round_.resize(std::size_t{task} + 1);
@@ -91,16 +90,9 @@ class Trainer {
   /// Learns from what is pending.
   void flush() {
     if (pending_.size() == 0) return;
-    round_examples_.clear();
     for (std::size_t n = 0; n < pending_.size(); ++n) round_examples_.push_back(pending_.example(n));
-    steps_.assign(pending_.size(), {});
-    const auto answer = [&](std::size_t n) {
-      return pending_.label(n) == 0 ? std::nullopt : std::optional(pending_.label(n));
-    };
-    session_.round(round_examples_, std::cref(answer), steps_);
     without_choice_ += pending_.size() <= session_.labels_per_round();
-    for (std::size_t n = 0; n < pending_.size(); ++n)
-      if (pending_.label(n) != 0) online_.add(pending_.label(n), predicted(steps_[n].decision.margin));
+    learn([&](std::size_t n) { return pending_.label(n); });
     pending_.clear();
     ++round_;
   }
@@ -108,38 +100,28 @@ class Trainer {
   std::uint64_t rounds() const { return round_ - 1; }
   /// Rounds with no more examples than labels to buy.
   std::uint64_t rounds_without_choice() const { return without_choice_; }
-  bool judged() const { return online_.total() + online_classes_.total() > 0; }
-  double accuracy() const { return classes_ != nullptr ? online_classes_.measures().accuracy : online_.accuracy(); }
-  double f1() const { return classes_ != nullptr ? online_classes_.measures().f1 : online_.f1(); }
+  const OnlineCount& online() const { return online_; }
 
  private:
-  void learn_classes(const Examples::Item& item) {
-    round_examples_.clear();
-    for (Task task = 0; task < classes_->tasks(); ++task) round_examples_.push_back({task, item.x});
+  /// A round of round_examples_; label(n) as in the data.
+  template <class Label>
+  void learn(Label label) {
     steps_.assign(round_examples_.size(), {});
-    const auto answer = [&](std::size_t n) -> std::optional<int> {
-      if (item.label == 0) return std::nullopt;
-      return classes_->feedback(static_cast<Task>(n), static_cast<std::size_t>(item.label) - 1);
-    };
+    const auto answer = [&](std::size_t n) { return known_answer(classes_, round_examples_[n].task, label(n)); };
     session_.round(round_examples_, std::cref(answer), steps_);
-    if (item.label == 0) return;
-    margins_.clear();
-    for (const Step& step : steps_) margins_.push_back(step.decision.margin);
-    online_classes_.add(static_cast<std::size_t>(item.label) - 1, classes_->predict(margins_, ballot_).place);
+    online_.add(round_examples_, steps_, label);
+    round_examples_.clear();
   }
 
   Session& session_;
-  const Classes* classes_ = nullptr;
+  const Classes* classes_;
   Rounds rounds_;
   std::uint64_t round_ = 1, without_choice_ = 0;
   std::vector<std::uint64_t> in_round_;  // of a task: the last round it was in
   Dataset pending_;
   std::vector<Example> round_examples_;
   std::vector<Step> steps_;
-  Confusion online_;
-  ClassConfusion online_classes_;
-  std::vector<double> margins_;
-  Classes::Ballot ballot_;
+  OnlineCount online_;
 };
 
 int run(const Options& o) {
@@ -147,16 +129,9 @@ int run(const Options& o) {
   const std::stop_token stop = interrupt();
   Model model = open_model(o);
   Session& session = model.session;
-  const Rounds rounds = parse_rounds(o.rounds).value_or(model.classes                 ? Rounds::kAllTasks
-                                                        : session.learner().chooses() ? Rounds::kPerTask
-                                                                                      : Rounds::kEach);
-  if ((rounds == Rounds::kAllTasks) != model.classes.has_value())
-    throw UsageError("--rounds " + o.rounds +
-                     (model.classes ? ": with classes every instance is shown to all tasks; expected all-tasks"
-                                    : ": a label belongs to one task only; expected --classes, too"));
-  if (session.labels_per_round() > 1 && !session.learner().chooses())
-    throw UsageError("--labels-per-round " + std::to_string(session.labels_per_round()) + ": " + to_text(session.spec()) +
-                     " chooses nothing among a round's examples; expected a learner that does, as shampo, or query=shared");
+  const auto chooses = [&] { return session.learner().chooses(); };
+  const Rounds rounds = resolve_rounds(parse_rounds(o.rounds), model.classes.has_value(), chooses);
+  check_labels_per_round(session.labels_per_round(), to_text(session.spec()), chooses);
   Examples examples(o.data, o.read.options(), model.featurizer, model.labels);
   std::error_code unknown;
   const double bytes =
@@ -188,8 +163,8 @@ int run(const Options& o) {
                       {"model", o.model},
                       {"examples", learned},
                       {"skipped_lines", examples.reader().skipped()},
-                      {"online_accuracy", number(trainer.accuracy())},
-                      {"online_f1", number(trainer.f1())},
+                      {"online_accuracy", number(trainer.online().accuracy())},
+                      {"online_f1", number(trainer.online().f1())},
                       {"total",
                        {{"examples", session.total().examples},
                         {"labels", session.total().labels},
@@ -203,8 +178,8 @@ int run(const Options& o) {
               << "\n";
   } else {
     std::cout << o.model << ": " << to_text(session.spec()) << "\n" << grouped(learned) << " examples learned from";
-    if (trainer.judged())
-      std::cout << ", " << percent(trainer.accuracy()) << " predicted right before their labels were known";
+    if (trainer.online().total() > 0)
+      std::cout << ", " << percent(trainer.online().accuracy()) << " predicted right before their labels were known";
     std::cout << "\n"
               << "in all " << grouped(session.total().examples) << " examples of " << grouped(session.tasks().size())
               << " tasks, " << grouped(session.total().labels) << " labels bought, " << grouped(session.model_bytes())

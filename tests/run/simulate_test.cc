@@ -87,13 +87,13 @@ TEST(Simulate, CountsWhatASessionCounts) {
   SimulateOptions o = options("cmtl(query=margin)");
   o.seed = 9;
   o.passes = 2;
-  o.labels = 70;
+  o.limits.total = 70;
   o.per_task = true;
   std::vector<TraceStep> trace;
   o.trace = [&](const TraceStep& t) { trace.push_back(t); };
   const SimulateResult result = simulate(train, nullptr, tasks, o);
   ASSERT_EQ(trace.size(), 240u);
-  Session session(o.learner, 9, 70, &tasks);
+  Session session(o.learner, {.seed = 9, .limits = {.total = 70}, .tasks = &tasks});
   Confusion online;
   std::vector<std::uint64_t> mistakes(kTasks);
   for (const TraceStep& t : trace) {
@@ -180,7 +180,7 @@ TEST(Simulate, TrainPerTaskLearnsFromThatManyOfEachAndTestsOnTheRest) {
     different.insert(examples);
     // The measures are those of the other examples, scored by the learner at the end.
     const Names names = task_names(kTasks);
-    Session session(o.learner, 1 + run, LabelBudget::kNone, &names);
+    Session session(o.learner, {.seed = 1 + run, .tasks = &names});
     SimulateOptions again = o;
     again.seed = 1 + run;
     again.runs = 1;
@@ -337,12 +337,12 @@ TEST(Simulate, ARoundIsWhatASessionIsGiven) {
   const Dataset train = dataset(s);
   const Names names = task_names(kTasks);
   SimulateOptions o = options("shampo(b=0.1)");
-  o.labels = 60;
+  o.limits.total = 60;
   o.labels_per_round = 2;
   std::map<std::uint64_t, std::vector<TraceStep>> rounds;
   o.trace = [&](const TraceStep& t) { rounds[t.round].push_back(t); };
   const SimulateResult result = simulate(train, nullptr, names, o);
-  Session session(o.learner, 1, 60, &names, 2);
+  Session session(o.learner, {.seed = 1, .limits = {.total = 60}, .tasks = &names, .labels_per_round = 2});
   std::uint64_t mistakes = 0;
   for (const auto& [number, steps] : rounds) {
     std::vector<Example> round;
@@ -413,7 +413,7 @@ TEST(Simulate, OfClassesShowsOneInstanceToEveryTask) {
     EXPECT_EQ(result.rounds, Rounds::kAllTasks);
     ASSERT_EQ(rounds.size(), 400u) << "a round for each instance and pass";
     // Replayed by hand.
-    Session session(o.learner, 5, LabelBudget::kNone, &names);
+    Session session(o.learner, {.seed = 5, .tasks = &names});
     ClassConfusion online(4), tested(4);
     Classes::Ballot ballot;
     std::vector<double> margins(K);

@@ -7,11 +7,16 @@
 
 namespace quorate {
 
+/// Hard limits of what may be bought.
+struct LabelLimits {
+  static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t total = kNone;
+};
+
 /// Counts the labels bought against a hard limit.
 class LabelBudget {
  public:
-  explicit LabelBudget(std::uint64_t limit = kNone) : limit_(limit) {}
-  static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
+  explicit LabelBudget(std::uint64_t limit = LabelLimits::kNone) : limit_(limit) {}
 
   bool left() const { return bought_ < limit_; }
   void buy() { ++bought_; }  ///< call only while left()

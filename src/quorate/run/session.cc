@@ -39,15 +39,13 @@ constexpr std::array<std::pair<std::string_view, Column>, 4> kColumns{{{"example
 Session::Session(const Spec& spec, std::unique_ptr<Memory> memory)
     : spec_(canonical(spec)), memory_(std::move(memory)), tasks_(memory_.get()), counts_(memory_.get()) {}
 
-Session::Session(const Spec& spec, std::uint64_t seed, std::uint64_t label_limit, const Names* tasks,
-                 std::uint64_t labels_per_round, std::size_t memory_limit)
-    : Session(spec, std::make_unique<Memory>(memory_limit)) {
-  if (labels_per_round < 1) throw UsageError("labels per round 0: expected at least 1");
-  labels_per_round_ = labels_per_round;
-  rng_ = make_rng(seed, kLearnerStream);
-  budget_ = LabelBudget(label_limit);
-  if (tasks != nullptr)
-    for (std::uint32_t i = 0; i < tasks->size(); ++i) tasks_.intern((*tasks)[i]);
+Session::Session(const Spec& spec, const SessionOptions& o) : Session(spec, std::make_unique<Memory>(o.memory_limit)) {
+  if (o.labels_per_round < 1) throw UsageError("labels per round 0: expected at least 1");
+  labels_per_round_ = o.labels_per_round;
+  rng_ = make_rng(o.seed, kLearnerStream);
+  budget_ = LabelBudget(o.limits.total);
+  if (o.tasks != nullptr)
+    for (std::uint32_t i = 0; i < o.tasks->size(); ++i) tasks_.intern((*o.tasks)[i]);
   learner_ = make_learner(spec_, {tasks_, memory_.get(), false, labels_per_round_});
 }
 

@@ -32,14 +32,19 @@ struct TaskCount {
                 mistakes = 0;  // mistakes: answers +1 or -1 that were not as predicted
 };
 
+struct SessionOptions {
+  std::uint64_t seed = 1;  ///< of the learner's draws
+  LabelLimits limits = {};
+  const Names* tasks = nullptr;        ///< named beforehand; others get their place when they come
+  std::uint64_t labels_per_round = 1;  ///< how many a learner that chooses among a round's examples asks for; at least 1
+  /// Bytes that the model, growth included, never exceeds; a learner that can forget does, others throw MemoryError.
+  std::size_t memory_limit = Memory::kNoLimit;
+};
+
 class Session {
  public:
-  /// A new learner. `spec` may leave parameters out. Tasks may be named beforehand; others get their place when they come.
-  /// Throws as make_learner.
-  /// labels_per_round: how many a learner that chooses among a round's examples asks for; at least 1. memory_limit: bytes
-  /// that the model, growth included, never exceeds; a learner that can forget does, others throw MemoryError.
-  Session(const Spec& spec, std::uint64_t seed, std::uint64_t label_limit = LabelBudget::kNone, const Names* tasks = nullptr,
-          std::uint64_t labels_per_round = 1, std::size_t memory_limit = Memory::kNoLimit);
+  /// A new learner. `spec` may leave parameters out. Throws as make_learner.
+  explicit Session(const Spec& spec, const SessionOptions& options = {});
 
   Session(Session&&) = default;
   Session& operator=(Session&&) = delete;  // its parts live in its own memory

@@ -13,6 +13,7 @@
 #include "quorate/run/classes.h"
 #include "quorate/run/dataset.h"
 #include "quorate/run/metrics.h"
+#include "quorate/run/rounds.h"
 #include "quorate/run/session.h"
 
 namespace quorate {
@@ -24,21 +25,13 @@ struct TraceStep {
   Step step;
 };
 
-/// What arrives before labels are bought.
-enum class Rounds {
-  kEach,     ///< one example
-  kPerTask,  ///< the next example of every task, in the order of the tasks; a task that has no more leaves
-  kAllTasks  ///< one instance, shown to every task: classes
-};
-
 struct SimulateOptions {
   Spec learner;
-  std::uint64_t labels = LabelBudget::kNone;  ///< most labels a run may buy
-  std::uint64_t labels_per_round = 1;         ///< of learners that choose among a round's examples
-  std::size_t memory = Memory::kNoLimit;      ///< bytes that a model never exceeds
-  /// Nothing: kAllTasks with classes, else kPerTask if the learner chooses, else kEach.
-  std::optional<Rounds> rounds;
-  const Classes* classes = nullptr;  ///< labels are classes; `tasks` are theirs, those of the data are not looked at
+  LabelLimits limits;                     ///< of each run
+  std::uint64_t labels_per_round = 1;     ///< of learners that choose among a round's examples
+  std::size_t memory = Memory::kNoLimit;  ///< bytes that a model never exceeds
+  std::optional<Rounds> rounds;           ///< nothing: as resolve_rounds
+  const Classes* classes = nullptr;       ///< labels are classes; `tasks` are theirs, those of the data are not looked at
   std::uint64_t runs = 1, passes = 1, seed = 1, threads = 1;
   std::uint64_t train_per_task =
       0;                    ///< > 0: per run, that many examples of each task at random; the others are the test set
@@ -79,6 +72,9 @@ struct SimulateResult {
   std::vector<RunResult> runs;
   bool interrupted = false;  ///< stopped before the end; runs is then empty
 };
+
+/// Examples that a run learns from in each pass, of the data's `available`.
+std::size_t examples_to_learn(std::size_t available, std::size_t tasks, const SimulateOptions& options);
 
 /// Whether the learner chooses among the examples of a round. Throws as make_learner.
 bool chooses(const Spec& learner);
