@@ -125,13 +125,14 @@ void print_table(const std::vector<Row>& rows, const Options& o) {
   }
 }
 
-Json document(const std::vector<Row>& rows) {
+Json document(const std::vector<Row>& rows, const SimulateOptions& base) {
   const std::string by = judged_by(rows);
   Json out{{"tasks", rows[0].result.tasks},
            {"features", rows[0].result.features},
            {"examples", rows[0].result.examples},
            {"runs", rows[0].result.runs.size()},
            {"compared_by", by},
+           {"limits", limits_json(base.limits, base.pace_even)},
            {"learners", Json::array()}};
   for (const Row& row : rows) {
     const auto [mean, deviation] = mean_and_std(row.result.runs);
@@ -234,7 +235,7 @@ int run(Options& o) {
   }
   if (!o.plot.empty()) draw(o.plot, rows, loaded.tasks, o);
   if (o.json)
-    std::cout << document(rows).dump(2) << "\n";
+    std::cout << document(rows, base).dump(2) << "\n";
   else
     print_table(rows, o);
   return kDone;

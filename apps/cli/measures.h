@@ -33,6 +33,7 @@ struct Simulated {
   FeatureOptions features;
   ClassOptions classes;
   SimulateOptions run;
+  std::string delay = "0";
 
   void add(CLI::App& app);
   /// Reads the data; fills in what `run` needs of the other options.

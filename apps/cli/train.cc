@@ -21,7 +21,9 @@ struct Options {
   ClassOptions classes;
   std::uint64_t labels_per_round = 1;
   std::size_t memory = Memory::kNoLimit;
-  std::optional<std::uint64_t> labels;
+  LabelLimits limits;
+  bool pace_even = false;
+  std::uint64_t length = 0;
   std::uint64_t seed = 1, skip = 0;
   bool json = false, quiet = false;
   bool settings_given = false;
@@ -52,18 +54,25 @@ Model open_model(const Options& o) {
       throw UsageError(o.model +
                        " says how its data are read; expected none of --positive, --bits, --bigrams, --binary, --no-bias, "
                        "--no-normalize, --classes, --labels-per-round, --memory, --seed");
-    if (o.labels) model.session.set_label_limit(*o.labels);
+    LabelLimits limits = model.session.budget().limits();
+    if (o.limits.total != LabelLimits::kNone) limits.total = o.limits.total;
+    if (o.limits.per_task != LabelLimits::kNone) limits.per_task = o.limits.per_task;
+    if (o.limits.rate) limits.rate = o.limits.rate;
+    model.session.set_limits(limits);
+    if (o.pace_even) model.session.set_even_over(o.length * (model.classes ? model.classes->tasks() : 1));
     return model;
   }
   if (o.learner.empty()) throw UsageError(o.model + " does not exist; expected --learner to make it (see quorate describe)");
   const Spec learner = parse_spec(o.learner);
   SessionOptions options{.seed = o.seed, .labels_per_round = o.labels_per_round, .memory_limit = o.memory};
-  options.limits.total = o.labels.value_or(LabelLimits::kNone);
+  options.limits = o.limits;
+  options.even_over = o.pace_even ? o.length : 0;
   if (!o.classes) return {Session(learner, options), Featurizer(o.features.settings), Labels(o.features.positive)};
   Labels labels = o.classes.labels(o.features, read_class_names(o));
   const Classes classes = o.classes.classes(labels.classes());
   const Names tasks = classes.task_names();
   options.tasks = &tasks;
+  options.even_over *= classes.tasks();
   return {Session(learner, options), Featurizer(o.features.settings), std::move(labels), classes};
 }
 
@@ -76,11 +85,13 @@ class Trainer {
 
   void add(const Examples::Item& item) {
     if (classes_ != nullptr) {
+      if (item.time) session_.set_time(*item.time);
       for (Task task = 0; task < classes_->tasks(); ++task) round_examples_.push_back({task, item.x});
       return learn([&](std::size_t) { return item.label; });
     }
     const Task task = session_.task(item.task);
     if (rounds_ == Rounds::kPerTask && task < in_round_.size() && in_round_[task] == round_) flush();
+    if (item.time) session_.set_time(*item.time);
     if (task >= in_round_.size()) in_round_.resize(std::size_t{task} + 1);
     in_round_[task] = round_;
     pending_.add(task, item.label, item.x);
@@ -126,6 +137,8 @@ class Trainer {
 
 int run(const Options& o) {
   if (o.model == "-") throw UsageError("--model -: expected a file");
+  if (o.pace_even != (o.length > 0))
+    throw UsageError("--pace even and --length: expected both, or neither; how many examples will come may be a guess");
   const std::stop_token stop = interrupt();
   Model model = open_model(o);
   Session& session = model.session;
@@ -137,6 +150,8 @@ int run(const Options& o) {
   const double bytes =
       o.data == "-" ? 0 : static_cast<double>(std::filesystem::file_size(examples.reader().path(), unknown));
 
+  const auto& rate = session.budget().limits().rate;
+  const bool by_time = rate && rate->seconds;
   std::atomic<std::uint64_t> seen = 0, consumed = 0;
   Trainer trainer(model, rounds);
   {
@@ -147,6 +162,9 @@ int run(const Options& o) {
     while (!stop.stop_requested() && examples.next(item)) {
       if (++seen <= o.skip) continue;
       consumed = examples.reader().consumed();
+      if (by_time && !item.time)
+        throw DataError(examples.reader().path() + ":" + std::to_string(examples.reader().line_number()) +
+                        ": no time, which labels " + to_text(*rate) + " need; expected --time-column to name it");
       trainer.add(item);
     }
     trainer.flush();
@@ -170,6 +188,8 @@ int run(const Options& o) {
                         {"labels", session.total().labels},
                         {"updates", session.total().updates}}},
                       {"unanswered", session.unanswered()},
+                      {"pending", session.pending().size()},
+                      {"limits", limits_json(session.budget().limits(), session.pace().even())},
                       {"tasks", session.tasks().size()},
                       {"model_bytes", session.model_bytes()},
                       {"peak_bytes", session.peak_bytes()},
@@ -203,8 +223,13 @@ Command add_train(CLI::App& app) {
                  "model file: made, or gone on with if it exists; replaced only when all went well or on Ctrl-C")
       ->required();
   app.add_option("--learner", o->learner, "learner and parameters of a new model; see quorate describe");
-  app.add_option("--labels", o->labels, "most labels the model may ever buy, a hard limit (default: none, or as before)")
-      ->check(whole(0));
+  add_label_limits(app, o->limits);
+  add_pace(app, o->pace_even);
+  app.add_option(
+         "--length", o->length,
+         "examples that will come, or a guess, for --pace even: of more, the labels left are bought at once; of fewer, "
+         "some are not bought")
+      ->check(whole(1, 1'000'000'000'000));
   CLI::Option* seed =
       app.add_option("--seed", o->seed, "seed of a new model's draws")->check(whole(0))->capture_default_str();
   app.add_option("--skip", o->skip, "pass over the first N examples (to go on where an interrupted run stopped)")

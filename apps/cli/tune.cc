@@ -23,7 +23,7 @@ struct Options {
   std::uint64_t folds = 10, seed = 1, threads = 1;
   LabelLimits limits;
   double share = 1;
-  bool json = false, quiet = false;
+  bool pace_even = false, json = false, quiet = false;
 };
 
 /// A parameter and the values to try; `query.b` is the b inside query.
@@ -103,6 +103,7 @@ int run(Options& o) {
   options.seed = o.seed;
   options.threads = o.threads;
   options.limits = o.limits;
+  options.pace_even = o.pace_even;
   options.rounds = parse_rounds(o.rounds);
   options.labels_per_round = o.labels_per_round;
   options.memory = o.memory;
@@ -173,7 +174,8 @@ Command add_tune(CLI::App& app) {
       ->capture_default_str();
   o->classes.add(app);
   add_rounds(app, o->rounds, o->labels_per_round);
-  add_label_limit(app, o->limits.total);
+  add_label_limits(app, o->limits);
+  add_pace(app, o->pace_even);
   add_memory_limit(app, o->memory);
   app.add_option("--seed", o->seed, "seed of the cut and of the draws")->check(whole(0))->capture_default_str();
   app.add_option("--threads", o->threads, "folds at the same time")->check(whole(1, 1'000'000'000))->capture_default_str();

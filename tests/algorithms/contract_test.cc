@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -259,6 +260,42 @@ TEST_P(Contract, EveryByteItOwnsIsCounted) {
   EXPECT_LE(session.model_bytes(), owned);
   EXPECT_LE(owned, session.model_bytes() + 8192 + session.model_bytes() / 32)
       << "what is not model: spec, scratch of a round, rounding of the heap";
+}
+
+TEST_P(Contract, AFactorOnItsBAsksMoreOrLessAndOneChangesNothing) {
+  const Stream s = make_stream(300, kTasks, 5, 23);
+  const std::string text = to_text(canonical(spec()));
+  const bool has_b =
+      text.find("query=margin") != text.npos || text.find("query=similarity") != text.npos || spec().word == "peer";
+  const auto asked = [&](std::optional<double> factor) {
+    Names tasks = task_names(kTasks);
+    Memory memory;
+    const auto learner = make_learner(canonical(spec()), {tasks, &memory, false});
+    Rng rng = make_rng(5, 1);
+    std::vector<Decision> out;
+    for (std::size_t n = 0; n < s.size(); ++n) {
+      const Example e = s.example(n);
+      if (n == 100 && factor) {
+        EXPECT_EQ(learner->set_doubt(*factor), has_b);
+      }
+      Decision d;
+      learner->decide({&e, 1}, rng, {&d, 1});
+      if (n < 100) learner->learn(e, d, s.y[n], rng);
+      if (n >= 100) out.push_back(d);
+    }
+    return out;
+  };
+  const auto number = [](const std::vector<Decision>& all) {
+    return std::count_if(all.begin(), all.end(), [](const Decision& d) { return d.ask; });
+  };
+  const auto as_given = asked(std::nullopt), same = asked(1), more = asked(1e6), less = asked(1e-6);
+  for (std::size_t n = 0; n < same.size(); ++n) EXPECT_TRUE(same_bits(same[n].probability, as_given[n].probability));
+  EXPECT_EQ(number(same), number(as_given));
+  EXPECT_EQ(number(more) > number(less), has_b) << "nothing else decides how much is asked";
+  if (has_b) {
+    EXPECT_GE(number(more), 195);
+    EXPECT_LE(number(less), 40) << "margins of 0 only";
+  }
 }
 
 TEST_P(Contract, ItsCanonicalSpecIsItsOwnCanonicalSpec) {

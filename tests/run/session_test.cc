@@ -46,11 +46,11 @@ TEST(Session, ARoundBuysInOrderUntilTheBudgetIsSpent) {
   EXPECT_TRUE(steps[2].decision.ask) << "the learner wanted it";
   EXPECT_FALSE(steps[2].asked) << "but the budget was spent";
   EXPECT_EQ(steps[2].label, std::nullopt);
-  session.set_label_limit(3);
+  session.set_limits({.total = 3});
   session.round(
       round, [&](std::size_t n) { return asked.push_back(n), 1; }, steps);
   EXPECT_THAT(asked, ElementsAre(0, 1, 0));
-  session.set_label_limit(1);
+  session.set_limits({.total = 1});
   EXPECT_FALSE(session.budget().left()) << "a limit below what was bought buys nothing more";
   EXPECT_EQ(session.budget().bought(), 3u);
 }
@@ -102,7 +102,7 @@ TEST(Session, LoadedKnowsEverythingThatWasSaved) {
   const Session loaded = Session::load(session.spec(), reader);
   EXPECT_EQ(loaded.unanswered(), session.unanswered());
   EXPECT_EQ(loaded.budget().bought(), session.budget().bought());
-  EXPECT_EQ(loaded.budget().limit(), 40u);
+  EXPECT_EQ(loaded.budget().limits().total, 40u);
   EXPECT_EQ(to_text(loaded.spec()), to_text(session.spec()));
   ASSERT_EQ(loaded.tasks().size(), 3u);
   const auto same = [](const TaskCount& a, const TaskCount& b) {

@@ -1,6 +1,8 @@
 #include "quorate/run/dataset.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace quorate {
 
@@ -10,7 +12,12 @@ Example Dataset::example(std::size_t i) const {
           {{index_.data() + begin.index, end.index - begin.index}, {value_.data() + begin.value, end.value - begin.value}}};
 }
 
-void Dataset::add(Task task, int label, const Features& x) {
+std::optional<double> Dataset::time(std::size_t i) const {
+  return std::isnan(time_[i]) ? std::nullopt : std::optional(time_[i]);
+}
+
+void Dataset::add(Task task, int label, const Features& x, std::optional<double> time) {
+  time_.push_back(time.value_or(std::numeric_limits<double>::quiet_NaN()));
   task_.push_back(task);
   label_.push_back(static_cast<std::int16_t>(label));
   index_.insert(index_.end(), x.index.begin(), x.index.end());
@@ -21,6 +28,7 @@ void Dataset::add(Task task, int label, const Features& x) {
 void Dataset::clear() {
   task_.clear();
   label_.clear();
+  time_.clear();
   end_.clear();
   index_.clear();
   value_.clear();
@@ -33,7 +41,7 @@ void Dataset::move_classes(const std::vector<std::size_t>& place) {
 
 void Dataset::read(Examples& examples, Names& tasks) {
   Examples::Item item;
-  while (examples.next(item)) add(tasks.intern(item.task), item.label, item.x);
+  while (examples.next(item)) add(tasks.intern(item.task), item.label, item.x, item.time);
 }
 
 std::size_t Dataset::distinct_features() const {

@@ -14,9 +14,10 @@ class Dataset {
   Example example(std::size_t i) const;                 ///< valid while the set lives and does not grow
   int label(std::size_t i) const { return label_[i]; }  ///< +1, -1, or 0 if unknown; of classes: 1 + place, or 0
   Task task(std::size_t i) const { return task_[i]; }
-  std::size_t distinct_features() const;  ///< features that occur at all, the constant one included
+  std::optional<double> time(std::size_t i) const;  ///< as Examples::Item::time
+  std::size_t distinct_features() const;            ///< features that occur at all, the constant one included
 
-  void add(Task task, int label, const Features& x);
+  void add(Task task, int label, const Features& x, std::optional<double> time = {});
   void clear();
   /// Classes have new places: the class at c is now at place[c].
   void move_classes(const std::vector<std::size_t>& place);
@@ -29,6 +30,7 @@ class Dataset {
   };
   std::vector<Task> task_;
   std::vector<std::int16_t> label_;
+  std::vector<double> time_;  // NaN: none
   std::vector<Extent> end_;
   std::vector<Index> index_;  // of sparse examples
   std::vector<double> value_;

@@ -1,6 +1,7 @@
 // A file as a stream of examples: reader, featuriser, labels and task names together.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -28,6 +29,7 @@ class Examples {
     std::string_view id, task;
     int label = 0;  ///< as Labels; 0 if the file does not say
     Features x;
+    std::optional<double> time = {};  ///< in seconds since 1970, if the file says
   };
   /// The next example, valid until the next call; false at the end. Throws as RecordReader::next.
   bool next(Item& item, bool learn_names = true) {

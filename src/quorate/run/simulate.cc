@@ -5,6 +5,7 @@
 #include <cmath>
 #include <exception>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <thread>
 
@@ -123,9 +124,14 @@ class Simulation {
     const auto start = std::chrono::steady_clock::now();
     Session session(o_.learner, {.seed = o_.seed + r,
                                  .limits = o_.limits,
+                                 .even_over = o_.pace_even ? o_.passes * split.learn.size() * shown_to() : 0,
                                  .tasks = &tasks_,
                                  .labels_per_round = o_.labels_per_round,
                                  .memory_limit = o_.memory});
+    const bool timed = o_.limits.rate && o_.limits.rate->seconds;
+    Annotator annotator(o_.delay, o_.seed + r);
+    std::map<std::pair<std::uint64_t, std::uint64_t>, Question> due;          // by when the answer comes, and ticket
+    std::vector<std::pair<std::size_t, std::optional<std::uint64_t>>> later;  // of a round: example, when it is answered
     OnlineCount online(o_.classes, o_.per_task ? tasks_.size() : 0);
     RunResult out{};
     out.seed = o_.seed + r;
@@ -155,15 +161,36 @@ class Simulation {
         }
         steps.assign(round.size(), {});
         const auto label = [&](std::size_t n) { return train_.label(place(n)); };
-        const auto answer = [&](std::size_t n) { return known_answer(o_.classes, round[n].task, label(n)); };
+        later.clear();
+        const auto answer = [&](std::size_t n) {
+          const std::optional<int> y = known_answer(o_.classes, round[n].task, label(n));
+          if (!o_.delay || !y) return y;
+          std::optional<std::uint64_t> at = annotator.delay();
+          if (at == std::uint64_t{0}) return y;
+          if (at) *at += seen + (o_.classes != nullptr ? 1 : n + 1);
+          later.emplace_back(n, at);
+          return std::optional(kLater);
+        };
+        if (timed)
+          for (const std::uint64_t i : places) session.set_time(*train_.time(i));
         session.round(round, std::cref(answer), steps);
+        for (const auto& [n, at] : later)
+          if (at && steps[n].ticket)
+            due[{*at, *steps[n].ticket}] = {place(n), round[n].task, *known_answer(o_.classes, round[n].task, label(n))};
         online.add(round, steps, label);
         seen += places.size();
+        std::vector<TraceStep> answered;
+        for (; !due.empty() && due.begin()->first.first <= seen; due.erase(due.begin())) {
+          const auto& [when, question] = *due.begin();
+          const auto step = session.answer(when.second, question.label);
+          if (o_.trace && step) answered.push_back({r, pass, round_number, question.example, question.task, *step, true});
+        }
         while (out.curve.size() < o_.points && seen * o_.points >= (out.curve.size() + 1) * stream)
           out.curve.push_back({seen, online.mistakes(), session.total().labels});
         if (o_.trace)
           for (std::size_t n = 0; n < round.size(); ++n)
             o_.trace({r, pass, round_number, place(n), round[n].task, steps[n]});
+        for (const TraceStep& late : answered) o_.trace(late);
         ++round_number;
         if (o_.progress != nullptr) o_.progress->fetch_add(places.size(), std::memory_order_relaxed);
       }
@@ -180,6 +207,9 @@ class Simulation {
     }
     out.test = test.confusion();
     out.online = online.classes();
+    out.late = static_cast<bool>(o_.delay);
+    out.pending = session.pending().size();
+    out.unanswered = session.unanswered();
     out.model_bytes = session.model_bytes();
     out.peak_bytes = session.peak_bytes();
     out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -187,6 +217,16 @@ class Simulation {
   }
 
  private:
+  /// What was asked and is not answered yet.
+  struct Question {
+    std::uint64_t example;
+    Task task;
+    int label;
+  };
+
+  /// Tasks that an example of the data is shown to.
+  std::size_t shown_to() const { return o_.classes != nullptr ? tasks_.size() : 1; }
+
   Split make_split(std::uint64_t r, Rng& order) const {
     Split split;
     if (o_.folds > 1) {
@@ -251,6 +291,14 @@ SimulateResult simulate(const Dataset& train, const Dataset* test, const Names& 
     throw UsageError("folds and a test set: expected one of them");
   if (o.in_order && (o.train_per_task > 0 || o.share < 1 || o.folds > 1))
     throw UsageError("in order: expected all examples, not some drawn at random");
+  if (o.limits.rate && o.limits.rate->seconds) {
+    if (!o.in_order)
+      throw UsageError("labels " + to_text(*o.limits.rate) + ": shuffled data have no time; expected --in-order, too");
+    for (std::size_t i = 0; i < train.size(); ++i)
+      if (!train.time(i))
+        throw DataError("labels " + to_text(*o.limits.rate) + ": example " + std::to_string(i + 1) +
+                        " has no time; expected --time-column to name the one that has it");
+  }
   bool any = false;
   for (std::size_t i = 0; i < train.size(); ++i) any = any || train.label(i) != 0;
   if (!any) throw DataError("no example has a label; expected labels, hidden until they are asked for");

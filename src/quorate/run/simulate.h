@@ -10,6 +10,7 @@
 
 #include "quorate/params/spec.h"
 #include "quorate/queries/budget.h"
+#include "quorate/run/annotator.h"
 #include "quorate/run/classes.h"
 #include "quorate/run/dataset.h"
 #include "quorate/run/metrics.h"
@@ -23,11 +24,14 @@ struct TraceStep {
   std::uint64_t run, pass, round, example;  ///< round: of the run; example: its place in the data; both from 0
   Task task;
   Step step;
+  bool late = false;  ///< an answer that came after this round; the step is the one of the round that asked
 };
 
 struct SimulateOptions {
   Spec learner;
-  LabelLimits limits;                     ///< of each run
+  LabelLimits limits;                     ///< of each run; a rate in a time needs in_order and examples that have a time
+  bool pace_even = false;                 ///< limits.total is spent evenly over the run
+  Delay delay;                            ///< of the answers; those due after the end of a run are not learned from
   std::uint64_t labels_per_round = 1;     ///< of learners that choose among a round's examples
   std::size_t memory = Memory::kNoLimit;  ///< bytes that a model never exceeds
   std::optional<Rounds> rounds;           ///< nothing: as resolve_rounds
@@ -61,9 +65,11 @@ struct RunResult {
   Outcome all;
   double seconds;  ///< learning and testing
   std::size_t model_bytes, peak_bytes;
-  std::vector<Outcome> per_task;  ///< if asked for
-  std::vector<CurvePoint> curve;  ///< at options.points even distances, the end included
-  ClassConfusion test, online;    ///< of classes: on the test set, and before learning
+  std::vector<Outcome> per_task;              ///< if asked for
+  std::vector<CurvePoint> curve;              ///< at options.points even distances, the end included
+  ClassConfusion test, online;                ///< of classes: on the test set, and before learning
+  bool late = false;                          ///< whether answers had a delay
+  std::uint64_t pending = 0, unanswered = 0;  ///< labels asked for: not answered at the end; never answered
 };
 struct SimulateResult {
   Spec learner;  ///< canonical
