@@ -45,7 +45,7 @@ void learner(benchmark::State& state, const char* spec) {
   std::size_t bytes = 0, mistakes = 0;
   for (auto _ : state) {
     state.PauseTiming();
-    Session session(parse_spec(spec), 1, LabelBudget::kNone, &tasks);
+    Session session(parse_spec(spec), {.seed = 1, .tasks = &tasks});
     state.ResumeTiming();
     mistakes = 0;
     for (std::size_t i = 0; i < data.size(); ++i) {
@@ -92,7 +92,7 @@ void rounds(benchmark::State& state, const char* spec) {
   std::size_t bytes = 0;
   for (auto _ : state) {
     state.PauseTiming();
-    Session session(parse_spec(spec), 1, LabelBudget::kNone, &tasks);
+    Session session(parse_spec(spec), {.seed = 1, .tasks = &tasks});
     state.ResumeTiming();
     for (std::size_t i = 0; i < data.size(); ++i) {
       for (Task task = 0; task < K; ++task) round[task] = {task, data.example(i).x};

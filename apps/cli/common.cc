@@ -197,8 +197,46 @@ CLI::Validator whole(std::uint64_t least, std::uint64_t most) {
       "");
 }
 
-void add_label_limit(CLI::App& app, std::uint64_t& limit) {
-  app.add_option("--labels", limit, "most labels to buy, a hard limit (default: none)")->check(whole(0));
+void add_label_limits(CLI::App& app, LabelLimits& limits) {
+  const auto check = [](const std::string& text) {
+    try {
+      LabelLimits().add(text);
+      return std::string();
+    } catch (const UsageError& e) {
+      return std::string(e.what());
+    }
+  };
+  app.add_option_function<std::vector<std::string>>(
+         "--labels",
+         [&limits](const std::vector<std::string>& texts) {
+           for (const std::string& text : texts) try {
+               limits.add(text);
+             } catch (const UsageError& e) {
+               throw CLI::ValidationError("--labels", e.what());
+             }
+         },
+         "most labels to buy, a hard limit: 500 in all, 50/1000 in any so many examples, or 20/day (second, minute, hour, "
+         "day, week) by --time-column; may be given twice, for a total and a rate (default: none)")
+      ->check(CLI::Validator(check, ""))
+      ->allow_extra_args(false);
+  app.add_option("--labels-per-task", limits.per_task, "most labels to buy for each task, a hard limit (default: none)")
+      ->check(whole(0));
+}
+
+void add_pace(CLI::App& app, bool& even) {
+  app.add_option_function<std::string>(
+         "--pace", [&even](const std::string& pace) { even = pace == "even"; },
+         "even: spend the labels in all evenly over the examples, by moving the b of the learner's query rule; default: as "
+         "the rule asks (a rate moves b by itself)")
+      ->check(CLI::IsMember({"even"}));
+}
+
+Json limits_json(const LabelLimits& limits, bool even) {
+  const auto number_or_null = [](std::uint64_t n) { return n == LabelLimits::kNone ? Json(nullptr) : Json(n); };
+  return {{"total", number_or_null(limits.total)},
+          {"rate", limits.rate ? Json(to_text(*limits.rate)) : Json(nullptr)},
+          {"per_task", number_or_null(limits.per_task)},
+          {"pace", even ? Json("even") : Json(nullptr)}};
 }
 
 CLI::Option* add_memory_limit(CLI::App& app, std::size_t& limit) {

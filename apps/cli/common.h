@@ -104,8 +104,12 @@ std::string table(const std::vector<std::vector<std::string>>& rows);
 /// A check for options: a whole number from `least` to `most`.
 CLI::Validator whole(std::uint64_t least, std::uint64_t most = std::numeric_limits<std::uint64_t>::max());
 
-/// The --labels option of a command: a number, or nothing for no limit.
-void add_label_limit(CLI::App& app, std::uint64_t& limit);
+/// The options --labels (a total, a rate, or both) and --labels-per-task.
+void add_label_limits(CLI::App& app, LabelLimits& limits);
+/// The option --pace.
+void add_pace(CLI::App& app, bool& even);
+/// {"total": 500, "rate": "50/1000", "per_task": null, "pace": "even"}
+Json limits_json(const LabelLimits& limits, bool even);
 
 /// The --memory option: bytes, or a number with KB, MB, GB (thousands) or KiB, MiB, GiB.
 CLI::Option* add_memory_limit(CLI::App& app, std::size_t& limit);

@@ -125,13 +125,14 @@ void print_table(const std::vector<Row>& rows, const Options& o) {
   }
 }
 
-Json document(const std::vector<Row>& rows) {
+Json document(const std::vector<Row>& rows, const SimulateOptions& base) {
   const std::string by = judged_by(rows);
   Json out{{"tasks", rows[0].result.tasks},
            {"features", rows[0].result.features},
            {"examples", rows[0].result.examples},
            {"runs", rows[0].result.runs.size()},
            {"compared_by", by},
+           {"limits", limits_json(base.limits, base.pace_even)},
            {"learners", Json::array()}};
   for (const Row& row : rows) {
     const auto [mean, deviation] = mean_and_std(row.result.runs);
@@ -195,7 +196,7 @@ int run(Options& o) {
   if (o.json + o.csv + o.markdown > 1) throw UsageError("--json, --csv and --markdown: expected one of them");
   for (const std::string& learner : o.learners) canonical(parse_spec(learner));
   if (!o.plot.empty()) check_picture(o.plot);
-  if (!o.budgets.empty() && o.data.run.labels != LabelBudget::kNone)
+  if (!o.budgets.empty() && o.data.run.limits.total != LabelLimits::kNone)
     throw UsageError("--labels and --label-budgets: expected one of them");
   const LoadedData loaded = o.data.load();
   SimulateOptions& base = o.data.run;
@@ -207,7 +208,7 @@ int run(Options& o) {
   if (!base.rounds && !loaded.classes && any_chooses()) base.rounds = Rounds::kPerTask;
   const std::uint64_t examples = loaded.examples(base);
   std::vector<Budget> budgets = parse_budgets(o.budgets, examples);
-  if (budgets.empty()) budgets.push_back({"", base.labels});
+  if (budgets.empty()) budgets.push_back({"", base.limits.total});
   std::atomic<std::uint64_t> progress = 0;
   base.progress = &progress;
   base.stop = interrupt();
@@ -223,7 +224,7 @@ int run(Options& o) {
       for (const Budget& budget : budgets) {
         SimulateOptions options = base;
         options.learner = parse_spec(learner);
-        options.labels = budget.labels;
+        options.limits.total = budget.labels;
         rows.push_back({learner, budget.text, budget.labels, loaded.simulate(options)});
         if (rows.back().result.interrupted) {
           std::cerr << "quorate: interrupted after " << grouped(progress)
@@ -234,7 +235,7 @@ int run(Options& o) {
   }
   if (!o.plot.empty()) draw(o.plot, rows, loaded.tasks, o);
   if (o.json)
-    std::cout << document(rows).dump(2) << "\n";
+    std::cout << document(rows, base).dump(2) << "\n";
   else
     print_table(rows, o);
   return kDone;

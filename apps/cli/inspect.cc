@@ -67,14 +67,21 @@ int run(const Options& o) {
   const FeatureSettings& f = model.featurizer.settings();
   const auto K = static_cast<Task>(std::min<std::uint64_t>(s.tasks().size(), o.tasks));
   if (!o.plot.empty()) draw_relations(o.plot, s, K);
-  const bool limited = s.budget().limit() != LabelBudget::kNone;
+  const LabelLimits& most = s.budget().limits();
+  const bool limited = most.total != LabelLimits::kNone;
+  const Json limits = limits_json(most, s.pace().even());
   if (o.json) {
     Json out{
         {"learner", to_text(s.spec())},
         {"labels",
          {{"bought", s.budget().bought()},
-          {"limit", limited ? Json(s.budget().limit()) : Json(nullptr)},
-          {"unanswered", s.unanswered()}}},
+          {"limit", limits["total"]},
+          {"rate", limits["rate"]},
+          {"per_task", limits["per_task"]},
+          {"pace", limits["pace"]},
+          {"pending", s.pending().size()},
+          {"unanswered", s.unanswered()},
+          {"too_late", s.too_late()}}},
         {"examples", s.total().examples},
         {"updates", s.total().updates},
         {"model_bytes", s.model_bytes()},
@@ -112,9 +119,11 @@ int run(const Options& o) {
   }
   std::cout << to_text(s.spec()) << "\n"
             << grouped(s.total().examples) << " examples of " << grouped(s.tasks().size()) << " tasks; "
-            << grouped(s.budget().bought()) << " labels bought"
-            << (limited ? " of at most " + grouped(s.budget().limit()) : "") << "; " << grouped(s.total().updates)
-            << " updates; " << grouped(s.model_bytes()) << " bytes"
+            << grouped(s.budget().bought()) << " labels bought" << (limited ? " of at most " + grouped(most.total) : "")
+            << (s.pace().even() ? ", evenly" : "") << (most.rate ? ", at most " + to_text(*most.rate) : "")
+            << (most.per_task != LabelLimits::kNone ? ", at most " + grouped(most.per_task) + " for each task" : "")
+            << (s.pending().size() > 0 ? ", " + grouped(s.pending().size()) + " of them not answered yet" : "") << "; "
+            << grouped(s.total().updates) << " updates; " << grouped(s.model_bytes()) << " bytes"
             << (s.memory_limit() == Memory::kNoLimit ? "" : " of at most " + grouped(s.memory_limit())) << "\n"
             << "input: " << (f.bits > 0 ? "names hashed to " + std::to_string(f.bits) + " bits" : std::string("names kept"))
             << (f.bias ? ", constant feature" : "") << (f.normalize ? ", unit length" : "") << (f.bigrams ? ", bigrams" : "")

@@ -6,8 +6,9 @@
 
 namespace quorate::cli {
 
-std::uint64_t LoadedData::examples(const SimulateOptions& run) const {
-  return run.train_per_task > 0 ? run.train_per_task * (classes ? classes->size() : tasks.size()) : train.size();
+std::uint64_t LoadedData::examples(SimulateOptions run) const {
+  run.classes = classes ? &*classes : nullptr;
+  return examples_to_learn(train.size(), tasks.size(), run);
 }
 
 SimulateResult LoadedData::simulate(SimulateOptions run) const {
@@ -62,8 +63,17 @@ void Simulated::add(CLI::App& app) {
       ->check(whole(1, 1'000'000'000));
   classes.add(app);
   add_rounds(app, rounds, run.labels_per_round);
-  add_label_limit(app, run.labels);
+  add_label_limits(app, run.limits);
+  add_pace(app, run.pace_even);
   add_memory_limit(app, run.memory);
+  app.add_option(
+         "--delay", delay,
+         "answers come after so many more examples, as 100 or lognormal(100), which is the mean; those due after the "
+         "end are not learned from")
+      ->capture_default_str();
+  app.add_option("--lost", run.delay.lost, "chance that an answer never comes")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
   app.add_option("--runs", run.runs, "runs, each with a seed, an order and a split of its own")
       ->check(whole(1, 1'000'000))
       ->capture_default_str();
@@ -81,6 +91,9 @@ void Simulated::add(CLI::App& app) {
 
 LoadedData Simulated::load() {
   run.rounds = parse_rounds(rounds);
+  const double lost = run.delay.lost;
+  run.delay = parse_delay(delay);
+  run.delay.lost = lost;
   return cli::load(data, test, read, features, classes);
 }
 
@@ -100,6 +113,10 @@ Named measures(const RunResult& r) {
     out.emplace_back("error", r.test.error());
     out.emplace_back("online_error", r.online.error());
   }
+  if (r.late) {
+    out.emplace_back("pending", static_cast<double>(r.pending));
+    out.emplace_back("unanswered", static_cast<double>(r.unanswered));
+  }
   out.emplace_back("seconds", r.seconds);
   out.emplace_back("model_bytes", static_cast<double>(r.model_bytes));
   out.emplace_back("peak_bytes", static_cast<double>(r.peak_bytes));
@@ -107,7 +124,8 @@ Named measures(const RunResult& r) {
 }
 
 bool is_count(const std::string& name) {
-  return name == "mistakes" || name == "labels" || name == "updates" || name.ends_with("_bytes");
+  return name == "mistakes" || name == "labels" || name == "updates" || name == "pending" || name == "unanswered" ||
+         name.ends_with("_bytes");
 }
 
 Json object(const Named& values) {

@@ -18,7 +18,7 @@ struct LoadedData {
   std::optional<Classes> classes;
 
   /// Examples that a run with these options learns from in a pass.
-  std::uint64_t examples(const SimulateOptions& run) const;
+  std::uint64_t examples(SimulateOptions run) const;
   /// quorate::simulate on these data.
   SimulateResult simulate(SimulateOptions run) const;
 };
@@ -33,6 +33,7 @@ struct Simulated {
   FeatureOptions features;
   ClassOptions classes;
   SimulateOptions run;
+  std::string delay = "0";
 
   void add(CLI::App& app);
   /// Reads the data; fills in what `run` needs of the other options.

@@ -190,8 +190,9 @@ class Reproduction {
             } else {
               options.learner = parse_spec(filled_in(row, parameter));
               options.share = share.get<double>();
-              options.labels = words.empty() ? LabelBudget::kNone
-                                             : static_cast<std::uint64_t>(std::llround(std::stod(words) / 100 * examples));
+              options.limits.total = words.empty()
+                                         ? LabelLimits::kNone
+                                         : static_cast<std::uint64_t>(std::llround(std::stod(words) / 100 * examples));
               const SimulateResult result =
                   made ? simulate_made(drift_options(group, row, parameter), options) : loaded.simulate(options);
               if (result.interrupted) return false;

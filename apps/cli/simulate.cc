@@ -28,10 +28,11 @@ Json matrix(const ClassConfusion& confusion) {
 /// What is judged of classes: the predictions on the test set or, without one, those made before learning.
 const ClassConfusion& judged(const RunResult& r) { return r.test.total() > 0 ? r.test : r.online; }
 
-Json document(const SimulateResult& result, const LoadedData& loaded) {
+Json document(const SimulateResult& result, const LoadedData& loaded, const SimulateOptions& options) {
   Json out;
   out["learner"] = to_text(result.learner);
-  out["rounds"] = result.rounds == Rounds::kEach ? "each" : result.rounds == Rounds::kPerTask ? "per-task" : "all-tasks";
+  out["rounds"] = to_text(result.rounds);
+  out["limits"] = limits_json(options.limits, options.pace_even);
   if (loaded.classes) out["classes"] = loaded.classes->names();
   out["tasks"] = result.tasks;
   out["features"] = result.features;
@@ -129,6 +130,8 @@ Json trace_line(const TraceStep& t, const LoadedData& loaded) {
            {"asked", t.step.asked},
            {"label", t.step.label ? Json(*t.step.label) : Json(nullptr)},
            {"updated", t.step.updated}};
+  if (t.step.ticket) out["ticket"] = *t.step.ticket;
+  if (t.late) out["late"] = true;
   if (loaded.classes) out["question"] = loaded.classes->question(t.task);
   if (!std::isnan(d.peer_margin)) {
     out["peer_margin"] = d.peer_margin;
@@ -140,9 +143,7 @@ Json trace_line(const TraceStep& t, const LoadedData& loaded) {
 int run(Options& o) {
   SimulateOptions& options = o.data.run;
   options.learner = parse_spec(o.learner);
-  if (options.labels_per_round > 1 && !chooses(options.learner))
-    throw UsageError("--labels-per-round " + std::to_string(options.labels_per_round) + ": " + o.learner +
-                     " chooses nothing among a round's examples; expected a learner that does, as shampo, or query=shared");
+  check_labels_per_round(options.labels_per_round, o.learner, [&] { return chooses(options.learner); });
   const LoadedData loaded = o.data.load();
 
   std::unique_ptr<OutputFile> trace;
@@ -167,7 +168,7 @@ int run(Options& o) {
     return kInterrupted;
   }
   if (trace) trace->commit();
-  const Json out = document(result, loaded);
+  const Json out = document(result, loaded, options);
   if (o.json)
     std::cout << out.dump(2) << "\n";
   else

@@ -8,6 +8,7 @@
 #include "quorate/registry.h"
 #include "quorate/run/examples.h"
 #include "quorate/run/model.h"
+#include "quorate/run/rounds.h"
 #include "quorate/store/files.h"
 
 namespace quorate::cli {
@@ -20,7 +21,9 @@ struct Options {
   ClassOptions classes;
   std::uint64_t labels_per_round = 1;
   std::size_t memory = Memory::kNoLimit;
-  std::optional<std::uint64_t> labels;
+  LabelLimits limits;
+  bool pace_even = false;
+  std::uint64_t length = 0;
   std::uint64_t seed = 1, skip = 0;
   bool json = false, quiet = false;
   bool settings_given = false;
@@ -51,37 +54,44 @@ Model open_model(const Options& o) {
       throw UsageError(o.model +
                        " says how its data are read; expected none of --positive, --bits, --bigrams, --binary, --no-bias, "
                        "--no-normalize, --classes, --labels-per-round, --memory, --seed");
-    if (o.labels) model.session.set_label_limit(*o.labels);
+    LabelLimits limits = model.session.budget().limits();
+    if (o.limits.total != LabelLimits::kNone) limits.total = o.limits.total;
+    if (o.limits.per_task != LabelLimits::kNone) limits.per_task = o.limits.per_task;
+    if (o.limits.rate) limits.rate = o.limits.rate;
+    model.session.set_limits(limits);
+    if (o.pace_even) model.session.set_even_over(o.length * (model.classes ? model.classes->tasks() : 1));
     return model;
   }
   if (o.learner.empty()) throw UsageError(o.model + " does not exist; expected --learner to make it (see quorate describe)");
   const Spec learner = parse_spec(o.learner);
-  const std::uint64_t limit = o.labels.value_or(LabelBudget::kNone);
-  if (!o.classes)
-    return {Session(learner, o.seed, limit, nullptr, o.labels_per_round, o.memory), Featurizer(o.features.settings),
-            Labels(o.features.positive)};
+  SessionOptions options{.seed = o.seed, .labels_per_round = o.labels_per_round, .memory_limit = o.memory};
+  options.limits = o.limits;
+  options.even_over = o.pace_even ? o.length : 0;
+  if (!o.classes) return {Session(learner, options), Featurizer(o.features.settings), Labels(o.features.positive)};
   Labels labels = o.classes.labels(o.features, read_class_names(o));
   const Classes classes = o.classes.classes(labels.classes());
   const Names tasks = classes.task_names();
-  return {Session(learner, o.seed, limit, &tasks, o.labels_per_round, o.memory), Featurizer(o.features.settings),
-          std::move(labels), classes};
+  options.tasks = &tasks;
+  options.even_over *= classes.tasks();
+  return {Session(learner, options), Featurizer(o.features.settings), std::move(labels), classes};
 }
 
 /// Examples as they come, cut into rounds: one by one; until a task comes again; or one instance for the tasks of all
 /// classes.
 class Trainer {
  public:
-  Trainer(Model& model, Rounds rounds) : session_(model.session), rounds_(rounds) {
-    if (model.classes) {
-      classes_ = &*model.classes;
-      online_classes_ = ClassConfusion(classes_->size());
-    }
-  }
+  Trainer(Model& model, Rounds rounds)
+      : session_(model.session), classes_(model.classes ? &*model.classes : nullptr), rounds_(rounds), online_(classes_) {}
 
   void add(const Examples::Item& item) {
-    if (classes_ != nullptr) return learn_classes(item);
+    if (classes_ != nullptr) {
+      if (item.time) session_.set_time(*item.time);
+      for (Task task = 0; task < classes_->tasks(); ++task) round_examples_.push_back({task, item.x});
+      return learn([&](std::size_t) { return item.label; });
+    }
     const Task task = session_.task(item.task);
     if (rounds_ == Rounds::kPerTask && task < in_round_.size() && in_round_[task] == round_) flush();
+    if (item.time) session_.set_time(*item.time);
     if (task >= in_round_.size()) in_round_.resize(std::size_t{task} + 1);
     in_round_[task] = round_;
     pending_.add(task, item.label, item.x);
@@ -91,16 +101,9 @@ class Trainer {
   /// Learns from what is pending.
   void flush() {
     if (pending_.size() == 0) return;
-    round_examples_.clear();
     for (std::size_t n = 0; n < pending_.size(); ++n) round_examples_.push_back(pending_.example(n));
-    steps_.assign(pending_.size(), {});
-    const auto answer = [&](std::size_t n) {
-      return pending_.label(n) == 0 ? std::nullopt : std::optional(pending_.label(n));
-    };
-    session_.round(round_examples_, std::cref(answer), steps_);
     without_choice_ += pending_.size() <= session_.labels_per_round();
-    for (std::size_t n = 0; n < pending_.size(); ++n)
-      if (pending_.label(n) != 0) online_.add(pending_.label(n), predicted(steps_[n].decision.margin));
+    learn([&](std::size_t n) { return pending_.label(n); });
     pending_.clear();
     ++round_;
   }
@@ -108,60 +111,47 @@ class Trainer {
   std::uint64_t rounds() const { return round_ - 1; }
   /// Rounds with no more examples than labels to buy.
   std::uint64_t rounds_without_choice() const { return without_choice_; }
-  bool judged() const { return online_.total() + online_classes_.total() > 0; }
-  double accuracy() const { return classes_ != nullptr ? online_classes_.measures().accuracy : online_.accuracy(); }
-  double f1() const { return classes_ != nullptr ? online_classes_.measures().f1 : online_.f1(); }
+  const OnlineCount& online() const { return online_; }
 
  private:
-  void learn_classes(const Examples::Item& item) {
-    round_examples_.clear();
-    for (Task task = 0; task < classes_->tasks(); ++task) round_examples_.push_back({task, item.x});
+  /// A round of round_examples_; label(n) as in the data.
+  template <class Label>
+  void learn(Label label) {
     steps_.assign(round_examples_.size(), {});
-    const auto answer = [&](std::size_t n) -> std::optional<int> {
-      if (item.label == 0) return std::nullopt;
-      return classes_->feedback(static_cast<Task>(n), static_cast<std::size_t>(item.label) - 1);
-    };
+    const auto answer = [&](std::size_t n) { return known_answer(classes_, round_examples_[n].task, label(n)); };
     session_.round(round_examples_, std::cref(answer), steps_);
-    if (item.label == 0) return;
-    margins_.clear();
-    for (const Step& step : steps_) margins_.push_back(step.decision.margin);
-    online_classes_.add(static_cast<std::size_t>(item.label) - 1, classes_->predict(margins_, ballot_).place);
+    online_.add(round_examples_, steps_, label);
+    round_examples_.clear();
   }
 
   Session& session_;
-  const Classes* classes_ = nullptr;
+  const Classes* classes_;
   Rounds rounds_;
   std::uint64_t round_ = 1, without_choice_ = 0;
   std::vector<std::uint64_t> in_round_;  // of a task: the last round it was in
   Dataset pending_;
   std::vector<Example> round_examples_;
   std::vector<Step> steps_;
-  Confusion online_;
-  ClassConfusion online_classes_;
-  std::vector<double> margins_;
-  Classes::Ballot ballot_;
+  OnlineCount online_;
 };
 
 int run(const Options& o) {
   if (o.model == "-") throw UsageError("--model -: expected a file");
+  if (o.pace_even != (o.length > 0))
+    throw UsageError("--pace even and --length: expected both, or neither; how many examples will come may be a guess");
   const std::stop_token stop = interrupt();
   Model model = open_model(o);
   Session& session = model.session;
-  const Rounds rounds = parse_rounds(o.rounds).value_or(model.classes                 ? Rounds::kAllTasks
-                                                        : session.learner().chooses() ? Rounds::kPerTask
-                                                                                      : Rounds::kEach);
-  if ((rounds == Rounds::kAllTasks) != model.classes.has_value())
-    throw UsageError("--rounds " + o.rounds +
-                     (model.classes ? ": with classes every instance is shown to all tasks; expected all-tasks"
-                                    : ": a label belongs to one task only; expected --classes, too"));
-  if (session.labels_per_round() > 1 && !session.learner().chooses())
-    throw UsageError("--labels-per-round " + std::to_string(session.labels_per_round()) + ": " + to_text(session.spec()) +
-                     " chooses nothing among a round's examples; expected a learner that does, as shampo, or query=shared");
+  const auto chooses = [&] { return session.learner().chooses(); };
+  const Rounds rounds = resolve_rounds(parse_rounds(o.rounds), model.classes.has_value(), chooses);
+  check_labels_per_round(session.labels_per_round(), to_text(session.spec()), chooses);
   Examples examples(o.data, o.read.options(), model.featurizer, model.labels);
   std::error_code unknown;
   const double bytes =
       o.data == "-" ? 0 : static_cast<double>(std::filesystem::file_size(examples.reader().path(), unknown));
 
+  const auto& rate = session.budget().limits().rate;
+  const bool by_time = rate && rate->seconds;
   std::atomic<std::uint64_t> seen = 0, consumed = 0;
   Trainer trainer(model, rounds);
   {
@@ -172,6 +162,9 @@ int run(const Options& o) {
     while (!stop.stop_requested() && examples.next(item)) {
       if (++seen <= o.skip) continue;
       consumed = examples.reader().consumed();
+      if (by_time && !item.time)
+        throw DataError(examples.reader().path() + ":" + std::to_string(examples.reader().line_number()) +
+                        ": no time, which labels " + to_text(*rate) + " need; expected --time-column to name it");
       trainer.add(item);
     }
     trainer.flush();
@@ -188,13 +181,15 @@ int run(const Options& o) {
                       {"model", o.model},
                       {"examples", learned},
                       {"skipped_lines", examples.reader().skipped()},
-                      {"online_accuracy", number(trainer.accuracy())},
-                      {"online_f1", number(trainer.f1())},
+                      {"online_accuracy", number(trainer.online().accuracy())},
+                      {"online_f1", number(trainer.online().f1())},
                       {"total",
                        {{"examples", session.total().examples},
                         {"labels", session.total().labels},
                         {"updates", session.total().updates}}},
                       {"unanswered", session.unanswered()},
+                      {"pending", session.pending().size()},
+                      {"limits", limits_json(session.budget().limits(), session.pace().even())},
                       {"tasks", session.tasks().size()},
                       {"model_bytes", session.model_bytes()},
                       {"peak_bytes", session.peak_bytes()},
@@ -203,8 +198,8 @@ int run(const Options& o) {
               << "\n";
   } else {
     std::cout << o.model << ": " << to_text(session.spec()) << "\n" << grouped(learned) << " examples learned from";
-    if (trainer.judged())
-      std::cout << ", " << percent(trainer.accuracy()) << " predicted right before their labels were known";
+    if (trainer.online().total() > 0)
+      std::cout << ", " << percent(trainer.online().accuracy()) << " predicted right before their labels were known";
     std::cout << "\n"
               << "in all " << grouped(session.total().examples) << " examples of " << grouped(session.tasks().size())
               << " tasks, " << grouped(session.total().labels) << " labels bought, " << grouped(session.model_bytes())
@@ -228,8 +223,13 @@ Command add_train(CLI::App& app) {
                  "model file: made, or gone on with if it exists; replaced only when all went well or on Ctrl-C")
       ->required();
   app.add_option("--learner", o->learner, "learner and parameters of a new model; see quorate describe");
-  app.add_option("--labels", o->labels, "most labels the model may ever buy, a hard limit (default: none, or as before)")
-      ->check(whole(0));
+  add_label_limits(app, o->limits);
+  add_pace(app, o->pace_even);
+  app.add_option(
+         "--length", o->length,
+         "examples that will come, or a guess, for --pace even: of more, the labels left are bought at once; of fewer, "
+         "some are not bought")
+      ->check(whole(1, 1'000'000'000'000));
   CLI::Option* seed =
       app.add_option("--seed", o->seed, "seed of a new model's draws")->check(whole(0))->capture_default_str();
   app.add_option("--skip", o->skip, "pass over the first N examples (to go on where an interrupted run stopped)")

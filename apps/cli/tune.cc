@@ -20,9 +20,10 @@ struct Options {
   std::string rounds;
   std::uint64_t labels_per_round = 1;
   std::size_t memory = Memory::kNoLimit;
-  std::uint64_t folds = 10, seed = 1, threads = 1, labels = LabelBudget::kNone;
+  std::uint64_t folds = 10, seed = 1, threads = 1;
+  LabelLimits limits;
   double share = 1;
-  bool json = false, quiet = false;
+  bool pace_even = false, json = false, quiet = false;
 };
 
 /// A parameter and the values to try; `query.b` is the b inside query.
@@ -101,7 +102,8 @@ int run(Options& o) {
   options.folds = options.runs = o.folds;
   options.seed = o.seed;
   options.threads = o.threads;
-  options.labels = o.labels;
+  options.limits = o.limits;
+  options.pace_even = o.pace_even;
   options.rounds = parse_rounds(o.rounds);
   options.labels_per_round = o.labels_per_round;
   options.memory = o.memory;
@@ -109,7 +111,7 @@ int run(Options& o) {
   options.stop = interrupt();
   std::atomic<std::uint64_t> progress = 0;
   options.progress = &progress;
-  const double all = o.share * static_cast<double>(loaded.train.size()) * static_cast<double>((o.folds - 1) * specs.size());
+  const double all = static_cast<double>(loaded.examples(options)) * static_cast<double>(o.folds * specs.size());
   struct Row {
     Spec spec;
     Summary score, labels;
@@ -172,7 +174,8 @@ Command add_tune(CLI::App& app) {
       ->capture_default_str();
   o->classes.add(app);
   add_rounds(app, o->rounds, o->labels_per_round);
-  add_label_limit(app, o->labels);
+  add_label_limits(app, o->limits);
+  add_pace(app, o->pace_even);
   add_memory_limit(app, o->memory);
   app.add_option("--seed", o->seed, "seed of the cut and of the draws")->check(whole(0))->capture_default_str();
   app.add_option("--threads", o->threads, "folds at the same time")->check(whole(1, 1'000'000'000))->capture_default_str();

@@ -15,7 +15,7 @@ namespace {
 //   4. task 1, x = (3, -3), y = +1: margin 1 + 2 = 3, right
 TEST(Amtl, FourRoundsByHand) {
   const Names names = task_names(2);
-  Session session(parse_spec("amtl(query=similarity)"), 1, LabelBudget::kNone, &names);
+  Session session(parse_spec("amtl(query=similarity)"), {.seed = 1, .tasks = &names});
   const double u = std::exp(-1.0);
 
   Step s = step(session, {0, dense({3, 0})}, 1);
@@ -49,7 +49,7 @@ TEST(Amtl, FourRoundsByHand) {
 
 TEST(Amtl, TasksThatDisagreeStopMovingEachOther) {
   const Names names = task_names(2);
-  Session session(parse_spec("amtl"), 1, LabelBudget::kNone, &names);
+  Session session(parse_spec("amtl"), {.seed = 1, .tasks = &names});
   const double at_first = session.learner().relation(1, 0);
   for (int n = 0; n < 60; ++n) {  // the same instances, opposite labels
     const double a = 0.1 * n;

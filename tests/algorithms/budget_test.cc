@@ -65,7 +65,7 @@ TEST(BudgetRandom, MakesNoMoreMistakesThanTheorem1Allows) {
         const Names names = task_names(K);
         Session session(parse_spec(std::string("budget-random(budget=100, kernel=linear, graph=") +
                                    (complete ? "complete)" : "disconnected)")),
-                        static_cast<std::uint64_t>(run), LabelBudget::kNone, &names);
+                        {.seed = static_cast<std::uint64_t>(run), .tasks = &names});
         for (const Step& step : feed(session, s.stream)) mistakes += mistaken(*step.label, step.decision.margin);
         const double S = std::sqrt(static_cast<double>(K)) * c * s.path;
         bound += (cG * S * std::sqrt(kB) + kEps * std::pow(kB, 1.5) / 2 + kEps * kB / 4 * std::log(kB / 3)) / (1 - kEps);
@@ -84,7 +84,7 @@ TEST_P(OnABudget, MemoryIsFilledAndNeverExceededWhateverComes) {
     for (const std::size_t limit : {60'000u, 250'000u})
       for (const bool sparse_data : {false, true}) {
         const std::string spec = learner + "(budget=0, kernel=" + kernel + ", graph=disconnected)";
-        Session session(parse_spec(spec), 1, LabelBudget::kNone, nullptr, 1, limit);
+        Session session(parse_spec(spec), {.seed = 1, .memory_limit = limit});
         const Stream s = make_stream(1500, 6, sparse_data ? 300 : 40, 5, sparse_data);
         for (std::size_t n = 0; n < s.size(); ++n) {
           // Labels by a coin: nothing can be learned, so mistakes and evictions never end.
@@ -102,7 +102,7 @@ TEST_P(OnABudget, MemoryIsFilledAndNeverExceededWhateverComes) {
 
 TEST_P(OnABudget, TheLabelBudgetHoldsBesideTheMemory) {
   const std::string spec = std::string(GetParam()) + "(budget=0, query=margin(b=1))";
-  Session session(parse_spec(spec), 1, 50, nullptr, 1, 100'000);
+  Session session(parse_spec(spec), {.seed = 1, .limits = {.total = 50}, .memory_limit = 100'000});
   const Stream s = make_stream(1000, 6, 60, 6);
   feed(session, s);
   EXPECT_EQ(session.total().labels, 50u);
@@ -121,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(All, OnABudget,
 
 TEST(MemoryLimit, LearnersThatCannotForgetSayThatItDoesNotHoldThem) {
   for (const char* spec : {"cmtl", "perceptron", "kernel-perceptron", "shampo-second-order"}) {
-    Session session(parse_spec(spec), 1, LabelBudget::kNone, nullptr, 1, 20'000);
+    Session session(parse_spec(spec), {.seed = 1, .memory_limit = 20'000});
     const Stream s = make_stream(500, 6, 3000, 7, true);
     try {
       feed(session, s);

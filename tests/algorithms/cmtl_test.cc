@@ -14,7 +14,7 @@ namespace {
 //   4. task 1, x = (3, 3), y = -1: margin 1 - 6 = -5, right
 TEST(Cmtl, FourRoundsByHandInTheCompleteGraph) {
   const Names names = task_names(2);
-  Session session(parse_spec("cmtl"), 1, LabelBudget::kNone, &names);
+  Session session(parse_spec("cmtl"), {.seed = 1, .tasks = &names});
   EXPECT_EQ(step(session, {0, dense({3, 0})}, 1).decision.margin, 0);
   EXPECT_EQ(session.learner().score({0, dense({1, 0})}), 2);
   EXPECT_EQ(session.learner().score({1, dense({1, 0})}), 1);
@@ -34,7 +34,7 @@ TEST(Cmtl, ThreeRoundsByHandOnAPath) {
   const TempDir dir;
   const Names names = task_names(3);
   const Spec spec = parse_spec("cmtl(graph=edges(file=" + dir.write("path.csv", "from,to\nt0,t1\nt2,t1\n") + "))");
-  Session session(spec, 1, LabelBudget::kNone, &names);
+  Session session(spec, {.seed = 1, .tasks = &names});
   EXPECT_EQ(step(session, {0, dense({8})}, 1).decision.margin, 0);
   EXPECT_FLOAT_EQ(static_cast<float>(session.learner().score({1, dense({1})})), 2);
   EXPECT_NEAR(step(session, {2, dense({1})}, -1).decision.margin, 1, 1e-6);
@@ -55,7 +55,7 @@ TEST(Cmtl, ThreeRoundsByHandInTwoGroups) {
   const Names names = task_names(3);
   const Spec spec =
       parse_spec("cmtl(graph=cliques(file=" + dir.write("groups.csv", "task,group\nt0,g\nt1,g\nt2,h\n") + "))");
-  Session session(spec, 1, LabelBudget::kNone, &names);
+  Session session(spec, {.seed = 1, .tasks = &names});
   EXPECT_EQ(step(session, {0, dense({3})}, 1).decision.margin, 0);
   EXPECT_EQ(session.learner().score({2, dense({1})}), 0);
   EXPECT_EQ(step(session, {2, dense({5})}, -1).decision.margin, 0);
@@ -70,7 +70,7 @@ TEST(Cmtl, ThreeRoundsByHandInTwoGroups) {
 //   2. t1, x = 1, y = +1: K = 2, margin (0 + 3)/3 = 1, right; w_0 = (3 + 3)/3 = 2
 //   3. t2, x = 2, y = -1: K = 3, margin 2 (0 + 3)/4 = 1.5, wrong: v_2 = -2, s = 1, w_2 = (-2 + 1)/4, w_0 = (3 + 1)/4
 TEST(Cmtl, ThreeRoundsByHandWhileTasksArrive) {
-  Session session(parse_spec("cmtl"), 1);
+  Session session(parse_spec("cmtl"), {.seed = 1});
   EXPECT_EQ(step(session, {session.task("t0"), dense({3})}, 1).decision.margin, 0);
   EXPECT_EQ(session.learner().score({0, dense({1})}), 3);
   EXPECT_EQ(step(session, {session.task("t1"), dense({1})}, 1).decision.margin, 1);
@@ -83,7 +83,7 @@ TEST(Cmtl, ThreeRoundsByHandWhileTasksArrive) {
 TEST(Cmtl, TheModelHoldsWhatTheGraphFileSaid) {
   const TempDir dir;
   const std::string file = dir.write("path.csv", "from,to\nt0,t1\n");
-  Session session(parse_spec("cmtl(graph=edges(file=" + file + "))"), 1);
+  Session session(parse_spec("cmtl(graph=edges(file=" + file + "))"), {.seed = 1});
   Tensors saved;
   session.save(saved);
   std::filesystem::remove(file);

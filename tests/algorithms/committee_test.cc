@@ -9,7 +9,7 @@ namespace {
 std::vector<Step> run(const std::string& spec, const Stream& s, std::size_t K, std::uint64_t seed = 4) {
   Names tasks;
   for (std::size_t i = 0; i < K; ++i) tasks.intern("t" + std::to_string(i));
-  Session session(parse_spec(spec), seed, LabelBudget::kNone, &tasks);
+  Session session(parse_spec(spec), {.seed = seed, .tasks = &tasks});
   std::vector<Step> out;
   for (std::size_t n = 0; n < s.size(); ++n) out.push_back(step(session, s.example(n), s.y[n]));
   return out;
@@ -70,7 +70,7 @@ TEST(Committees, WhoseMembersAreAllAlikeStayAlike) {
   constexpr std::size_t K = 15;
   Names tasks;
   for (std::size_t i = 0; i < K; ++i) tasks.intern("t" + std::to_string(i));
-  Session session(parse_spec("amlc"), 1, LabelBudget::kNone, &tasks);
+  Session session(parse_spec("amlc"), {.seed = 1, .tasks = &tasks});
   const Stream s = make_stream(400, K, 6, 23);
   for (std::size_t n = 0; n < s.size(); ++n) step(session, s.example(n), s.y[n]);
   EXPECT_GT(session.total().updates, 10u);
@@ -86,7 +86,7 @@ TEST(Committees, CountWhomListeningHurtAndHelped) {
   for (const char* spec : {"amlc(share=none)", "peer"}) {
     Names tasks;
     for (std::size_t i = 0; i < K; ++i) tasks.intern("t" + std::to_string(i));
-    Session session(parse_spec(spec), 1, LabelBudget::kNone, &tasks);
+    Session session(parse_spec(spec), {.seed = 1, .tasks = &tasks});
     for (std::size_t n = 0; n < s.size(); ++n) step(session, s.example(n), s.y[n]);
     std::uint64_t hurt = 0, helped = 0;
     for (Task k = 0; k < K; ++k) {
@@ -99,7 +99,7 @@ TEST(Committees, CountWhomListeningHurtAndHelped) {
     EXPECT_GT(hurt, 0u) << spec;
     EXPECT_GT(helped, 0u) << spec;
   }
-  const Session alone(parse_spec("perceptron"), 1);
+  const Session alone(parse_spec("perceptron"), {.seed = 1});
   EXPECT_FALSE(alone.learner().listening(0).has_value());
 }
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -18,8 +19,8 @@ using Contract = EveryLearner;
 
 constexpr Task kTasks = 6;
 
-std::unique_ptr<Model> new_model(const Spec& spec, std::uint64_t seed = 3, std::uint64_t labels = LabelBudget::kNone) {
-  return std::make_unique<Model>(Model{Session(spec, seed, labels), Featurizer{}, Labels{}});
+std::unique_ptr<Model> new_model(const Spec& spec, std::uint64_t seed = 3, std::uint64_t labels = LabelLimits::kNone) {
+  return std::make_unique<Model>(Model{Session(spec, {.seed = seed, .limits = {.total = labels}}), Featurizer{}, Labels{}});
 }
 
 std::string state_of(const Session& session) {
@@ -63,7 +64,7 @@ TEST_P(Contract, ASeedDecidesEverything) {
 TEST_P(Contract, TheLabelBudgetIsNeverExceededAndTheStreamGoesOn) {
   const Stream s = make_stream(200, kTasks, 5, 13);
   for (const std::uint64_t limit : {0u, 1u, 17u}) {
-    Session session(spec(), 3, limit);
+    Session session(spec(), {.seed = 3, .limits = {.total = limit}});
     std::uint64_t asked = 0;
     bool learned = false;
     for (std::size_t n = 0; n < s.size(); ++n) {
@@ -100,7 +101,7 @@ TEST_P(Contract, TheLabelBudgetIsNeverExceededAndTheStreamGoesOn) {
 
 TEST_P(Contract, ScoreIsPureAndAnswersTasksNeverSeen) {
   const Stream s = make_stream(150, kTasks, 5, 14);
-  Session session(spec(), 3);
+  Session session(spec(), {.seed = 3});
   const Vector x = s.x[0];
   EXPECT_EQ(session.learner().score({0, x}), 0) << "before the first label";
   feed(session, s);
@@ -126,7 +127,7 @@ TEST_P(Contract, ScoreIsPureAndAnswersTasksNeverSeen) {
 
 TEST_P(Contract, ALabelIsSeenOnlyIfItIsAskedFor) {
   const Stream s = make_stream(200, kTasks, 5, 15);
-  Session session(spec(), 3, 60);
+  Session session(spec(), {.seed = 3, .limits = {.total = 60}});
   std::uint64_t calls = 0;
   for (std::size_t n = 0; n < s.size(); ++n) {
     const Example e{session.task(task_name(s.task[n])), s.x[n]};
@@ -149,7 +150,7 @@ TEST_P(Contract, ALabelIsSeenOnlyIfItIsAskedFor) {
 TEST_P(Contract, TheWholeRoundIsPredictedBeforeItsFirstLabel) {
   const Stream s = make_stream(240, kTasks, 5, 16);
   const Names names = task_names(kTasks);
-  Session session(spec(), 3, LabelBudget::kNone, &names);
+  Session session(spec(), {.seed = 3, .tasks = &names});
   for (std::size_t n = 0; n + 4 <= s.size(); n += 4) {
     std::vector<Example> round;
     std::vector<double> margins;
@@ -170,7 +171,7 @@ TEST_P(Contract, TheWholeRoundIsPredictedBeforeItsFirstLabel) {
 TEST_P(Contract, TasksMayKeepArriving) {
   Stream s = make_stream(400, kTasks, 5, 17);
   for (std::size_t n = 0; n < s.size(); ++n) s.task[n] = static_cast<Task>((n * 7) % (n / 10 + 1));
-  Session session(spec(), 3);
+  Session session(spec(), {.seed = 3});
   for (const Step& step : feed(session, s)) EXPECT_TRUE(std::isfinite(step.decision.margin));
   EXPECT_GE(session.tasks().size(), 30u);
   std::uint64_t examples = 0;
@@ -181,7 +182,7 @@ TEST_P(Contract, TasksMayKeepArriving) {
 TEST_P(Contract, NoAnswerCostsNothingAndTeachesNothing) {
   const Stream s = make_stream(100, kTasks, 5, 18);
   const Names names = task_names(kTasks);
-  Session session(spec(), 3, 50, &names);
+  Session session(spec(), {.seed = 3, .limits = {.total = 50}, .tasks = &names});
   feed(session, s, 0, 50);
   const std::uint64_t bought = session.budget().bought();
   const std::string before = learner_of(session);
@@ -226,7 +227,7 @@ TEST_P(Contract, TheSteadyStateAllocatesNothing) {
     if (holes && GetParam().keeps_instances()) continue;  // a longer vector than the one that left needs memory of its own
     const Stream s = make_stream(150, kTasks, 7, 20, holes);
     const Names names = task_names(kTasks);
-    Session session(spec(), 3, LabelBudget::kNone, &names);
+    Session session(spec(), {.seed = 3, .tasks = &names});
     std::vector<Task> task;
     for (const Task i : s.task) task.push_back(session.task(task_name(i)));
     std::size_t n = 0;
@@ -255,7 +256,7 @@ TEST_P(Contract, EveryByteItOwnsIsCounted) {
   const Stream s = make_stream(60, kTasks, GetParam().squares_features() ? 40 : 3000, 21, true);
   const Names names = task_names(kTasks);
   const std::size_t before = live_bytes();
-  Session session(spec(), 3, LabelBudget::kNone, &names);
+  Session session(spec(), {.seed = 3, .tasks = &names});
   feed(session, s);
   const std::size_t owned = live_bytes() - before;
   EXPECT_GT(session.model_bytes(), 30'000u);
@@ -265,12 +266,48 @@ TEST_P(Contract, EveryByteItOwnsIsCounted) {
       << "what is not model: spec, scratch of a round, rounding of the heap";
 }
 
+TEST_P(Contract, AFactorOnItsBAsksMoreOrLessAndOneChangesNothing) {
+  const Stream s = make_stream(300, kTasks, 5, 23);
+  const std::string text = to_text(canonical(spec()));
+  const bool has_b =
+      text.find("query=margin") != text.npos || text.find("query=similarity") != text.npos || spec().word == "peer";
+  const auto asked = [&](std::optional<double> factor) {
+    Names tasks = task_names(kTasks);
+    Memory memory;
+    const auto learner = make_learner(canonical(spec()), {tasks, &memory, false});
+    Rng rng = make_rng(5, 1);
+    std::vector<Decision> out;
+    for (std::size_t n = 0; n < s.size(); ++n) {
+      const Example e = s.example(n);
+      if (n == 100 && factor) {
+        EXPECT_EQ(learner->set_doubt(*factor), has_b);
+      }
+      Decision d;
+      learner->decide({&e, 1}, rng, {&d, 1});
+      if (n < 100) learner->learn(e, d, s.y[n], rng);
+      if (n >= 100) out.push_back(d);
+    }
+    return out;
+  };
+  const auto number = [](const std::vector<Decision>& all) {
+    return std::count_if(all.begin(), all.end(), [](const Decision& d) { return d.ask; });
+  };
+  const auto as_given = asked(std::nullopt), same = asked(1), more = asked(1e6), less = asked(1e-6);
+  for (std::size_t n = 0; n < same.size(); ++n) EXPECT_TRUE(same_bits(same[n].probability, as_given[n].probability));
+  EXPECT_EQ(number(same), number(as_given));
+  EXPECT_EQ(number(more) > number(less), has_b) << "nothing else decides how much is asked";
+  if (has_b) {
+    EXPECT_GE(number(more), 195);
+    EXPECT_LE(number(less), 40) << "margins of 0 only";
+  }
+}
+
 TEST_P(Contract, ItsCanonicalSpecIsItsOwnCanonicalSpec) {
   const Spec full = canonical(spec());
   const std::string text = to_text(full);
   EXPECT_EQ(to_text(parse_spec(text)), text);
   EXPECT_EQ(to_text(canonical(parse_spec(text))), text);
-  EXPECT_EQ(to_text(Session(spec(), 1).spec()), text);
+  EXPECT_EQ(to_text(Session(spec(), {.seed = 1}).spec()), text);
 }
 
 TEST_P(Contract, AModelOfAnotherLearnerIsRefused) {

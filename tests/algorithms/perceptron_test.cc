@@ -12,7 +12,7 @@ namespace {
 //   4. task 0, x = (3, 1), y = -1: margin 3 + 2 = 5, wrong: w_0 = (-2, 1)
 TEST(Perceptron, FourRoundsByHand) {
   const Names names = task_names(2);
-  Session session(parse_spec("perceptron"), 1, LabelBudget::kNone, &names);
+  Session session(parse_spec("perceptron"), {.seed = 1, .tasks = &names});
   Step s = step(session, {0, dense({1, 2})}, 1);
   EXPECT_EQ(s.decision.margin, 0);
   EXPECT_TRUE(s.updated);
@@ -34,7 +34,7 @@ TEST(Perceptron, FourRoundsByHand) {
 }
 
 TEST(Perceptron, RelatesNoTaskToAnother) {
-  Session session(parse_spec("perceptron"), 1);
+  Session session(parse_spec("perceptron"), {.seed = 1});
   EXPECT_EQ(session.learner().relation(3, 3), 1);
   EXPECT_EQ(session.learner().relation(3, 4), 0);
 }

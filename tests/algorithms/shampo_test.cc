@@ -134,7 +134,7 @@ TEST(SecondOrderShampo, AggressiveGoesByFAndUpdatesWhereItIsNotPositive) {
 TEST(Shampo, AggressiveUpdatesBelowLambdaToo) {
   const Stream s = make_rounds(200, 3, 5, 41);
   const Names names = task_names(3);
-  Session session(parse_spec("shampo(b=0.1, aggressive=0.3)"), 1, LabelBudget::kNone, &names);
+  Session session(parse_spec("shampo(b=0.1, aggressive=0.3)"), {.seed = 1, .tasks = &names});
   int narrow = 0;
   for (const Step& step : play(session, s, 3)) {
     const double m = step.decision.margin;
@@ -154,9 +154,10 @@ TEST(Shampo, AggressiveUpdatesBelowLambdaToo) {
 }
 
 std::vector<Step> play(const std::string& spec, const Stream& s, Task K, std::uint64_t labels_per_round = 1,
-                       std::uint64_t labels = LabelBudget::kNone) {
+                       std::uint64_t labels = LabelLimits::kNone) {
   const Names names = task_names(K);
-  Session session(parse_spec(spec), 5, labels, &names, labels_per_round);
+  Session session(parse_spec(spec),
+                  {.seed = 5, .limits = {.total = labels}, .tasks = &names, .labels_per_round = labels_per_round});
   return play(session, s, K);
 }
 
@@ -384,7 +385,7 @@ RC_GTEST_PROP(MistakeBound, OfShampoHoldsForAllPredictions, ()) {
   const Spec spec = parse_spec("shampo(b=" + std::to_string(b) + ")");
   double sum = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    Session session(spec, seed, LabelBudget::kNone, &names);
+    Session session(spec, {.seed = seed, .tasks = &names});
     sum += mistakes(data.s, play(session, data.s, K));
   }
   RC_ASSERT(sum >= kSeeds * K);  // all of the first round
@@ -404,7 +405,7 @@ RC_GTEST_PROP(MistakeBound, OfSecondOrderShampoHoldsForAllPredictions, ()) {
   const Spec spec = parse_spec("shampo-second-order(b=" + std::to_string(b) + ")");
   double mean = 0, bound = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    Session session(spec, seed, LabelBudget::kNone, &names);
+    Session session(spec, {.seed = seed, .tasks = &names});
     const auto steps = play(session, data.s, K);
     mean += mistakes(data.s, steps) / kSeeds;
     std::vector<DenseMatrix> A(K, identity(d));

@@ -69,7 +69,8 @@ def test_the_document_names_the_learner_with_all_its_parameters(run, given, cano
 
 def test_the_document_has_every_promised_key_and_type(run):
     document = run("--test", "test.csv", "--runs", 3)
-    assert list(document) == ["learner", "rounds", "tasks", "features", "examples", "runs", "mean", "std"]
+    assert list(document) == ["learner", "rounds", "limits", "tasks", "features", "examples", "runs", "mean", "std"]
+    assert document["limits"] == {"total": None, "rate": None, "per_task": None, "pace": None}
     assert (document["tasks"], document["features"], document["examples"]) == (4, 7, 120)  # six and the constant one
     assert len(document["runs"]) == 3
     for one in document["runs"]:

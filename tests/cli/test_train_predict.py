@@ -241,17 +241,20 @@ def test_skip_passes_over_the_first_examples(quorate, folder):
     assert (folder / "m").read_bytes() == before
 
 
+NO_MORE = {"rate": None, "per_task": None, "pace": None, "pending": 0, "too_late": 0}  # limits, late answers
+
+
 def test_the_label_limit_holds_for_the_model_not_for_the_run(quorate, folder):
     train(quorate, "first.csv", "m", "--learner", "cmtl", "--labels", 100)
-    assert inspect(quorate, "m")["labels"] == {"bought": 70, "limit": 100, "unanswered": 0}
+    assert inspect(quorate, "m")["labels"] == {**NO_MORE, "bought": 70, "limit": 100, "unanswered": 0}
     train(quorate, "second.csv", "m")
-    assert inspect(quorate, "m")["labels"] == {"bought": 100, "limit": 100, "unanswered": 0}
+    assert inspect(quorate, "m")["labels"] == {**NO_MORE, "bought": 100, "limit": 100, "unanswered": 0}
     train(quorate, "all.csv", "whole", "--learner", "cmtl", "--labels", 100)
     assert (folder / "m").read_bytes() == (folder / "whole").read_bytes()
     train(quorate, "all.csv", "m", "--labels", 110)  # raised
     assert inspect(quorate, "m")["labels"]["bought"] == 110
     train(quorate, "all.csv", "m", "--labels", 30)  # lowered below what was bought: nothing more
-    assert inspect(quorate, "m")["labels"] == {"bought": 110, "limit": 30, "unanswered": 0}
+    assert inspect(quorate, "m")["labels"] == {**NO_MORE, "bought": 110, "limit": 30, "unanswered": 0}
     assert inspect(quorate, "m")["examples"] == 160 + 160 + 160
 
 
@@ -260,7 +263,7 @@ def test_labels_that_are_missing_are_counted_not_bought(quorate, folder):
                                                   for i, r in enumerate(ROWS)]))
     summary = quorate.ok("train", "--data", "some.csv", "--model", "m", "--learner", "cmtl", "--labels", 50, "--json").json()
     assert summary["total"]["labels"] == 50 and 16 <= summary["unanswered"] <= 17 and summary["total"]["examples"] == 160
-    assert inspect(quorate, "m")["labels"] == {"bought": 50, "limit": 50, "unanswered": summary["unanswered"]}
+    assert inspect(quorate, "m")["labels"] == {**NO_MORE, "bought": 50, "limit": 50, "unanswered": summary["unanswered"]}
     text = quorate.ok("train", "--data", "some.csv", "--model", "n", "--learner", "cmtl", "--labels", 50).out
     assert f"{summary['unanswered']} labels were asked for" in text and "50 labels bought" in text
 
@@ -302,7 +305,7 @@ def test_a_damaged_model_is_refused_with_the_reason(quorate, folder, damage):
     middle = len(good) - 40
     bad = {"cut": good[:-9], "flipped": good[:middle] + bytes([good[middle] ^ 1]) + good[middle + 1:], "empty": b"",
            "text": b"id,task,label\n" * 9, "longer": good + b"\0",
-           "newer": good.replace(b'"format_version":"1"', b'"format_version":"2"')}[damage]
+           "newer": good.replace(b'"format_version":"2"', b'"format_version":"3"')}[damage]
     assert bad != good
     (folder / "bad").write_bytes(bad)
     for command in (["predict", "--data", "new.csv", "--model", "bad"], ["inspect", "bad"],

@@ -84,21 +84,5 @@ TEST(Queries, NeverAtZeroAndAlwaysAtOne) {
   }
 }
 
-TEST(LabelBudget, IsLeftUntilItsLimit) {
-  LabelBudget budget(2);
-  EXPECT_TRUE(budget.left());
-  budget.buy();
-  EXPECT_TRUE(budget.left());
-  budget.buy();
-  EXPECT_FALSE(budget.left());
-  budget.set_limit(3);
-  EXPECT_TRUE(budget.left());
-  budget.set_limit(0);
-  EXPECT_FALSE(budget.left());
-  EXPECT_EQ(budget.bought(), 2u);
-  EXPECT_FALSE(LabelBudget(0).left());
-  EXPECT_TRUE(LabelBudget().left());
-}
-
 }  // namespace
 }  // namespace quorate::test

@@ -24,7 +24,7 @@ struct World {
   std::function<double(double labels)> error;
   std::size_t examples = 8000, round = 1;
   double share = 0.1;
-  std::uint64_t limit = LabelBudget::kNone;
+  std::uint64_t limit = LabelLimits::kNone;
 };
 
 /// What happened in it. The learner asks twice as often for an example that it gets wrong.
@@ -164,8 +164,8 @@ TEST(Audit, TheReserveOfALimitIsNeverSpentOnLearningAndAuditsGoOnAfterIt) {
       EXPECT_GE(one.audit.bought(), reserve * 9 / 10);
       EXPECT_GE(one.audit.bought(), when_spent + reserve / 10) << "the final model is judged too";
     }
-  EXPECT_EQ(Audit(0.1).reserve(LabelBudget::kNone), 0u);
-  EXPECT_EQ(Audit(0.1).learning_limit(LabelBudget::kNone), LabelBudget::kNone);
+  EXPECT_EQ(Audit(0.1).reserve(LabelLimits::kNone), 0u);
+  EXPECT_EQ(Audit(0.1).learning_limit(LabelLimits::kNone), LabelLimits::kNone);
   EXPECT_EQ(Audit(0.9).reserve(1), 0u);
   EXPECT_EQ(Audit(0.9).reserve(2), 1u);
   EXPECT_EQ(Audit(0.1).reserve(0), 0u);

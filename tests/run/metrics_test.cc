@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "quorate/base/rng.h"
+
 namespace quorate::test {
 namespace {
 

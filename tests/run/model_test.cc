@@ -27,7 +27,7 @@ Model trained(const Spec& spec, const TempDir& dir) {
             std::string(n % 7, 'x') + " other," + (n % 2 ? "odd" : "even") + "\n";
   ReadOptions options;
   options.categorical = {"kind"};
-  Model model{Session(spec, 3, 50), Featurizer({.bits = 0, .bigrams = true}), Labels("yes")};
+  Model model{Session(spec, {.seed = 3, .limits = {.total = 50}}), Featurizer({.bits = 0, .bigrams = true}), Labels("yes")};
   Examples examples(dir.write("train.csv", text), options, model.featurizer, model.labels);
   for (Examples::Item item; examples.next(item);) {
     const Task task = model.session.task(item.task);

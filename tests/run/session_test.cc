@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 
 TEST(Session, CountsByTaskAndInTotal) {
-  Session session(parse_spec("perceptron"), 1);
+  Session session(parse_spec("perceptron"), {.seed = 1});
   const Task a = session.task("a"), b = session.task("b");
   step(session, {a, dense({1})}, 1);    // margin 0: predicted -1, a mistake, an update
   step(session, {a, dense({1})}, 1);    // margin 1: right
@@ -27,14 +27,14 @@ TEST(Session, CountsByTaskAndInTotal) {
 
 TEST(Session, TasksNamedBeforehandComeFirst) {
   const Names names = task_names(3);
-  Session session(parse_spec("perceptron"), 1, 10, &names);
+  Session session(parse_spec("perceptron"), {.seed = 1, .limits = {.total = 10}, .tasks = &names});
   EXPECT_EQ(session.task("t2"), 2u);
   EXPECT_EQ(session.task("new"), 3u);
   EXPECT_EQ(session.tasks().size(), 4u);
 }
 
 TEST(Session, ARoundBuysInOrderUntilTheBudgetIsSpent) {
-  Session session(parse_spec("perceptron"), 1, 2);
+  Session session(parse_spec("perceptron"), {.seed = 1, .limits = {.total = 2}});
   session.task("a");
   const std::vector<Vector> x{dense({1, 0}), dense({0, 1}), dense({1, 1})};
   const std::vector<Example> round{{0, x[0]}, {0, x[1]}, {0, x[2]}};
@@ -46,17 +46,17 @@ TEST(Session, ARoundBuysInOrderUntilTheBudgetIsSpent) {
   EXPECT_TRUE(steps[2].decision.ask) << "the learner wanted it";
   EXPECT_FALSE(steps[2].asked) << "but the budget was spent";
   EXPECT_EQ(steps[2].label, std::nullopt);
-  session.set_label_limit(3);
+  session.set_limits({.total = 3});
   session.round(
       round, [&](std::size_t n) { return asked.push_back(n), 1; }, steps);
   EXPECT_THAT(asked, ElementsAre(0, 1, 0));
-  session.set_label_limit(1);
+  session.set_limits({.total = 1});
   EXPECT_FALSE(session.budget().left()) << "a limit below what was bought buys nothing more";
   EXPECT_EQ(session.budget().bought(), 3u);
 }
 
 TEST(Session, AnUnansweredQuestionLeavesTheLabelInTheBudget) {
-  Session session(parse_spec("perceptron"), 1, 1);
+  Session session(parse_spec("perceptron"), {.seed = 1, .limits = {.total = 1}});
   session.task("a");
   EXPECT_EQ(step(session, {0, dense({1})}, 0).label, std::nullopt);
   EXPECT_EQ(session.unanswered(), 1u);
@@ -66,7 +66,7 @@ TEST(Session, AnUnansweredQuestionLeavesTheLabelInTheBudget) {
 }
 
 TEST(Session, AnOracleThatThrowsLeavesTheModelAsItWas) {
-  Session session(parse_spec("perceptron"), 1);
+  Session session(parse_spec("perceptron"), {.seed = 1});
   session.task("a");
   const Vector x = dense({1});
   const Example e{0, x};
@@ -80,7 +80,8 @@ TEST(Session, AnOracleThatThrowsLeavesTheModelAsItWas) {
 TEST(Session, MayBeMovedWhileItLearns) {
   const Stream s = make_stream(100, 3, 4, 51);
   const Names names = task_names(3);
-  Session stays(parse_spec("amtl(query=margin)"), 1, 50, &names), first(parse_spec("amtl(query=margin)"), 1, 50, &names);
+  Session stays(parse_spec("amtl(query=margin)"), {.seed = 1, .limits = {.total = 50}, .tasks = &names}),
+      first(parse_spec("amtl(query=margin)"), {.seed = 1, .limits = {.total = 50}, .tasks = &names});
   const auto expected = feed(stays, s);
   auto steps = feed(first, s, 0, 40);
   Session moved(std::move(first));
@@ -92,7 +93,7 @@ TEST(Session, MayBeMovedWhileItLearns) {
 TEST(Session, LoadedKnowsEverythingThatWasSaved) {
   Stream s = make_stream(80, 3, 4, 53);
   for (std::size_t n = 0; n < s.size(); n += 5) s.y[n] = 0;
-  Session session(parse_spec("cmtl(query=margin)"), 1, 40);
+  Session session(parse_spec("cmtl(query=margin)"), {.seed = 1, .limits = {.total = 40}});
   feed(session, s);
   ASSERT_GT(session.unanswered(), 0u);
   Tensors saved;
@@ -101,7 +102,7 @@ TEST(Session, LoadedKnowsEverythingThatWasSaved) {
   const Session loaded = Session::load(session.spec(), reader);
   EXPECT_EQ(loaded.unanswered(), session.unanswered());
   EXPECT_EQ(loaded.budget().bought(), session.budget().bought());
-  EXPECT_EQ(loaded.budget().limit(), 40u);
+  EXPECT_EQ(loaded.budget().limits().total, 40u);
   EXPECT_EQ(to_text(loaded.spec()), to_text(session.spec()));
   ASSERT_EQ(loaded.tasks().size(), 3u);
   const auto same = [](const TaskCount& a, const TaskCount& b) {
@@ -116,7 +117,7 @@ TEST(Session, LoadedKnowsEverythingThatWasSaved) {
 
 TEST(Session, RefusesStateThatDoesNotHangTogether) {
   const Stream s = make_stream(60, 3, 4, 52);
-  Session session(parse_spec("perceptron(query=margin)"), 1, 30);
+  Session session(parse_spec("perceptron(query=margin)"), {.seed = 1, .limits = {.total = 30}});
   feed(session, s);
   Tensors saved;
   session.save(saved);
@@ -143,7 +144,7 @@ TEST(Session, RefusesStateThatDoesNotHangTogether) {
 }
 
 TEST(Session, TheAnswerNeitherCostsALabelTeachesAPerceptronNothingAndIsNoMistake) {
-  Session session(parse_spec("perceptron"), 1, 3);
+  Session session(parse_spec("perceptron"), {.seed = 1, .limits = {.total = 3}});
   session.task("a");
   const Vector x = dense({1});
   const auto answer = [&](std::optional<int> y) {
@@ -177,7 +178,7 @@ TEST(Session, TheAnswerNeitherCostsALabelTeachesAPerceptronNothingAndIsNoMistake
 
 TEST(Session, LabelsPerRoundIsSavedAndZeroIsRefused) {
   const Names names = task_names(3);
-  Session session(parse_spec("shampo"), 1, LabelBudget::kNone, &names, 2);
+  Session session(parse_spec("shampo"), {.seed = 1, .tasks = &names, .labels_per_round = 2});
   Tensors saved;
   session.save(saved);
   Reader reader(saved);

@@ -87,13 +87,13 @@ TEST(Simulate, CountsWhatASessionCounts) {
   SimulateOptions o = options("cmtl(query=margin)");
   o.seed = 9;
   o.passes = 2;
-  o.labels = 70;
+  o.limits.total = 70;
   o.per_task = true;
   std::vector<TraceStep> trace;
   o.trace = [&](const TraceStep& t) { trace.push_back(t); };
   const SimulateResult result = simulate(train, nullptr, tasks, o);
   ASSERT_EQ(trace.size(), 240u);
-  Session session(o.learner, 9, 70, &tasks);
+  Session session(o.learner, {.seed = 9, .limits = {.total = 70}, .tasks = &tasks});
   Confusion online;
   std::vector<std::uint64_t> mistakes(kTasks);
   for (const TraceStep& t : trace) {
@@ -120,6 +120,103 @@ TEST(Simulate, CountsWhatASessionCounts) {
   }
   EXPECT_EQ(sum.labels, all.labels);
   EXPECT_EQ(sum.examples, all.examples);
+}
+
+TEST(Simulate, ADelayedAnswerComesAfterSoManyMoreExamplesAndThoseDueAfterTheEndDoNot) {
+  const Dataset train = dataset(make_stream(100, kTasks, 5, 73));
+  const Names tasks = task_names(kTasks);
+  SimulateOptions o = options("cmtl(query=margin)");
+  o.delay.mean = 10;
+  std::vector<TraceStep> trace;
+  o.trace = [&](const TraceStep& t) { trace.push_back(t); };
+  const RunResult run = simulate(train, nullptr, tasks, o).runs[0];
+  std::map<std::uint64_t, TraceStep> asked;
+  std::uint64_t late = 0;
+  for (const TraceStep& t : trace) {
+    if (!t.late) {
+      EXPECT_EQ(t.step.label, std::nullopt);
+      EXPECT_EQ(t.step.asked, t.step.ticket.has_value());
+      if (t.step.ticket) asked[*t.step.ticket] = t;
+      continue;
+    }
+    ++late;
+    const TraceStep& question = asked.at(*t.step.ticket);
+    EXPECT_EQ(t.round, question.round + 10) << "a round is one example";
+    EXPECT_EQ(t.example, question.example);
+    EXPECT_EQ(t.task, question.task);
+    EXPECT_EQ(t.step.label, train.label(t.example));
+    EXPECT_TRUE(same_bits(t.step.decision.margin, question.step.decision.margin));
+  }
+  EXPECT_GT(late, 20u);
+  EXPECT_EQ(run.all.labels, late);
+  EXPECT_EQ(run.pending, asked.size() - late);
+  for (const auto& [ticket, t] : asked) EXPECT_EQ(t.round < 90, ticket < late);
+}
+
+TEST(Simulate, WithoutADelayNothingIsPendingAndAllLostIsNothingLearned) {
+  const Dataset train = dataset(make_stream(120, kTasks, 5, 73));
+  const Names tasks = task_names(kTasks);
+  SimulateOptions o = options("amtl(query=margin)");
+  const RunResult now = simulate(train, nullptr, tasks, o).runs[0];
+  EXPECT_EQ(now.pending, 0u);
+  EXPECT_FALSE(now.late);
+  o.delay.lost = 1;
+  o.limits.total = 30;
+  const RunResult lost = simulate(train, nullptr, tasks, o).runs[0];
+  EXPECT_EQ(lost.all.labels, 0u);
+  EXPECT_EQ(lost.all.updates, 0u);
+  EXPECT_EQ(lost.pending, 30u) << "asked for counts as bought";
+  o.delay = {50, true, 0.2};
+  o.runs = 4;
+  const SimulateResult one = simulate(train, nullptr, tasks, o);
+  o.threads = 3;
+  const SimulateResult again = simulate(train, nullptr, tasks, o);
+  for (std::size_t r = 0; r < 4; ++r) EXPECT_EQ(numbers(one.runs[r]), numbers(again.runs[r]));
+}
+
+TEST(Simulate, LateAnswersWorkWithClassesAndRounds) {
+  const Dataset train = dataset(make_stream(200, kTasks, 5, 73));
+  const Names tasks = task_names(kTasks);
+  SimulateOptions o = options("shampo");
+  o.delay = {7, false, 0.1};
+  o.limits = {.total = 60, .per_task = 20};
+  const RunResult run = simulate(train, nullptr, tasks, o).runs[0];
+  EXPECT_GT(run.all.labels, 10u);
+  EXPECT_LE(run.all.labels + run.pending, 60u);
+}
+
+TEST(Simulate, APaceSpendsTheTotalOverAllPasses) {
+  const Dataset train = dataset(make_stream(300, kTasks, 5, 75));
+  const Names tasks = task_names(kTasks);
+  SimulateOptions o = options("cmtl(query=margin)");
+  o.passes = 2;
+  o.limits.total = 100;
+  o.pace_even = true;
+  o.points = 2;
+  const RunResult run = simulate(train, nullptr, tasks, o).runs[0];
+  EXPECT_GE(run.all.labels, 95u);
+  EXPECT_NEAR(static_cast<double>(run.curve[0].labels), 50, 10);
+}
+
+TEST(Simulate, ARateInATimeNeedsTheDatasTime) {
+  const Stream s = make_stream(200, kTasks, 5, 76);
+  const Names tasks = task_names(kTasks);
+  SimulateOptions o = options("perceptron");
+  o.limits.rate = LabelRate{2, 3600, true};
+  EXPECT_THROW(simulate(dataset(s), nullptr, tasks, o), UsageError) << "shuffled";
+  o.in_order = true;
+  EXPECT_THROW(simulate(dataset(s), nullptr, tasks, o), DataError) << "no time";
+  Dataset timed;
+  for (std::size_t n = 0; n < s.size(); ++n) timed.add(s.task[n], s.y[n], s.x[n], 1e9 + 600.0 * static_cast<double>(n));
+  EXPECT_EQ(timed.time(3), 1e9 + 1800);
+  EXPECT_EQ(dataset(s).time(3), std::nullopt);
+  std::vector<std::uint64_t> asked;
+  o.trace = [&](const TraceStep& t) {
+    if (t.step.asked) asked.push_back(t.example);
+  };
+  simulate(timed, nullptr, tasks, o);
+  ASSERT_GT(asked.size(), 60u) << "2 an hour, 6 examples an hour, 200 examples";
+  for (std::size_t i = 2; i < asked.size(); ++i) EXPECT_GE(asked[i], asked[i - 2] + 6);
 }
 
 TEST(Simulate, EveryPassSeesEveryExampleOnceInAnOrderOfItsOwn) {
@@ -180,7 +277,7 @@ TEST(Simulate, TrainPerTaskLearnsFromThatManyOfEachAndTestsOnTheRest) {
     different.insert(examples);
     // The measures are those of the other examples, scored by the learner at the end.
     const Names names = task_names(kTasks);
-    Session session(o.learner, 1 + run, LabelBudget::kNone, &names);
+    Session session(o.learner, {.seed = 1 + run, .tasks = &names});
     SimulateOptions again = o;
     again.seed = 1 + run;
     again.runs = 1;
@@ -337,12 +434,12 @@ TEST(Simulate, ARoundIsWhatASessionIsGiven) {
   const Dataset train = dataset(s);
   const Names names = task_names(kTasks);
   SimulateOptions o = options("shampo(b=0.1)");
-  o.labels = 60;
+  o.limits.total = 60;
   o.labels_per_round = 2;
   std::map<std::uint64_t, std::vector<TraceStep>> rounds;
   o.trace = [&](const TraceStep& t) { rounds[t.round].push_back(t); };
   const SimulateResult result = simulate(train, nullptr, names, o);
-  Session session(o.learner, 1, 60, &names, 2);
+  Session session(o.learner, {.seed = 1, .limits = {.total = 60}, .tasks = &names, .labels_per_round = 2});
   std::uint64_t mistakes = 0;
   for (const auto& [number, steps] : rounds) {
     std::vector<Example> round;
@@ -413,7 +510,7 @@ TEST(Simulate, OfClassesShowsOneInstanceToEveryTask) {
     EXPECT_EQ(result.rounds, Rounds::kAllTasks);
     ASSERT_EQ(rounds.size(), 400u) << "a round for each instance and pass";
     // Replayed by hand.
-    Session session(o.learner, 5, LabelBudget::kNone, &names);
+    Session session(o.learner, {.seed = 5, .tasks = &names});
     ClassConfusion online(4), tested(4);
     Classes::Ballot ballot;
     std::vector<double> margins(K);

@@ -58,7 +58,7 @@ struct Amtl {
       if (!std::holds_alternative<Similarity>(p.query)) continue;
       double b = 0;
       for (Task j = 0; j < w.tasks(); ++j) b += U(j, i);
-      MarginQuery{b}(rng, out[n]);
+      MarginQuery{b * query.doubt()}(rng, out[n]);
     }
     query(round, rng, out);
   }
@@ -75,6 +75,8 @@ struct Amtl {
     w.add(c, e.x);  // w_j += y (A^-1)[j,i] U[j,i] x
     return true;
   }
+
+  bool set_doubt(double factor) { return query.set_doubt(factor) || std::holds_alternative<Similarity>(p.query); }
 
   double relation(Task to, Task from) const {
     const double a = A.inverse(to, from);

@@ -61,12 +61,12 @@ struct Peer {
       Decision& d = out[n];
       cover(std::size_t{k} + 1);
       d.margin = score(round[n]);
-      MarginQuery{p.b}(rng, d);
+      MarginQuery{p.b * doubt}(rng, d);
       const std::size_t peers = w.tasks() - 1;
       if (!d.ask || peers == 0) continue;  // sure of itself, or nobody to ask
       w.margins(round[n].x, margins);
       d.peer_margin = tau.margin(k, margins, true) / static_cast<double>(peers);
-      const double unsure = p.bq / (p.bq + std::abs(d.peer_margin));
+      const double bq = p.bq * doubt, unsure = bq / (bq + std::abs(d.peer_margin));
       d.probability *= unsure;
       d.peer_draw = uniform(rng);
       d.ask = d.peer_draw < unsure;
@@ -100,6 +100,11 @@ struct Peer {
     return updated;
   }
 
+  bool set_doubt(double factor) {  // of both: who asks the peers more has to believe them less
+    doubt = factor;
+    return true;
+  }
+
   double relation(Task to, Task from) const {  // to listens to from
     return to == from                               ? 0
            : to < tau.tasks() && from < tau.tasks() ? tau(to, from) / static_cast<double>(tau.tasks() - 1)
@@ -123,6 +128,7 @@ struct Peer {
   }
 
   Params p;
+  double doubt = 1;                     // on b and bq
   SideBySide w;                         // d x K
   Trust tau;                            // K x K
   ListeningCounts counts;               // K

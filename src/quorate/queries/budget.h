@@ -1,32 +1,96 @@
-// A number of labels that no run exceeds.
+// Limits of labels that no run exceeds.
 #pragma once
 #include <cstdint>
 #include <limits>
+#include <memory_resource>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "quorate/base/error.h"
 
 namespace quorate {
 
-/// Counts the labels bought against a hard limit.
+/// At most `count` labels in any window of so many examples of all tasks, or of so many seconds of stream time. A window is
+/// half-open: what was bought a whole window ago counts no longer.
+struct LabelRate {
+  static constexpr std::uint64_t kMostLabels = 1'000'000;  ///< when each was bought is kept
+  std::uint64_t count = 1;                                 ///< 1 to kMostLabels
+  double window = 1;                                       ///< a whole number from 1 to 10^15
+  bool seconds = false;                                    ///< what the window is counted in
+
+  bool operator==(const LabelRate&) const = default;
+  bool good() const;
+};
+
+/// Hard limits of what may be bought. What is asked for and not answered yet counts as bought.
+struct LabelLimits {
+  static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t total = kNone;
+  std::uint64_t per_task = kNone;
+  std::optional<LabelRate> rate = {};
+
+  /// Adds what one --labels says: "500" in total, "50/1000" examples, "20/day" (second, minute, hour, day, week). Throws
+  /// UsageError for anything else, and for a second total or rate.
+  void add(std::string_view text);
+};
+
+/// "50/1000", "20/day".
+std::string to_text(const LabelRate& rate);
+
+/// Counts the labels bought against the limits. Of a rate it keeps when each of the last `count` labels was bought.
+///
+/// Cost: O(1) a label. Memory: 8 bytes for each label of a rate's count, allocated at once.
 class LabelBudget {
  public:
-  explicit LabelBudget(std::uint64_t limit = kNone) : limit_(limit) {}
-  static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
+  explicit LabelBudget(const LabelLimits& limits = {}, std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
-  bool left() const { return bought_ < limit_; }
-  void buy() { ++bought_; }  ///< call only while left()
+  /// It is now so many examples, or seconds, whichever the rate is counted in. Time never runs back: an earlier one is not
+  /// looked at.
+  void advance(double now);
+  /// Whether one more may be bought now, for a task that has bought so many.
+  bool left(std::uint64_t of_task = 0) const { return bought_ < limits_.total && of_task < limits_.per_task && free() > 0; }
+  /// Labels that the rate still allows now; LabelLimits::kNone without a rate.
+  std::uint64_t free() const { return limits_.rate ? limits_.rate->count - busy_ : LabelLimits::kNone; }
+  void buy();                      ///< call only while left()
+  void give_back() { --bought_; }  ///< to the total, not to the rate: somebody was asked
   std::uint64_t bought() const { return bought_; }
-  std::uint64_t limit() const { return limit_; }           ///< kNone: no limit
-  void set_limit(std::uint64_t limit) { limit_ = limit; }  ///< below bought() nothing more is bought
+  double now() const { return now_; }  ///< minus infinity: never told
+  const LabelLimits& limits() const { return limits_; }
+  /// Below what was bought nothing more is. A new rate knows of the labels that an old one, counted in the same, still
+  /// keeps, and of no others.
+  void set_limits(const LabelLimits& limits);
 
-  template <class S>
-  static void state(S& s, auto&& v) {
-    v("limit", s.limit_);
-    v("bought", s.bought_);
-  }
+  struct Packed {
+    std::uint64_t total, per_task, bought, rate_count, rate_seconds, next, busy;  // rate_count 0: no rate
+    double window, now;
+    std::pmr::vector<double> times;
+    template <class S>
+    static void state(S& s, auto&& v) {
+      v("total", s.total);
+      v("per_task", s.per_task);
+      v("bought", s.bought);
+      v("rate_count", s.rate_count);
+      v("rate_window", s.window);
+      v("rate_seconds", s.rate_seconds);
+      v("times", s.times);
+      v("next", s.next);
+      v("busy", s.busy);
+      v("now", s.now);
+    }
+  };
+  Packed pack() const;
+  void unpack(const Packed& packed);  ///< throws DataError: a rate out of range, times that do not fit it
 
  private:
-  std::uint64_t limit_, bought_ = 0;
+  double oldest() const { return times_[(next_ + times_.size() - busy_) % times_.size()]; }
+
+  LabelLimits limits_;
+  std::uint64_t bought_ = 0;
+  std::pmr::vector<double> times_;  // a ring of rate->count: the last busy_ before next_ are in the window
+  std::size_t next_ = 0, busy_ = 0;
+  double now_ = -std::numeric_limits<double>::infinity();
 };
 
 }  // namespace quorate

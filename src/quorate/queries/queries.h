@@ -86,6 +86,12 @@ class Asking {
     if (chooser_) chooser_->learned(task, mistake, updated);
   }
   bool chooses() const { return chooser_ && chooser_->chooses(); }
+  /// As Learner::set_doubt.
+  bool set_doubt(double factor) {
+    doubt_ = factor;
+    return std::visit([](const auto& query) { return kHasB<std::decay_t<decltype(query)>>; }, rule_);
+  }
+  double doubt() const { return doubt_; }
 
   template <class S>
   static void state(S& s, auto&& v) {
@@ -96,14 +102,26 @@ class Asking {
   void one_by_one(Rng& rng, std::span<Decision> out) const {
     std::visit(
         [&](const auto& query) {
-          if constexpr (requires { query(rng, out[0]); })
+          if constexpr (kHasB<std::decay_t<decltype(query)>>) {
+            auto doubting = query;
+            doubting.b *= doubt_;
+            for (Decision& d : out) doubting(rng, d);
+          } else if constexpr (requires { query(rng, out[0]); }) {
             for (Decision& d : out) query(rng, d);
+          }
         },
         rule_);
   }
+  /// Whether it is asked example by example, by how doubtful each is for a b.
+  template <class Q>
+  static constexpr bool kHasB = requires(Q query, Rng& rng, Decision& d) {
+    query.b *= 1.0;
+    query(rng, d);
+  };
 
   Rule rule_;
   std::optional<Chooser> chooser_;  // of SharedQuery
+  double doubt_ = 1;
 };
 
 /// The query rule as a parameter, described once for every learner that has one.

@@ -101,7 +101,7 @@ Audit::Audit(double share, std::pmr::memory_resource* memory) : share_(share), r
 }
 
 std::uint64_t Audit::reserve(std::uint64_t limit) const {
-  if (limit == LabelBudget::kNone || limit == 0) return 0;
+  if (limit == LabelLimits::kNone || limit == 0) return 0;
   const double rounded = std::floor(share_ * static_cast<double>(limit) + 0.5);
   return rounded < static_cast<double>(limit - 1) ? static_cast<std::uint64_t>(rounded) : limit - 1;
 }
@@ -112,12 +112,12 @@ void Audit::begin(std::size_t examples, std::uint64_t learned, std::uint64_t lim
   seen_ += examples;
   const double earned = rate_ * static_cast<double>(learned - base_);
   double credit = earned, most = std::floor(earned) + 1;
-  if (limit != LabelBudget::kNone) {
+  if (limit != LabelLimits::kNone) {
     const double reserved = static_cast<double>(std::min(reserve(limit), limit - std::min(limit, learned)));
     credit = std::min(credit, reserved);
     most = std::min(most, reserved);
   }
-  const double used = spent_ - static_cast<double>(refunded_), part = limit == LabelBudget::kNone ? kPart : kPartWithLimit;
+  const double used = spent_ - static_cast<double>(refunded_), part = limit == LabelLimits::kNone ? kPart : kPartWithLimit;
   credit = std::max(0.0, credit - used);
   p_ = std::min(1.0, credit / std::max(static_cast<double>(examples), static_cast<double>(seen_) / part));
   if (kAsleep * part * credit < used) p_ = 0;

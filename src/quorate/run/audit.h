@@ -61,7 +61,7 @@ class Audit {
   std::uint64_t learning_limit(std::uint64_t limit) const { return limit - reserve(limit); }
 
   /// Before a round of so many examples is predicted. learned: labels bought so far for learning; limit: of all labels.
-  void begin(std::size_t examples, std::uint64_t learned, std::uint64_t limit = LabelBudget::kNone);
+  void begin(std::size_t examples, std::uint64_t learned, std::uint64_t limit = LabelLimits::kNone);
   /// Whether the round's next example is audited. If so, judge() has to follow before the next one. O(1); one draw when
   /// a unit begins (then about once in an audit), else none.
   bool draw(Rng& rng);

@@ -12,18 +12,25 @@
 #include "quorate/learner.h"
 #include "quorate/params/spec.h"
 #include "quorate/queries/budget.h"
+#include "quorate/queries/pace.h"
+#include "quorate/run/pending.h"
 
 namespace quorate {
 
-/// Who answers when a label is asked for: +1, -1 or 0 for neither, about the round's n-th example; nothing if nobody knows.
+/// What an oracle says of an answer that comes later, if at all: Session::answer().
+inline constexpr int kLater = 2;
+
+/// Who answers when a label is asked for: +1, -1 or 0 for neither, about the round's n-th example; nothing if nobody knows;
+/// or kLater.
 using Oracle = std::function<std::optional<int>(std::size_t n)>;
 
 /// What happened with one example.
 struct Step {
   Decision decision;
-  bool asked = false;             ///< decision.ask, and a label was left in the budget
-  std::optional<int> label = {};  ///< the answer; nothing if not asked or not answered
-  bool updated = false;           ///< the model changed
+  bool asked = false;                        ///< decision.ask, and the limits and the pace had a label left
+  std::optional<int> label = {};             ///< the answer; nothing if not asked or not answered
+  bool updated = false;                      ///< the model changed
+  std::optional<std::uint64_t> ticket = {};  ///< of an answer that comes later: 0, 1, 2, ... in the order of asking
 };
 
 /// What is known of one task.
@@ -32,14 +39,23 @@ struct TaskCount {
                 mistakes = 0;  // mistakes: answers +1 or -1 that were not as predicted
 };
 
+struct SessionOptions {
+  std::uint64_t seed = 1;  ///< of the learner's draws
+  LabelLimits limits = {};
+  /// > 0: limits.total is spent evenly over so many examples (every task's; a guess will do). If more come, what is left is
+  /// asked for at once; if fewer come, it is not bought. For learners whose set_doubt() works.
+  std::uint64_t even_over = 0;
+  const Names* tasks = nullptr;        ///< named beforehand; others get their place when they come
+  std::uint64_t labels_per_round = 1;  ///< how many a learner that chooses among a round's examples asks for; at least 1
+  /// Bytes that the model, growth included, never exceeds; a learner that can forget does, others throw MemoryError.
+  std::size_t memory_limit = Memory::kNoLimit;
+  std::uint64_t max_pending = 10'000;  ///< answers waited for; beyond that the longest awaited is withdrawn
+};
+
 class Session {
  public:
-  /// A new learner. `spec` may leave parameters out. Tasks may be named beforehand; others get their place when they come.
-  /// Throws as make_learner.
-  /// labels_per_round: how many a learner that chooses among a round's examples asks for; at least 1. memory_limit: bytes
-  /// that the model, growth included, never exceeds; a learner that can forget does, others throw MemoryError.
-  Session(const Spec& spec, std::uint64_t seed, std::uint64_t label_limit = LabelBudget::kNone, const Names* tasks = nullptr,
-          std::uint64_t labels_per_round = 1, std::size_t memory_limit = Memory::kNoLimit);
+  /// A new learner. `spec` may leave parameters out. Throws as make_learner.
+  explicit Session(const Spec& spec, const SessionOptions& options = {});
 
   Session(Session&&) = default;
   Session& operator=(Session&&) = delete;  // its parts live in its own memory
@@ -47,19 +63,38 @@ class Session {
   /// The place of the task called `name`, given to it now if it is new.
   Task task(std::string_view name);
 
+  /// The stream's time, in seconds since whenever, from the next round on; an earlier one than before changes nothing.
+  void set_time(double seconds);
+
   /// One round: predict all, ask for what is worth it and left in the budget, learn from the answers in order.
-  /// out.size() == round.size(); tasks of the examples are < tasks().size().
+  /// out.size() == round.size(); tasks of the examples are < tasks().size(). Throws UsageError if labels are limited in a
+  /// time and none was ever set.
   void round(std::span<const Example> round, const Oracle& oracle, std::span<Step> out);
+
+  /// Learns from an answer that came later, by the decision that was made then; +1, -1, or 0 for neither. Returns the step
+  /// or, if the ticket is no longer pending, nothing: a second answer, or one that came after the question was withdrawn,
+  /// changes nothing and is counted as too late. Throws UsageError for a ticket never issued and for another label.
+  std::optional<Step> answer(std::uint64_t ticket, int label);
+  /// Nobody will answer: the label goes back to the budget (a rate keeps it) and is counted as unanswered. Returns whether
+  /// the ticket was pending. Throws UsageError for a ticket never issued.
+  bool withdraw(std::uint64_t ticket);
 
   const Learner& learner() const { return *learner_; }
   const Spec& spec() const { return spec_; }  ///< canonical
   const Names& tasks() const { return tasks_; }
   const LabelBudget& budget() const { return budget_; }
   std::uint64_t labels_per_round() const { return labels_per_round_; }
-  void set_label_limit(std::uint64_t limit) { budget_.set_limit(limit); }
+  /// Other limits from now on (LabelBudget::set_limits). What is spent evenly is now the new total.
+  void set_limits(const LabelLimits& limits);
+  /// Spends what is left of limits.total over so many examples from now on, as SessionOptions::even_over; 0: no more so.
+  /// Throws UsageError without a total, or if the learner has no b.
+  void set_even_over(std::uint64_t examples);
+  const Pace& pace() const { return pace_; }
+  const Pending& pending() const { return pending_; }
   TaskCount count(Task task) const;  ///< zeros for a task never seen
   TaskCount total() const { return total_; }
-  std::uint64_t unanswered() const { return unanswered_; }      ///< labels asked for that nobody knew
+  std::uint64_t unanswered() const { return unanswered_; }      ///< asked for and never answered: not known, or withdrawn
+  std::uint64_t too_late() const { return too_late_; }          ///< answers to questions answered or withdrawn before
   std::size_t model_bytes() const { return memory_->bytes(); }  ///< learner, task names and counters
   std::size_t peak_bytes() const { return memory_->peak(); }
   std::size_t memory_limit() const { return memory_->limit(); }  ///< Memory::kNoLimit: none
@@ -71,6 +106,15 @@ class Session {
  private:
   Session(const Spec& spec, std::unique_ptr<Memory> memory);
 
+  double now() const;  ///< in the unit of the rate
+  bool open(Task task) const { return budget_.left(counts_[task].labels + pending_.of_task(task)) && pace_.allows(); }
+  void buy();
+  void learn(const Example& e, Step& step);
+  std::optional<std::uint64_t> keep(const Example& e, const Decision& d);  ///< its ticket; nothing if there is no memory
+  void give_back(std::uint64_t ticket);
+  void check_issued(std::uint64_t ticket) const;
+  void start_pace();
+
   Spec spec_;
   std::unique_ptr<Memory> memory_;  // first among what it serves
   Names tasks_;
@@ -80,7 +124,11 @@ class Session {
   std::uint64_t labels_per_round_ = 1;
   std::pmr::vector<TaskCount> counts_;  // by task
   TaskCount total_;
-  std::uint64_t unanswered_ = 0;
+  std::uint64_t unanswered_ = 0, too_late_ = 0;
+  double time_ = -std::numeric_limits<double>::infinity();  // none so far
+  Pace pace_;
+  Pending pending_;
+  std::uint64_t next_ticket_ = 0, max_pending_ = 0;
   std::vector<Decision> decisions_;  // scratch
 };
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <exception>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <thread>
 
@@ -52,20 +53,13 @@ Split split_folds(const Dataset& data, std::uint64_t folds, std::uint64_t fold, 
   return out;
 }
 
-/// The order of the examples, cut into rounds: examples of round r are place[end[r - 1]] .. place[end[r] - 1].
+/// The examples in rounds of one of every task: examples of round r are place[end[r - 1]] .. place[end[r] - 1].
 struct Schedule {
   std::vector<std::uint64_t> place;
   std::vector<std::size_t> end;
 };
 
-void make_rounds(const Dataset& data, std::span<const std::uint64_t> order, Rounds rounds, std::size_t tasks,
-                 Schedule& out) {
-  out.end.clear();
-  if (rounds != Rounds::kPerTask) {
-    out.place.assign(order.begin(), order.end());
-    for (std::size_t n = 1; n <= order.size(); ++n) out.end.push_back(n);
-    return;
-  }
+void make_rounds_per_task(const Dataset& data, std::span<const std::uint64_t> order, std::size_t tasks, Schedule& out) {
   std::vector<std::vector<std::uint64_t>> queue(tasks);
   std::size_t longest = 0;
   for (const std::uint64_t i : order) {
@@ -74,6 +68,7 @@ void make_rounds(const Dataset& data, std::span<const std::uint64_t> order, Roun
     longest = std::max(longest, of_task.size());
   }
   out.place.clear();
+  out.end.clear();
   for (std::size_t r = 0; r < longest; ++r) {
     for (const auto& of_task : queue)
       if (r < of_task.size()) out.place.push_back(of_task[r]);
@@ -81,84 +76,38 @@ void make_rounds(const Dataset& data, std::span<const std::uint64_t> order, Roun
   }
 }
 
-struct Tally {
-  Scores test;
-  Confusion online;
-
-  Outcome outcome(const TaskCount& count) const {
-    return {test.measures(), online.f1(), online.mistakes(), count.labels, count.updates, count.examples};
-  }
-};
-
-/// What a run counts, whether labels are binary or classes.
-class Count {
+/// What a run finds on its test set, whether labels are binary or classes.
+class TestCount {
  public:
-  Count(const Classes* classes, std::size_t tasks, bool per_task)
+  TestCount(const Classes* classes, std::size_t tasks, bool per_task)
       : classes_(classes), per_task_(per_task ? tasks : 0), margins_(classes != nullptr ? tasks : 0) {
-    if (classes != nullptr) test_ = online_ = ClassConfusion(classes->size());
+    if (classes != nullptr) confusion_ = ClassConfusion(classes->size());
   }
 
-  /// What was predicted in a round before its labels were known; label(n) as in the data.
-  template <class Label>
-  void predicted_round(std::span<const Example> round, std::span<const Step> steps, Label label) {
-    if (classes_ != nullptr) {
-      for (std::size_t n = 0; n < round.size(); ++n) margins_[n] = steps[n].decision.margin;
-      if (label(0) != 0) online_.add(add_tasks(label(0), &Tally::online), classes_->predict(margins_, ballot_).place);
-      return;
-    }
-    for (std::size_t n = 0; n < round.size(); ++n)
-      if (const int y = label(n); y != 0) {
-        all_.online.add(y, predicted(steps[n].decision.margin));
-        if (!per_task_.empty()) per_task_[round[n].task].online.add(y, predicted(steps[n].decision.margin));
-      }
-  }
-  /// An example of the test set.
-  void test(const Learner& learner, Example e, int label) {
+  void add(const Learner& learner, Example e, int label) {
     if (label == 0) return;
-    if (classes_ != nullptr) {
-      for (e.task = 0; e.task < margins_.size(); ++e.task) margins_[e.task] = learner.score(e);
-      test_.add(add_tasks(label, &Tally::test), classes_->predict(margins_, ballot_).place);
+    if (classes_ == nullptr) {
+      const double margin = learner.score(e);
+      all_.add(label, margin);
+      if (!per_task_.empty()) per_task_[e.task].add(label, margin);
       return;
     }
-    const double margin = learner.score(e);
-    all_.test.add(label, margin);
-    if (!per_task_.empty()) per_task_[e.task].test.add(label, margin);
-  }
-
-  std::uint64_t mistakes() const { return classes_ != nullptr ? online_.mistakes() : all_.online.mistakes(); }
-
-  void result(const Session& session, std::uint64_t examples, RunResult& out) {
-    if (classes_ != nullptr) {
-      const TaskCount& count = session.total();
-      out.all = {test_.measures(), online_.measures().f1, mistakes(), count.labels, count.updates, examples};
-    } else {
-      out.all = all_.outcome(session.total());
-    }
+    const std::size_t truth = place_of(label);
+    for (e.task = 0; e.task < margins_.size(); ++e.task) margins_[e.task] = learner.score(e);
     for (Task task = 0; task < per_task_.size(); ++task)
-      out.per_task.push_back(per_task_[task].outcome(session.count(task)));
-    out.test = std::move(test_);
-    out.online = std::move(online_);
+      if (const int y = classes_->feedback(task, truth); y != 0) per_task_[task].add(y, margins_[task]);
+    confusion_.add(truth, classes_->predict(margins_, ballot_).place);
   }
+
+  Measures all() const { return classes_ != nullptr ? confusion_.measures() : all_.measures(); }
+  Measures of(Task task) const { return per_task_[task].measures(); }
+  const ClassConfusion& confusion() const { return confusion_; }
 
  private:
-  /// Counts the margins of the tasks of one instance; returns its class.
-  template <class Part>
-  std::size_t add_tasks(int label, Part Tally::*part) {
-    const auto truth = static_cast<std::size_t>(label) - 1;
-    for (Task task = 0; task < per_task_.size(); ++task)
-      if (const int y = classes_->feedback(task, truth); y != 0) {
-        if constexpr (std::is_same_v<Part, Scores>)
-          (per_task_[task].*part).add(y, margins_[task]);
-        else
-          (per_task_[task].*part).add(y, predicted(margins_[task]));
-      }
-    return truth;
-  }
-
   const Classes* classes_;
-  Tally all_;
-  ClassConfusion test_, online_;
-  std::vector<Tally> per_task_;
+  Scores all_;
+  ClassConfusion confusion_;
+  std::vector<Scores> per_task_;
   std::vector<double> margins_;  // of all tasks on one instance
   Classes::Ballot ballot_;
 };
@@ -173,8 +122,17 @@ class Simulation {
     Rng order = make_rng(o_.seed + r, kOrderStream);
     Split split = make_split(r, order);
     const auto start = std::chrono::steady_clock::now();
-    Session session(o_.learner, o_.seed + r, o_.labels, &tasks_, o_.labels_per_round, o_.memory);
-    Count count(o_.classes, tasks_.size(), o_.per_task);
+    Session session(o_.learner, {.seed = o_.seed + r,
+                                 .limits = o_.limits,
+                                 .even_over = o_.pace_even ? o_.passes * split.learn.size() * shown_to() : 0,
+                                 .tasks = &tasks_,
+                                 .labels_per_round = o_.labels_per_round,
+                                 .memory_limit = o_.memory});
+    const bool timed = o_.limits.rate && o_.limits.rate->seconds;
+    Annotator annotator(o_.delay, o_.seed + r);
+    std::map<std::pair<std::uint64_t, std::uint64_t>, Question> due;          // by when the answer comes, and ticket
+    std::vector<std::pair<std::size_t, std::optional<std::uint64_t>>> later;  // of a round: example, when it is answered
+    OnlineCount online(o_.classes, o_.per_task ? tasks_.size() : 0);
     RunResult out{};
     out.seed = o_.seed + r;
     const std::uint64_t stream = o_.passes * split.learn.size();
@@ -184,11 +142,15 @@ class Simulation {
     std::vector<Step> steps;
     for (std::uint64_t pass = 0; pass < o_.passes; ++pass) {
       if (!o_.in_order) shuffle(std::span(split.learn), order);
-      make_rounds(train_, split.learn, rounds_, tasks_.size(), schedule);
-      std::size_t begin = 0;
-      for (const std::size_t end : schedule.end) {
+      std::span<const std::uint64_t> order_now = split.learn;
+      if (rounds_ == Rounds::kPerTask) {  // a copy: the next shuffle starts from this order
+        make_rounds_per_task(train_, split.learn, tasks_.size(), schedule);
+        order_now = schedule.place;
+      }
+      for (std::size_t begin = 0, r_of_pass = 0; begin < order_now.size(); ++r_of_pass) {
         if (o_.stop.stop_requested()) return std::nullopt;
-        const std::span<const std::uint64_t> places(schedule.place.data() + begin, end - begin);
+        const std::size_t end = rounds_ == Rounds::kPerTask ? schedule.end[r_of_pass] : begin + 1;
+        const auto places = order_now.subspan(begin, end - begin);
         begin = end;
         const auto place = [&](std::size_t n) { return places[o_.classes != nullptr ? 0 : n]; };
         if (o_.classes != nullptr) {
@@ -199,27 +161,55 @@ class Simulation {
         }
         steps.assign(round.size(), {});
         const auto label = [&](std::size_t n) { return train_.label(place(n)); };
-        const auto answer = [&](std::size_t n) -> std::optional<int> {
-          const int y = label(n);
-          if (y == 0) return std::nullopt;
-          return o_.classes != nullptr ? o_.classes->feedback(round[n].task, static_cast<std::size_t>(y) - 1) : y;
+        later.clear();
+        const auto answer = [&](std::size_t n) {
+          const std::optional<int> y = known_answer(o_.classes, round[n].task, label(n));
+          if (!o_.delay || !y) return y;
+          std::optional<std::uint64_t> at = annotator.delay();
+          if (at == std::uint64_t{0}) return y;
+          if (at) *at += seen + (o_.classes != nullptr ? 1 : n + 1);
+          later.emplace_back(n, at);
+          return std::optional(kLater);
         };
+        if (timed)
+          for (const std::uint64_t i : places) session.set_time(*train_.time(i));
         session.round(round, std::cref(answer), steps);
-        count.predicted_round(round, steps, label);
+        for (const auto& [n, at] : later)
+          if (at && steps[n].ticket)
+            due[{*at, *steps[n].ticket}] = {place(n), round[n].task, *known_answer(o_.classes, round[n].task, label(n))};
+        online.add(round, steps, label);
         seen += places.size();
+        std::vector<TraceStep> answered;
+        for (; !due.empty() && due.begin()->first.first <= seen; due.erase(due.begin())) {
+          const auto& [when, question] = *due.begin();
+          const auto step = session.answer(when.second, question.label);
+          if (o_.trace && step) answered.push_back({r, pass, round_number, question.example, question.task, *step, true});
+        }
         while (out.curve.size() < o_.points && seen * o_.points >= (out.curve.size() + 1) * stream)
-          out.curve.push_back({seen, count.mistakes(), session.total().labels});
+          out.curve.push_back({seen, online.mistakes(), session.total().labels});
         if (o_.trace)
           for (std::size_t n = 0; n < round.size(); ++n)
             o_.trace({r, pass, round_number, place(n), round[n].task, steps[n]});
+        for (const TraceStep& late : answered) o_.trace(late);
         ++round_number;
         if (o_.progress != nullptr) o_.progress->fetch_add(places.size(), std::memory_order_relaxed);
       }
     }
-    for (const std::uint64_t i : split.test) count.test(session.learner(), train_.example(i), train_.label(i));
+    TestCount test(o_.classes, tasks_.size(), o_.per_task);
+    for (const std::uint64_t i : split.test) test.add(session.learner(), train_.example(i), train_.label(i));
     if (test_ != nullptr)
-      for (std::uint64_t i = 0; i < test_->size(); ++i) count.test(session.learner(), test_->example(i), test_->label(i));
-    count.result(session, seen, out);
+      for (std::uint64_t i = 0; i < test_->size(); ++i) test.add(session.learner(), test_->example(i), test_->label(i));
+    out.all = {test.all(), online.f1(), online.mistakes(), session.total().labels, session.total().updates, seen};
+    for (Task task = 0; task < (o_.per_task ? tasks_.size() : 0); ++task) {
+      const TaskCount count = session.count(task);
+      const Confusion& before = online.of(task);
+      out.per_task.push_back({test.of(task), before.f1(), before.mistakes(), count.labels, count.updates, count.examples});
+    }
+    out.test = test.confusion();
+    out.online = online.classes();
+    out.late = static_cast<bool>(o_.delay);
+    out.pending = session.pending().size();
+    out.unanswered = session.unanswered();
     out.model_bytes = session.model_bytes();
     out.peak_bytes = session.peak_bytes();
     out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -227,6 +217,16 @@ class Simulation {
   }
 
  private:
+  /// What was asked and is not answered yet.
+  struct Question {
+    std::uint64_t example;
+    Task task;
+    int label;
+  };
+
+  /// Tasks that an example of the data is shown to.
+  std::size_t shown_to() const { return o_.classes != nullptr ? tasks_.size() : 1; }
+
   Split make_split(std::uint64_t r, Rng& order) const {
     Split split;
     if (o_.folds > 1) {
@@ -260,6 +260,12 @@ class Simulation {
 
 }  // namespace
 
+std::size_t examples_to_learn(std::size_t available, std::size_t tasks, const SimulateOptions& o) {
+  if (o.folds > 1) available -= (available + o.folds - 1) / o.folds;
+  if (o.train_per_task > 0) available = o.train_per_task * (o.classes != nullptr ? o.classes->size() : tasks);
+  return static_cast<std::size_t>(std::ceil(o.share * static_cast<double>(available)));
+}
+
 bool chooses(const Spec& learner) {
   Memory memory;
   Names tasks(&memory);
@@ -274,9 +280,7 @@ SimulateResult simulate(const Dataset& train, const Dataset* test, const Names& 
   at_least_one("passes", o.passes);
   at_least_one("threads", o.threads);
   at_least_one("labels-per-round", o.labels_per_round);
-  if (o.rounds && (o.classes != nullptr) != (*o.rounds == Rounds::kAllTasks))
-    throw UsageError(o.classes != nullptr ? "rounds: with classes every instance is shown to all tasks; expected all-tasks"
-                                          : "rounds all-tasks: a label belongs to one task only; expected classes, too");
+  const Rounds rounds = resolve_rounds(o.rounds, o.classes != nullptr, [&] { return chooses(o.learner); });
   if (o.classes != nullptr && o.classes->tasks() != tasks.size())
     throw UsageError("classes: expected the tasks of the classes, and no others");
   if (o.train_per_task > 0 && test != nullptr)
@@ -287,22 +291,23 @@ SimulateResult simulate(const Dataset& train, const Dataset* test, const Names& 
     throw UsageError("folds and a test set: expected one of them");
   if (o.in_order && (o.train_per_task > 0 || o.share < 1 || o.folds > 1))
     throw UsageError("in order: expected all examples, not some drawn at random");
+  if (o.limits.rate && o.limits.rate->seconds) {
+    if (!o.in_order)
+      throw UsageError("labels " + to_text(*o.limits.rate) + ": shuffled data have no time; expected --in-order, too");
+    for (std::size_t i = 0; i < train.size(); ++i)
+      if (!train.time(i))
+        throw DataError("labels " + to_text(*o.limits.rate) + ": example " + std::to_string(i + 1) +
+                        " has no time; expected --time-column to name the one that has it");
+  }
   bool any = false;
   for (std::size_t i = 0; i < train.size(); ++i) any = any || train.label(i) != 0;
   if (!any) throw DataError("no example has a label; expected labels, hidden until they are asked for");
 
-  const std::size_t available = o.folds > 1 ? train.size() - (train.size() + o.folds - 1) / o.folds
-                                : o.train_per_task > 0
-                                    ? o.train_per_task * (o.classes != nullptr ? o.classes->size() : tasks.size())
-                                    : train.size();
-  const Rounds rounds = o.rounds.value_or(o.classes != nullptr ? Rounds::kAllTasks
-                                          : chooses(o.learner) ? Rounds::kPerTask
-                                                               : Rounds::kEach);
   SimulateResult out{canonical(o.learner),
                      rounds,
                      tasks.size(),
                      train.distinct_features(),
-                     static_cast<std::size_t>(std::ceil(o.share * static_cast<double>(available))),
+                     examples_to_learn(train.size(), tasks.size(), o),
                      {},
                      false};
   const Simulation simulation(train, test, tasks, rounds, o);

@@ -10,9 +10,11 @@
 
 #include "quorate/params/spec.h"
 #include "quorate/queries/budget.h"
+#include "quorate/run/annotator.h"
 #include "quorate/run/classes.h"
 #include "quorate/run/dataset.h"
 #include "quorate/run/metrics.h"
+#include "quorate/run/rounds.h"
 #include "quorate/run/session.h"
 
 namespace quorate {
@@ -22,23 +24,18 @@ struct TraceStep {
   std::uint64_t run, pass, round, example;  ///< round: of the run; example: its place in the data; both from 0
   Task task;
   Step step;
-};
-
-/// What arrives before labels are bought.
-enum class Rounds {
-  kEach,     ///< one example
-  kPerTask,  ///< the next example of every task, in the order of the tasks; a task that has no more leaves
-  kAllTasks  ///< one instance, shown to every task: classes
+  bool late = false;  ///< an answer that came after this round; the step is the one of the round that asked
 };
 
 struct SimulateOptions {
   Spec learner;
-  std::uint64_t labels = LabelBudget::kNone;  ///< most labels a run may buy
-  std::uint64_t labels_per_round = 1;         ///< of learners that choose among a round's examples
-  std::size_t memory = Memory::kNoLimit;      ///< bytes that a model never exceeds
-  /// Nothing: kAllTasks with classes, else kPerTask if the learner chooses, else kEach.
-  std::optional<Rounds> rounds;
-  const Classes* classes = nullptr;  ///< labels are classes; `tasks` are theirs, those of the data are not looked at
+  LabelLimits limits;                     ///< of each run; a rate in a time needs in_order and examples that have a time
+  bool pace_even = false;                 ///< limits.total is spent evenly over the run
+  Delay delay;                            ///< of the answers; those due after the end of a run are not learned from
+  std::uint64_t labels_per_round = 1;     ///< of learners that choose among a round's examples
+  std::size_t memory = Memory::kNoLimit;  ///< bytes that a model never exceeds
+  std::optional<Rounds> rounds;           ///< nothing: as resolve_rounds
+  const Classes* classes = nullptr;       ///< labels are classes; `tasks` are theirs, those of the data are not looked at
   std::uint64_t runs = 1, passes = 1, seed = 1, threads = 1;
   std::uint64_t train_per_task =
       0;                    ///< > 0: per run, that many examples of each task at random; the others are the test set
@@ -68,9 +65,11 @@ struct RunResult {
   Outcome all;
   double seconds;  ///< learning and testing
   std::size_t model_bytes, peak_bytes;
-  std::vector<Outcome> per_task;  ///< if asked for
-  std::vector<CurvePoint> curve;  ///< at options.points even distances, the end included
-  ClassConfusion test, online;    ///< of classes: on the test set, and before learning
+  std::vector<Outcome> per_task;              ///< if asked for
+  std::vector<CurvePoint> curve;              ///< at options.points even distances, the end included
+  ClassConfusion test, online;                ///< of classes: on the test set, and before learning
+  bool late = false;                          ///< whether answers had a delay
+  std::uint64_t pending = 0, unanswered = 0;  ///< labels asked for: not answered at the end; never answered
 };
 struct SimulateResult {
   Spec learner;  ///< canonical
@@ -79,6 +78,9 @@ struct SimulateResult {
   std::vector<RunResult> runs;
   bool interrupted = false;  ///< stopped before the end; runs is then empty
 };
+
+/// Examples that a run learns from in each pass, of the data's `available`.
+std::size_t examples_to_learn(std::size_t available, std::size_t tasks, const SimulateOptions& options);
 
 /// Whether the learner chooses among the examples of a round. Throws as make_learner.
 bool chooses(const Spec& learner);

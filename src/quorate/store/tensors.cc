@@ -82,7 +82,8 @@ Tensors from_bytes(std::string_view bytes) {
                        std::all_of(version.begin(), version.end(), [](char c) { return c >= '0' && c <= '9'; }) &&
                        std::stoi(version) > kFormatVersion;
     throw DataError("model file: format version " + shown(version) + (newer ? " is newer than" : "; expected") +
-                    " version " + std::to_string(kFormatVersion) + (newer ? ", the newest this program reads" : ""));
+                    " version " + std::to_string(kFormatVersion) +
+                    (newer ? ", the newest this program reads" : ": a model of an older program has to be trained anew"));
   }
   std::string blank(bytes);
   const std::size_t at = checksum_at(bytes, 8 + length);

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 int main() {
-  quorate::Session session(quorate::parse_spec("cmtl"), /*seed=*/1, /*label_limit=*/2);
+  quorate::Session session(quorate::parse_spec("cmtl"), {.seed = 1, .limits = {.total = 2}});
   const std::array x{0.6, 0.8};
   for (const char* user : {"ann", "bob", "ann"}) {
     const quorate::Example mail{session.task(user), {{}, x}};

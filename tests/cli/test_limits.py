@@ -1,0 +1,119 @@
+"""Limits of labels, pace and late answers, from outside."""
+import json
+
+import pytest
+import samples
+
+ROWS = samples.rows(600, seed=9)
+
+
+@pytest.fixture
+def simulate(quorate):
+    (quorate.folder / "a.csv").write_text(samples.csv(ROWS))
+
+    def run(*options):
+        return quorate.ok("simulate", "--data", "a.csv", "--json", "--trace", "trace", *options).json()
+
+    return run
+
+
+def asked(quorate):
+    """Rounds in which a label was asked for."""
+    lines = [json.loads(line) for line in (quorate.folder / "trace").read_text().splitlines()]
+    return [t["round"] for t in lines if t["asked"] and not t.get("late")]
+
+
+@pytest.mark.parametrize("learner", ["perceptron", "cmtl(query=margin(b=100))", "peer", "shampo", "amlc(query=random)"])
+def test_no_window_holds_more_labels_than_the_rate(simulate, quorate, learner):
+    document = simulate("--learner", learner, "--labels", "10/100", "--labels", 45, "--rounds", "each")
+    at = asked(quorate)
+    assert document["limits"] == {"total": 45, "rate": "10/100", "per_task": None, "pace": None}
+    assert document["runs"][0]["labels"] == len(at) <= 45
+    assert all(b - a >= 100 for a, b in zip(at, at[10:]))
+
+
+def test_a_pace_spends_the_total_evenly(simulate, quorate):
+    document = simulate("--learner", "perceptron(query=margin(b=50))", "--labels", 60, "--pace", "even")
+    at = asked(quorate)
+    assert document["limits"]["pace"] == "even" and 57 <= len(at) <= 60
+    assert abs(sum(n < 300 for n in at) - len(at) / 2) <= 0.1 * len(at)
+    simulate("--learner", "perceptron(query=margin(b=50))", "--labels", 60)
+    assert asked(quorate)[-1] < 100  # as the rule asks
+
+
+def test_every_task_has_a_limit(simulate):
+    document = simulate("--learner", "cmtl", "--labels-per-task", 5, "--per-task")
+    assert [one["labels"] for one in document["runs"][0]["per_task"].values()] == [5] * 4
+
+
+def test_late_answers_are_pending_in_the_end(simulate, quorate):
+    now, late = simulate("--learner", "cmtl"), simulate("--learner", "cmtl", "--delay", 100)
+    assert "pending" not in now["runs"][0] and now["runs"][0]["labels"] == 600
+    assert (late["runs"][0]["labels"], late["runs"][0]["pending"], late["runs"][0]["unanswered"]) == (500, 100, 0)
+    lines = [json.loads(line) for line in (quorate.folder / "trace").read_text().splitlines()]
+    answers = [t for t in lines if t.get("late")]
+    assert [t["ticket"] for t in answers] == list(range(500)) and all(t["label"] in (1, -1) for t in answers)
+    assert all(t["label"] is None for t in lines if not t.get("late"))
+    lost = simulate("--learner", "cmtl", "--delay", "lognormal(20)", "--lost", 0.5, "--labels", 200)["mean"]
+    assert lost["labels"] + lost["pending"] == 200 and 70 < lost["pending"] < 130
+
+
+BAD = {
+    "two totals": (["--labels", 5, "--labels", 6], ["--labels", "'6'", "second"]),
+    "two rates": (["--labels", "5/7", "--labels", "6/day"], ["--labels", "'6/day'", "second"]),
+    "an unknown time": (["--labels", "5/year"], ["--labels", "'5/year'", "day"]),
+    "no label in a rate": (["--labels", "0/10"], ["--labels", "'0/10'"]),
+    "a pace without a total": (["--pace", "even", "--learner", "amlc"], ["pace even", "500"]),
+    "a pace without b": (["--pace", "even", "--labels", 5, "--learner", "shampo"], ["pace even", "shampo", "query=margin"]),
+    "another pace": (["--pace", "odd", "--labels", 5], ["--pace", "odd", "even"]),
+    "a day in shuffled data": (["--labels", "5/day"], ["5/day", "--in-order"]),
+    "a delay that is none": (["--delay", "soon"], ["'soon'", "lognormal(100)"]),
+    "lost above 1": (["--lost", 1.5], ["--lost", "1.5"]),
+    "a limit of tasks below 0": (["--labels-per-task", -1], ["--labels-per-task", "-1"]),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_limits_are_named(quorate, case):
+    (quorate.folder / "a.csv").write_text(samples.csv(ROWS))
+    options, said = BAD[case]
+    result = quorate("simulate", "--data", "a.csv", *options)
+    assert result.code == 2 and result.err.count("\n") == 1
+    assert all(word in result.err for word in said), result.err
+
+
+def test_a_rate_in_a_day_needs_a_time(quorate):
+    (quorate.folder / "a.csv").write_text(samples.csv(ROWS))
+    for command in (["simulate", "--in-order"], ["train", "--model", "m", "--learner", "amlc"]):
+        result = quorate(*command, "--data", "a.csv", "--labels", "5/day")
+        assert result.code == 1 and "--time-column" in result.err
+    assert not (quorate.folder / "m").exists()
+
+
+def test_a_model_goes_on_with_its_limits_and_its_pace(quorate):
+    parts = {"a.csv": ROWS[:300], "b.csv": ROWS[300:], "all.csv": ROWS}
+    for name, rows in parts.items():
+        (quorate.folder / name).write_text(samples.csv(rows))
+    new = ["--learner", "cmtl(query=margin)", "--labels", 60, "--labels", "20/100", "--labels-per-task", 30, "--pace", "even",
+           "--length", 600, "--json"]
+    whole = quorate.ok("train", "--data", "all.csv", "--model", "whole", *new).json()
+    first = quorate.ok("train", "--data", "a.csv", "--model", "m", *new).json()
+    second = quorate.ok("train", "--data", "b.csv", "--model", "m", "--json").json()
+    assert (quorate.folder / "m").read_bytes() == (quorate.folder / "whole").read_bytes()
+    assert whole["total"]["labels"] == second["total"]["labels"] >= 57 and 24 <= first["total"]["labels"] <= 36
+    assert second["limits"] == {"total": 60, "rate": "20/100", "per_task": 30, "pace": "even"}
+    inside = quorate.ok("inspect", "m", "--json").json()["labels"]
+    assert {k: inside[k] for k in ("limit", "rate", "per_task", "pace", "pending", "too_late")} == {
+        "limit": 60, "rate": "20/100", "per_task": 30, "pace": "even", "pending": 0, "too_late": 0}
+    text = quorate.ok("inspect", "m").out
+    assert "of at most 60, evenly, at most 20/100, at most 30 for each task" in text
+    more = quorate.ok("train", "--data", "a.csv", "--model", "m", "--labels", 100, "--pace", "even", "--length", 300, "--json").json()
+    assert more["limits"]["total"] == 100 and more["limits"]["rate"] == "20/100"
+    assert whole["total"]["labels"] < more["total"]["labels"] <= 100
+
+
+def test_a_pace_of_a_stream_needs_a_length(quorate):
+    (quorate.folder / "a.csv").write_text(samples.csv(ROWS))
+    for options in (["--pace", "even"], ["--length", 100]):
+        result = quorate("train", "--data", "a.csv", "--model", "m", "--learner", "amlc", "--labels", 9, *options)
+        assert result.code == 2 and "--length" in result.err
