@@ -239,6 +239,35 @@ Json limits_json(const LabelLimits& limits, bool even) {
           {"pace", even ? Json("even") : Json(nullptr)}};
 }
 
+void add_audit(CLI::App& app, double& share) {
+  app.add_option("--audit", share,
+                 "share of the labels, as 0.1, that is bought at random and used for nothing but to estimate the true "
+                 "accuracy; a limit is for both together")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            double value = 0;
+            const auto r = std::from_chars(text.data(), text.data() + text.size(), value);
+            const bool good = r.ec == std::errc{} && r.ptr == text.data() + text.size() && value > 0 && value < 1;
+            return good ? std::string() : shown(text) + "; expected a number above 0 and below 1";
+          },
+          ""));
+}
+
+Json audit_json(const Audit* audit) {
+  if (audit == nullptr) return nullptr;
+  const auto of = [](const Accuracy& a) {
+    return Json{{"accuracy", number(a.value)}, {"low", number(a.low)}, {"high", number(a.high)}, {"audits", a.audits}};
+  };
+  return {{"share", audit->share()}, {"labels", audit->bought()}, {"stream", of(audit->stream())}, {"now", of(audit->now())}};
+}
+
+std::string interval(const Accuracy& accuracy) {
+  if (!std::isfinite(accuracy.value)) return "-";
+  char out[64];
+  std::snprintf(out, sizeof out, "%.3f [%.3f, %.3f]", accuracy.value, accuracy.low, accuracy.high);
+  return out;
+}
+
 CLI::Option* add_memory_limit(CLI::App& app, std::size_t& limit) {
   const auto in_bytes = [](std::string& text) -> std::string {
     static constexpr std::pair<std::string_view, double> kUnits[] = {

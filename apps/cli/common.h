@@ -111,6 +111,15 @@ void add_pace(CLI::App& app, bool& even);
 /// {"total": 500, "rate": "50/1000", "per_task": null, "pace": "even"}
 Json limits_json(const LabelLimits& limits, bool even);
 
+/// The --audit option: a share of the labels, 0 for none.
+void add_audit(CLI::App& app, double& share);
+
+/// Null without an audit.
+Json audit_json(const Audit* audit);
+
+/// "0.913 [0.880, 0.938], 95 %", or "-" without audits.
+std::string interval(const Accuracy& accuracy);
+
 /// The --memory option: bytes, or a number with KB, MB, GB (thousands) or KiB, MiB, GiB.
 CLI::Option* add_memory_limit(CLI::App& app, std::size_t& limit);
 

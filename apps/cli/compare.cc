@@ -151,7 +151,8 @@ Json document(const std::vector<Row>& rows, const SimulateOptions& base) {
 void draw(const std::string& path, const std::vector<Row>& rows, const Names& tasks, const Options& o) {
   const std::string by = judged_by(rows);
   Panel accuracy{by == "accuracy" ? "unseen examples" : "online", "labels bought", by, {}},
-      mistakes{"online mistakes", "examples", "mistakes", {}}, labels{"labels per task", "", "labels", {}};
+      mistakes{"online mistakes", "examples", "mistakes", {}}, labels{"labels per task", "", "labels", {}},
+      reliability{"probabilities, largest budget", "probability given", "share that was positive", {}};
   const bool many = tasks.size() > 40;
   for (Task t = 0; t < tasks.size() && !many; ++t) labels.categories.emplace_back(tasks[t]);
   if (many) labels.x_label = "task, in order of appearance";
@@ -185,11 +186,27 @@ void draw(const std::string& path, const std::vector<Row>& rows, const Names& ta
         bought.y.push_back(sum / n);
       }
     }
+    Reliability given;
+    for (const Row& row : rows)
+      if (row.learner == learner && row.limit == largest)
+        for (const RunResult& r : row.result.runs) given += r.reliability;
+    Series reliable{learner, {}, {}, {}};
+    for (std::size_t i = 0; i < Reliability::kBins; ++i)
+      if (const Reliability::Bin& bin = given.bin(i); bin.examples > 0) {
+        reliable.x.push_back(bin.sum / static_cast<double>(bin.examples));
+        reliable.y.push_back(static_cast<double>(bin.positive) / static_cast<double>(bin.examples));
+      }
+    if (!reliable.x.empty()) reliability.series.push_back(std::move(reliable));
     accuracy.series.push_back(std::move(curve));
     mistakes.series.push_back(std::move(wrong));
     labels.series.push_back(std::move(bought));
   }
-  plot(path, {accuracy, mistakes, labels});
+  std::vector<Panel> panels{accuracy, mistakes, labels};
+  if (!reliability.series.empty()) {
+    reliability.series.push_back({"as it should be", {0, 1}, {0, 1}, {}});
+    panels.push_back(reliability);
+  }
+  plot(path, panels);
 }
 
 int run(Options& o) {
@@ -224,6 +241,7 @@ int run(Options& o) {
       for (const Budget& budget : budgets) {
         SimulateOptions options = base;
         options.learner = parse_spec(learner);
+        options.pace_even = base.pace_even && has_b(options.learner);
         options.limits.total = budget.labels;
         rows.push_back({learner, budget.text, budget.labels, loaded.simulate(options)});
         if (rows.back().result.interrupted) {

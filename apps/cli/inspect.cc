@@ -82,12 +82,14 @@ int run(const Options& o) {
           {"pending", s.pending().size()},
           {"unanswered", s.unanswered()},
           {"too_late", s.too_late()}}},
+        {"audit", audit_json(s.audit())},
         {"examples", s.total().examples},
         {"updates", s.total().updates},
         {"model_bytes", s.model_bytes()},
         {"memory_limit", s.memory_limit() == Memory::kNoLimit ? Json(nullptr) : Json(s.memory_limit())},
         {"input",
          {{"bits", f.bits}, {"bias", f.bias}, {"normalize", f.normalize}, {"bigrams", f.bigrams}, {"binary", f.binary}}},
+        {"scale", s.learner().scale()},
         {"label_words", {{"positive", model.labels.word(1)}, {"negative", model.labels.word(-1)}}},
         {"labels_per_round", s.learner().chooses() ? Json(s.labels_per_round()) : Json(nullptr)},
         {"task_count", s.tasks().size()},
@@ -127,11 +129,16 @@ int run(const Options& o) {
             << (s.memory_limit() == Memory::kNoLimit ? "" : " of at most " + grouped(s.memory_limit())) << "\n"
             << "input: " << (f.bits > 0 ? "names hashed to " + std::to_string(f.bits) + " bits" : std::string("names kept"))
             << (f.bias ? ", constant feature" : "") << (f.normalize ? ", unit length" : "") << (f.bigrams ? ", bigrams" : "")
-            << (f.binary ? ", words count once" : "");
+            << (f.binary ? ", words count once" : "")
+            << "; scale: " << s.learner().scale();
   if (model.classes)
     std::cout << "; " << model.classes->size() << " classes, " << to_text(model.classes->reduction()) << "\n\n";
   else
     std::cout << "; labels " << model.labels.word(1) << " and " << model.labels.word(-1) << "\n\n";
+  if (s.audit() != nullptr)
+    std::cout << "audit: " << grouped(s.audit()->bought()) << " labels; true accuracy, 95 % interval: "
+              << interval(s.audit()->stream()) << " of all predictions, " << interval(s.audit()->now())
+              << " since half of the labels\n\n";
   std::vector<std::vector<std::string>> rows{
       {model.classes ? "question" : "task", "examples", "labels", "mistakes on them", "updates"}};
   for (Task i = 0; i < K; ++i) {

@@ -65,6 +65,7 @@ void Simulated::add(CLI::App& app) {
   add_rounds(app, rounds, run.labels_per_round);
   add_label_limits(app, run.limits);
   add_pace(app, run.pace_even);
+  add_audit(app, run.audit);
   add_memory_limit(app, run.memory);
   app.add_option(
          "--delay", delay,
@@ -113,6 +114,23 @@ Named measures(const RunResult& r) {
     out.emplace_back("error", r.test.error());
     out.emplace_back("online_error", r.online.error());
   }
+  if (r.reliability.examples() > 0) {
+    out.emplace_back("brier", r.reliability.brier());
+    out.emplace_back("calibration_error", r.reliability.error());
+  }
+  if (r.audit) {
+    out.emplace_back("audit_labels", static_cast<double>(r.audit->labels));
+    for (const auto& [name, a] : {std::pair{"audit_stream", r.audit->stream}, std::pair{"audit_now", r.audit->now}}) {
+      out.emplace_back(name, a.value);
+      out.emplace_back(std::string(name) + "_low", a.low);
+      out.emplace_back(std::string(name) + "_high", a.high);
+    }
+    if (const auto& f = r.audit->forecast) {
+      out.emplace_back("forecast", f->labels);
+      out.emplace_back("forecast_low", f->low);
+      out.emplace_back("forecast_high", f->high);
+    }
+  }
   if (r.late) {
     out.emplace_back("pending", static_cast<double>(r.pending));
     out.emplace_back("unanswered", static_cast<double>(r.unanswered));
@@ -124,7 +142,7 @@ Named measures(const RunResult& r) {
 }
 
 bool is_count(const std::string& name) {
-  return name == "mistakes" || name == "labels" || name == "updates" || name == "pending" || name == "unanswered" ||
+  return name == "mistakes" || name == "labels" || name == "updates" || name == "pending" || name == "unanswered" || name == "audit_labels" ||
          name.ends_with("_bytes");
 }
 

@@ -13,7 +13,7 @@ namespace {
 struct Options {
   std::string data, model, out = "-", to = "jsonl";
   DataOptions read;
-  bool quiet = false;
+  bool probabilities = false, quiet = false;
 };
 
 int run(const Options& o) {
@@ -23,7 +23,12 @@ int run(const Options& o) {
   model.featurizer.begin(*reader);
   OutputFile out(o.out);
   const bool csv = o.to == "csv";
-  const std::string columns = model.classes ? "id,margin,label\n" : "id,task,margin,label\n";
+  if (o.probabilities && (model.classes || !model.session.learner().probability(0)))
+    throw UsageError("--probabilities: " + o.model + " holds " + to_text(model.session.spec()) +
+                     (model.classes ? " for classes; expected a model of binary labels"
+                                    : ", whose margins are not calibrated; expected a learner that is, as cohort"));
+  const std::string columns = std::string(model.classes ? "id,margin" : "id,task,margin") +
+                              (o.probabilities ? ",probability" : "") + ",label\n";
   if (csv) out.write(columns);
   std::vector<double> margins(model.classes ? model.classes->tasks() : 0);
   Classes::Ballot ballot;
@@ -52,11 +57,12 @@ int run(const Options& o) {
       }
       if (csv) {
         out.write(csv_quoted(id) + "," + (model.classes ? "" : csv_quoted(task) + ",") + shortest(margin) + "," +
-                  csv_quoted(label) + "\n");
+                  (o.probabilities ? shortest(*learner.probability(margin)) + "," : "") + csv_quoted(label) + "\n");
       } else {
         Json line{{"id", id}};
         if (!model.classes) line["task"] = task;
         line["margin"] = margin;
+        if (o.probabilities) line["probability"] = *learner.probability(margin);
         line["label"] = label;
         out.write(line.dump() + "\n");
       }
@@ -82,6 +88,8 @@ Command add_predict(CLI::App& app) {
   app.add_option("--model", o->model, "model file")->required();
   app.add_option("--out", o->out, "file to write; - for standard output")->capture_default_str();
   app.add_option("--to", o->to, "jsonl or csv")->check(CLI::IsMember({"jsonl", "csv"}))->capture_default_str();
+  app.add_flag("--probabilities", o->probabilities,
+               "the chance of the positive label, too, calibrated on the labels bought (cohort)");
   app.add_flag("--quiet", o->quiet, "no progress");
   o->read.add(app);
   app.footer(

@@ -11,7 +11,7 @@ namespace {
 
 struct Options {
   Simulated data;
-  std::string learner = "perceptron", trace;
+  std::string learner = "cohort", trace, stop_when;
   bool json = false, quiet = false;
 };
 
@@ -48,6 +48,13 @@ Json document(const SimulateResult& result, const LoadedData& loaded, const Simu
       if (r.test.total() > 0) run["confusion"] = matrix(r.test);
       run["online_confusion"] = matrix(r.online);
     }
+    if (r.audit) {
+      run["stopped"] = r.audit->stopped;
+      if (r.audit->forecast) {
+        run["forecast_none"] = r.audit->forecast->none.empty() ? Json(nullptr) : Json(r.audit->forecast->none);
+        run["forecast_floor_possible"] = r.audit->forecast->floor_possible;
+      }
+    }
     if (!r.per_task.empty()) {
       run["per_task"] = Json::object();
       for (Task task = 0; task < r.per_task.size(); ++task) {
@@ -61,6 +68,27 @@ Json document(const SimulateResult& result, const LoadedData& loaded, const Simu
   out["mean"] = mean;
   out["std"] = std;
   return out;
+}
+
+/// What audits say of the last run: how good it really was, and how many labels a target will take.
+void print_audit(const RunResult& r, std::optional<double> target) {
+  const RunResult::Audited& a = *r.audit;
+  std::cout << "\naudit: " << grouped(a.labels) << " of " << grouped(r.all.labels)
+            << " labels bought at random, not learned from; accuracy with its 95 % interval\n"
+            << "  all examples      " << interval(a.stream) << "\n"
+            << "  now               " << interval(a.now) << " (since half of the labels were bought)\n";
+  if (a.stopped) std::cout << "  stopped: the target is reached, with a chance of 5 % at most that it is not\n";
+  if (!target) return;
+  char text[160];
+  if (!a.forecast->none.empty())
+    std::snprintf(text, sizeof text, "  forecast of %g    none: %.*s", *target, static_cast<int>(a.forecast->none.size()),
+                  a.forecast->none.data());
+  else
+    std::snprintf(text, sizeof text, "  forecast of %g    %.0f labels [%.0f, %.0f]%s", *target, a.forecast->labels,
+                  a.forecast->low, a.forecast->high,
+                  a.forecast->floor_possible ? " if the trend goes on; the audits do not exclude that it levels off before"
+                                             : "");
+  std::cout << text << "\n";
 }
 
 /// Recall of every class and, unless there are too many for a page, what it was taken for.
@@ -130,6 +158,7 @@ Json trace_line(const TraceStep& t, const LoadedData& loaded) {
            {"asked", t.step.asked},
            {"label", t.step.label ? Json(*t.step.label) : Json(nullptr)},
            {"updated", t.step.updated}};
+  if (t.step.audited) out["audited"] = true;
   if (t.step.ticket) out["ticket"] = *t.step.ticket;
   if (t.late) out["late"] = true;
   if (loaded.classes) out["question"] = loaded.classes->question(t.task);
@@ -144,6 +173,10 @@ int run(Options& o) {
   SimulateOptions& options = o.data.run;
   options.learner = parse_spec(o.learner);
   check_labels_per_round(options.labels_per_round, o.learner, [&] { return chooses(options.learner); });
+  if (!o.stop_when.empty()) {
+    options.stop_when.emplace(o.stop_when);
+    if (!options.forecast) options.forecast = options.stop_when->accuracy();
+  }
   const LoadedData loaded = o.data.load();
 
   std::unique_ptr<OutputFile> trace;
@@ -173,6 +206,7 @@ int run(Options& o) {
     std::cout << out.dump(2) << "\n";
   else
     print(out, result.runs, loaded);
+  if (!o.json && result.runs.back().audit) print_audit(result.runs.back(), options.forecast);
   return kDone;
 }
 
@@ -183,6 +217,11 @@ Command add_simulate(CLI::App& app) {
   o->data.add(app);
   app.add_option("--learner", o->learner, "learner and parameters, as in cmtl(query=margin(b=1)); see quorate describe")
       ->capture_default_str();
+  app.add_option("--stop-when", o->stop_when,
+                 "end a run when its audits say so with 95 % confidence, as accuracy>=0.9 or error<=0.1");
+  app.add_option("--forecast", o->data.run.forecast,
+                 "how many labels will this accuracy take, by the audits? (default: that of --stop-when)")
+      ->check(CLI::Range(0.0, 1.0));
   app.add_option("--trace", o->trace, "write every step to this file, as JSON lines (- for standard output)");
   app.add_flag("--per-task", o->data.run.per_task, "the same measures for every task");
   app.add_flag("--json", o->json, "one JSON document");

@@ -22,12 +22,15 @@ struct Options {
   std::uint64_t labels_per_round = 1;
   std::size_t memory = Memory::kNoLimit;
   LabelLimits limits;
+  double audit = 0;
   bool pace_even = false;
   std::uint64_t length = 0;
   std::uint64_t seed = 1, skip = 0;
   bool json = false, quiet = false;
   bool settings_given = false;
 };
+
+constexpr std::string_view kDefaultLearner = "cohort";
 
 /// The classes of the data, in order. They must be known before the first question is asked.
 ClassNames read_class_names(const Options& o) {
@@ -53,7 +56,7 @@ Model open_model(const Options& o) {
     if (o.settings_given)
       throw UsageError(o.model +
                        " says how its data are read; expected none of --positive, --bits, --bigrams, --binary, --no-bias, "
-                       "--no-normalize, --classes, --labels-per-round, --memory, --seed");
+                       "--no-normalize, --classes, --labels-per-round, --memory, --audit, --seed");
     LabelLimits limits = model.session.budget().limits();
     if (o.limits.total != LabelLimits::kNone) limits.total = o.limits.total;
     if (o.limits.per_task != LabelLimits::kNone) limits.per_task = o.limits.per_task;
@@ -62,10 +65,10 @@ Model open_model(const Options& o) {
     if (o.pace_even) model.session.set_even_over(o.length * (model.classes ? model.classes->tasks() : 1));
     return model;
   }
-  if (o.learner.empty()) throw UsageError(o.model + " does not exist; expected --learner to make it (see quorate describe)");
-  const Spec learner = parse_spec(o.learner);
+  const Spec learner = parse_spec(o.learner.empty() ? kDefaultLearner : std::string_view(o.learner));
   SessionOptions options{.seed = o.seed, .labels_per_round = o.labels_per_round, .memory_limit = o.memory};
   options.limits = o.limits;
+  options.audit = o.audit;
   options.even_over = o.pace_even ? o.length : 0;
   if (!o.classes) return {Session(learner, options), Featurizer(o.features.settings), Labels(o.features.positive)};
   Labels labels = o.classes.labels(o.features, read_class_names(o));
@@ -94,6 +97,7 @@ class Trainer {
     if (item.time) session_.set_time(*item.time);
     if (task >= in_round_.size()) in_round_.resize(std::size_t{task} + 1);
     in_round_[task] = round_;
+    if (item.time) session_.set_time(*item.time);
     pending_.add(task, item.label, item.x);
     if (rounds_ == Rounds::kEach) flush();
   }
@@ -187,6 +191,7 @@ int run(const Options& o) {
                        {{"examples", session.total().examples},
                         {"labels", session.total().labels},
                         {"updates", session.total().updates}}},
+                      {"audit", audit_json(session.audit())},
                       {"unanswered", session.unanswered()},
                       {"pending", session.pending().size()},
                       {"limits", limits_json(session.budget().limits(), session.pace().even())},
@@ -204,6 +209,10 @@ int run(const Options& o) {
               << "in all " << grouped(session.total().examples) << " examples of " << grouped(session.tasks().size())
               << " tasks, " << grouped(session.total().labels) << " labels bought, " << grouped(session.model_bytes())
               << " bytes\n";
+    if (session.audit() != nullptr)
+      std::cout << grouped(session.audit()->bought()) << " of them audits: true accuracy, 95 % interval: "
+                << interval(session.audit()->stream()) << " of all predictions, " << interval(session.audit()->now())
+                << " since half of the labels\n";
     if (session.unanswered() > 0)
       std::cout << grouped(session.unanswered()) << " labels were asked for that the data do not have\n";
   }
@@ -222,8 +231,9 @@ Command add_train(CLI::App& app) {
   app.add_option("--model", o->model,
                  "model file: made, or gone on with if it exists; replaced only when all went well or on Ctrl-C")
       ->required();
-  app.add_option("--learner", o->learner, "learner and parameters of a new model; see quorate describe");
+  app.add_option("--learner", o->learner, "learner and parameters of a new model; see quorate describe (default: cohort)");
   add_label_limits(app, o->limits);
+  add_audit(app, o->audit);
   add_pace(app, o->pace_even);
   app.add_option(
          "--length", o->length,
@@ -250,11 +260,11 @@ Command add_train(CLI::App& app) {
   o->read.add(app);
   o->features.add(app);
   app.footer(
-      "Example:\n  quorate train --data mails.jsonl.gz --model spam.model --learner 'cmtl(query=margin(b=0.1))' --labels "
-      "500");
+      "Example:\n  quorate train --data mails.jsonl.gz --model spam.model --labels 500 --audit 0.1");
   return [o, seed, per_round, memory, &app] {
     o->settings_given =
-        o->features.given(app) || o->classes || seed->count() > 0 || per_round->count() > 0 || memory->count() > 0;
+        o->features.given(app) || o->classes || seed->count() > 0 || per_round->count() > 0 || memory->count() > 0 ||
+                        o->audit > 0;
     return run(*o);
   };
 }

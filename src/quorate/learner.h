@@ -3,6 +3,7 @@
 #pragma once
 #include <optional>
 #include <span>
+#include <string>
 
 #include "quorate/base/example.h"
 #include "quorate/base/listening.h"
@@ -42,6 +43,9 @@ class Learner {
 
   /// Chance that a margin's task is +1, 0 to 1, learned from the labels bought. Nothing of learners that do not calibrate.
   virtual std::optional<double> probability(double margin) const = 0;
+
+  /// The scale at work, in words; `auto` says what it has come to.
+  virtual std::string scale() const = 0;
 
   /// Learners that listen to others: how often that hurt and helped a task. Nothing for the others.
   virtual std::optional<Listening> listening(Task task) const = 0;

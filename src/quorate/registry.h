@@ -121,6 +121,7 @@ class Erased final : public Learner {
       return false;
   }
   double relation(Task to, Task from) const override { return a_.relation(to, from); }
+  std::string scale() const override { return scaling_.words(); }
   std::optional<double> probability(double margin) const override {
     if constexpr (requires { a_.probability(margin); })
       return a_.probability(margin);

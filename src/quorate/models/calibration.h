@@ -31,7 +31,7 @@ class Calibration {
   void check() const;  ///< after loading: throws DataError for values that cannot be
 
  private:
-  static constexpr double kSlope = 3, kPrior = 1;  // of a belief that a margin of 1 is right 95 times in 100
+  static constexpr double kSlope = 3, kPrior = 0.1;  // a belief that a margin of 1 is right 95 times in 100, easily shaken
   double a_ = kSlope, c_ = 0;
   double mm_ = kPrior, m_ = 0, one_ = kPrior;  // curvature: sums of weight p (1 - p) times m^2, m, 1
 };

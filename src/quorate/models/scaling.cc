@@ -28,6 +28,13 @@ bool is_one_of(const Scale& scale) {
 
 }  // namespace
 
+std::string Scaler::words() const {
+  std::string out = to_text(write_value(scale_));
+  if (!is_one_of<ScaleAuto>(scale_)) return out;
+  if (counts_.real != 0) return out + ": none, as the data are not counts";
+  return out + (counts_.examples < kLookAt ? ": log-idf so far" : ": log-idf");
+}
+
 bool Scaler::logarithm() const {
   return is_one_of<ScaleLog, ScaleLogIdf>(scale_) || (is_one_of<ScaleAuto>(scale_) && counts_.real == 0);
 }

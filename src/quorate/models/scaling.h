@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory_resource>
 #include <span>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <variant>
@@ -61,6 +62,8 @@ class Scaler {
   void counted(std::size_t distinct);
 
   bool any() const { return !std::holds_alternative<ScaleNone>(scale_); }
+  /// As in a spec; of `auto` also what it has come to.
+  std::string words() const;
   bool changes() const { return logarithm() || weighs(); }  ///< false: instances stay as they come
   bool logarithm() const;
   bool weighs() const;  ///< by df
@@ -97,6 +100,7 @@ class Scaling {
   /// Slots for a model that has `limit` bytes left: a 16th of them. 0 without a limit, or if nothing has to be counted.
   static std::size_t slots(const Scale& scale, std::size_t limit);
 
+  std::string words() const { return scaler_.words(); }
   /// Whether there is anything to save: false for `none`.
   bool any() const { return scaler_.any(); }
   bool changes() const { return scaler_.changes(); }

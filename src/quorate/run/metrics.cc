@@ -103,19 +103,21 @@ void Reliability::add(int y, double probability) {
   squares_ += off * off;
 }
 
-double Reliability::brier() const {
+std::uint64_t Reliability::examples() const {
   std::uint64_t n = 0;
   for (const Bin& b : bins_) n += b.examples;
+  return n;
+}
+
+double Reliability::brier() const {
+  const std::uint64_t n = examples();
   return n == 0 ? std::numeric_limits<double>::quiet_NaN() : squares_ / static_cast<double>(n);
 }
 
 double Reliability::error() const {
-  std::uint64_t n = 0;
+  const std::uint64_t n = examples();
   double off = 0;
-  for (const Bin& b : bins_) {
-    n += b.examples;
-    off += std::abs(b.sum - static_cast<double>(b.positive));
-  }
+  for (const Bin& b : bins_) off += std::abs(b.sum - static_cast<double>(b.positive));
   return n == 0 ? std::numeric_limits<double>::quiet_NaN() : off / static_cast<double>(n);
 }
 

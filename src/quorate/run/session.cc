@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kPendingPart = 4;      // of a limited memory: what examples that wait may take of it
 constexpr std::uint64_t kLearnerStream = 1;  // of the run's seed; the order of the examples has stream 0
+constexpr std::uint64_t kAuditStream = 3;    // 2 is a simulated annotator's
 
 std::vector<std::uint64_t> words_of(const Rng& rng) {
   std::stringstream text;
@@ -52,6 +53,10 @@ Session::Session(const Spec& spec, const SessionOptions& o) : Session(spec, std:
   labels_per_round_ = o.labels_per_round;
   rng_ = make_rng(o.seed, kLearnerStream);
   max_pending_ = o.max_pending;
+  if (o.audit != 0) {
+    audit_.emplace(o.audit, memory_.get());
+    audit_rng_ = make_rng(o.seed, kAuditStream);
+  }
   budget_.set_limits(o.limits);
   if (o.tasks != nullptr)
     for (std::uint32_t i = 0; i < o.tasks->size(); ++i) tasks_.intern((*o.tasks)[i]);
@@ -87,6 +92,11 @@ void Session::set_even_over(std::uint64_t examples) {
   pace_.follow_even(limits.total > bought ? static_cast<double>(limits.total - bought) : 0, static_cast<double>(examples));
 }
 
+bool Session::open(Task task) const {
+  return left(task) && pace_.allows() &&
+         (!audit_ || bought_to_learn() < audit_->learning_limit(budget_.limits().total));
+}
+
 double Session::now() const {
   const auto& rate = budget_.limits().rate;
   return rate && rate->seconds ? time_ : static_cast<double>(total_.examples);
@@ -113,6 +123,7 @@ void Session::round(std::span<const Example> round, const Oracle& oracle, std::s
   // What is due when the round comes decides its b; a rate in examples sees the first of them.
   const double units = by_time ? (std::isinf(before) ? 0 : (budget_.now() - before) / static_cast<double>(round.size())) : 1;
   if (pace_) learner_->set_doubt(pace_.factor(static_cast<double>(budget_.free())));
+  if (audit_) audit_->begin(round.size(), bought_to_learn(), budget_.limits().total);
   decisions_.assign(round.size(), {});
   learner_->decide(round, rng_, decisions_);
   for (std::size_t n = 0; n < round.size(); ++n) {
@@ -122,9 +133,14 @@ void Session::round(std::span<const Example> round, const Oracle& oracle, std::s
     ++total_.examples;
     budget_.advance(now());
     pace_.advance(units);
+    if (audit_ && audit_->draw(audit_rng_)) {
+      Step& step = out[n] = {decisions_[n]};
+      judge(round[n], left(task) ? oracle(n) : std::nullopt, step);
+      continue;
+    }
     const bool is_open = open(task);
     if (is_open) pace_.judge(decisions_[n].ask);
-    Step& step = out[n] = {decisions_[n], decisions_[n].ask && is_open, {}, false, {}};
+    Step& step = out[n] = {decisions_[n], decisions_[n].ask && is_open};
     if (!step.asked) continue;
     step.label = oracle(n);
     if (step.label == kLater) {
@@ -138,6 +154,19 @@ void Session::round(std::span<const Example> round, const Oracle& oracle, std::s
       ++unanswered_;
     }
   }
+}
+
+/// An answer that would come later is not waited for.
+void Session::judge(const Example& e, std::optional<int> label, Step& step) {
+  if (label == kLater) label.reset();
+  if (memory_->limit() != Memory::kNoLimit) learner_->make_room(audit_->bytes_to_add());
+  audit_->judge(step.decision.margin, label);
+  step.audited = true;
+  step.label = label;
+  if (!label) return;
+  buy();
+  ++counts_[e.task].labels;
+  ++total_.labels;
 }
 
 void Session::buy() {
@@ -192,7 +221,7 @@ std::optional<Step> Session::answer(std::uint64_t ticket, int label) {
     ++too_late_;
     return std::nullopt;
   }
-  Step step{item->decision, true, label, false, ticket};
+  Step step{.decision = item->decision, .asked = true, .label = label, .ticket = ticket};
   learn(item->example(), step);
   pending_.erase(ticket);
   return step;
@@ -221,6 +250,11 @@ void Session::save(Tensors& out) const {
   writer("pending", pending_);
   writer("next_ticket", next_ticket_);
   writer("max_pending", max_pending_);
+  writer("audited", std::uint32_t{audit_.has_value()});
+  if (audit_) {
+    writer("audit", *audit_);
+    writer("audit_rng", words_of(audit_rng_));
+  }
   for (const auto& [name, column] : kColumns) {
     std::vector<std::uint64_t> values;
     for (const TaskCount& c : counts_) values.push_back(c.*column);
@@ -252,6 +286,15 @@ Session Session::load(const Spec& spec, Reader& reader) {
   reader("pending", out.pending_);
   reader("next_ticket", out.next_ticket_);
   reader("max_pending", out.max_pending_);
+  std::uint32_t audited = 0;
+  reader("audited", audited);
+  if (audited > 1) throw DataError("model file: audited is neither 0 nor 1");
+  if (audited == 1) {
+    reader("audit", out.audit_.emplace(0.5, out.memory_.get()));
+    reader("audit_rng", words);
+    out.audit_rng_ = rng_of(words);
+    if (out.audit_->bought() > out.budget_.bought()) throw DataError("model file: more audits than labels");
+  }
   for (const auto& [name, column] : kColumns) {
     std::vector<std::uint64_t> values;
     reader("count." + std::string(name), values);

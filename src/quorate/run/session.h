@@ -13,6 +13,7 @@
 #include "quorate/params/spec.h"
 #include "quorate/queries/budget.h"
 #include "quorate/queries/pace.h"
+#include "quorate/run/audit.h"
 #include "quorate/run/pending.h"
 
 namespace quorate {
@@ -30,13 +31,14 @@ struct Step {
   bool asked = false;                        ///< decision.ask, and the limits and the pace had a label left
   std::optional<int> label = {};             ///< the answer; nothing if not asked or not answered
   bool updated = false;                      ///< the model changed
+  bool audited = false;                      ///< bought to judge the prediction by, not to learn from; then not `asked`
   std::optional<std::uint64_t> ticket = {};  ///< of an answer that comes later: 0, 1, 2, ... in the order of asking
 };
 
 /// What is known of one task.
 struct TaskCount {
   std::uint64_t examples = 0, labels = 0, updates = 0,
-                mistakes = 0;  // mistakes: answers +1 or -1 that were not as predicted
+                mistakes = 0;  // labels: audits among them; mistakes: of the others, answers +1 or -1 not as predicted
 };
 
 struct SessionOptions {
@@ -49,6 +51,9 @@ struct SessionOptions {
   std::uint64_t labels_per_round = 1;  ///< how many a learner that chooses among a round's examples asks for; at least 1
   /// Bytes that the model, growth included, never exceeds; a learner that can forget does, others throw MemoryError.
   std::size_t memory_limit = Memory::kNoLimit;
+  /// > 0: that share of all labels is bought at random, whatever the learner asks for, and used for nothing but to judge its
+  /// predictions (audit.h). A label limit is for both together. Drawn from generator 3 of the seed.
+  double audit = 0;
   std::uint64_t max_pending = 10'000;  ///< answers waited for; beyond that the longest awaited is withdrawn
 };
 
@@ -91,6 +96,7 @@ class Session {
   void set_even_over(std::uint64_t examples);
   const Pace& pace() const { return pace_; }
   const Pending& pending() const { return pending_; }
+  const Audit* audit() const { return audit_ ? &*audit_ : nullptr; }  ///< null: none
   TaskCount count(Task task) const;  ///< zeros for a task never seen
   TaskCount total() const { return total_; }
   std::uint64_t unanswered() const { return unanswered_; }      ///< asked for and never answered: not known, or withdrawn
@@ -107,7 +113,10 @@ class Session {
   Session(const Spec& spec, std::unique_ptr<Memory> memory);
 
   double now() const;  ///< in the unit of the rate
-  bool open(Task task) const { return budget_.left(counts_[task].labels + pending_.of_task(task)) && pace_.allows(); }
+  bool left(Task task) const { return budget_.left(counts_[task].labels + pending_.of_task(task)); }
+  std::uint64_t bought_to_learn() const { return budget_.bought() - (audit_ ? audit_->bought() : 0); }
+  bool open(Task task) const;
+  void judge(const Example& e, std::optional<int> label, Step& step);
   void buy();
   void learn(const Example& e, Step& step);
   std::optional<std::uint64_t> keep(const Example& e, const Decision& d);  ///< its ticket; nothing if there is no memory
@@ -129,6 +138,8 @@ class Session {
   Pace pace_;
   Pending pending_;
   std::uint64_t next_ticket_ = 0, max_pending_ = 0;
+  std::optional<Audit> audit_;
+  Rng audit_rng_;
   std::vector<Decision> decisions_;  // scratch
 };
 

@@ -89,6 +89,7 @@ class TestCount {
     if (classes_ == nullptr) {
       const double margin = learner.score(e);
       all_.add(label, margin);
+      if (const auto chance = learner.probability(margin)) reliability_.add(label, *chance);
       if (!per_task_.empty()) per_task_[e.task].add(label, margin);
       return;
     }
@@ -102,10 +103,12 @@ class TestCount {
   Measures all() const { return classes_ != nullptr ? confusion_.measures() : all_.measures(); }
   Measures of(Task task) const { return per_task_[task].measures(); }
   const ClassConfusion& confusion() const { return confusion_; }
+  const Reliability& reliability() const { return reliability_; }
 
  private:
   const Classes* classes_;
   Scores all_;
+  Reliability reliability_;
   ClassConfusion confusion_;
   std::vector<Scores> per_task_;
   std::vector<double> margins_;  // of all tasks on one instance
@@ -127,7 +130,10 @@ class Simulation {
                                  .even_over = o_.pace_even ? o_.passes * split.learn.size() * shown_to() : 0,
                                  .tasks = &tasks_,
                                  .labels_per_round = o_.labels_per_round,
-                                 .memory_limit = o_.memory});
+                                 .memory_limit = o_.memory,
+                                 .audit = o_.audit});
+    std::optional<StopRule> stop_when = o_.stop_when;
+    bool stopped = false;
     const bool timed = o_.limits.rate && o_.limits.rate->seconds;
     Annotator annotator(o_.delay, o_.seed + r);
     std::map<std::pair<std::uint64_t, std::uint64_t>, Question> due;          // by when the answer comes, and ticket
@@ -140,14 +146,14 @@ class Simulation {
     Schedule schedule;
     std::vector<Example> round(o_.classes != nullptr ? tasks_.size() : 0);
     std::vector<Step> steps;
-    for (std::uint64_t pass = 0; pass < o_.passes; ++pass) {
+    for (std::uint64_t pass = 0; pass < o_.passes && !stopped; ++pass) {
       if (!o_.in_order) shuffle(std::span(split.learn), order);
       std::span<const std::uint64_t> order_now = split.learn;
       if (rounds_ == Rounds::kPerTask) {  // a copy: the next shuffle starts from this order
         make_rounds_per_task(train_, split.learn, tasks_.size(), schedule);
         order_now = schedule.place;
       }
-      for (std::size_t begin = 0, r_of_pass = 0; begin < order_now.size(); ++r_of_pass) {
+      for (std::size_t begin = 0, r_of_pass = 0; begin < order_now.size() && !stopped; ++r_of_pass) {
         if (o_.stop.stop_requested()) return std::nullopt;
         const std::size_t end = rounds_ == Rounds::kPerTask ? schedule.end[r_of_pass] : begin + 1;
         const auto places = order_now.subspan(begin, end - begin);
@@ -191,6 +197,7 @@ class Simulation {
           for (std::size_t n = 0; n < round.size(); ++n)
             o_.trace({r, pass, round_number, place(n), round[n].task, steps[n]});
         for (const TraceStep& late : answered) o_.trace(late);
+        stopped = stop_when && stop_when->holds(*session.audit());
         ++round_number;
         if (o_.progress != nullptr) o_.progress->fetch_add(places.size(), std::memory_order_relaxed);
       }
@@ -206,7 +213,12 @@ class Simulation {
       out.per_task.push_back({test.of(task), before.f1(), before.mistakes(), count.labels, count.updates, count.examples});
     }
     out.test = test.confusion();
+    out.reliability = test.reliability();
     out.online = online.classes();
+    if (const Audit* audit = session.audit()) {
+      out.audit = {audit->bought(), audit->stream(), audit->now(), {}, stopped};
+      if (o_.forecast) out.audit->forecast = audit->forecast(*o_.forecast);
+    }
     out.late = static_cast<bool>(o_.delay);
     out.pending = session.pending().size();
     out.unanswered = session.unanswered();
@@ -272,6 +284,12 @@ bool chooses(const Spec& learner) {
   return make_learner(learner, {tasks, &memory})->chooses();
 }
 
+bool has_b(const Spec& learner) {
+  Memory memory;
+  Names tasks(&memory);
+  return make_learner(learner, {tasks, &memory})->set_doubt(1);
+}
+
 SimulateResult simulate(const Dataset& train, const Dataset* test, const Names& tasks, const SimulateOptions& o) {
   const auto at_least_one = [](const char* what, std::uint64_t n) {
     if (n < 1) throw UsageError(std::string(what) + " 0: expected at least 1");
@@ -289,6 +307,9 @@ SimulateResult simulate(const Dataset& train, const Dataset* test, const Names& 
   if (o.folds == 1 || o.folds > train.size()) throw UsageError("folds: expected 2 to the number of examples");
   if (o.folds > 1 && (test != nullptr || o.train_per_task > 0))
     throw UsageError("folds and a test set: expected one of them");
+  if (o.audit == 0 && (o.stop_when || o.forecast))
+    throw UsageError("a rule when to stop and a forecast rest on audited labels; expected audit, too");
+  if (o.audit != 0 && o.delay) throw UsageError("audit and delay: an audit does not wait for answers; expected one of them");
   if (o.in_order && (o.train_per_task > 0 || o.share < 1 || o.folds > 1))
     throw UsageError("in order: expected all examples, not some drawn at random");
   if (o.limits.rate && o.limits.rate->seconds) {

@@ -31,6 +31,9 @@ struct SimulateOptions {
   Spec learner;
   LabelLimits limits;                     ///< of each run; a rate in a time needs in_order and examples that have a time
   bool pace_even = false;                 ///< limits.total is spent evenly over the run
+  double audit = 0;                       ///< share of labels that is bought to judge predictions by, see SessionOptions
+  std::optional<StopRule> stop_when;      ///< ends a run; needs an audit
+  std::optional<double> forecast;         ///< accuracy: how many labels will it take? Needs an audit
   Delay delay;                            ///< of the answers; those due after the end of a run are not learned from
   std::uint64_t labels_per_round = 1;     ///< of learners that choose among a round's examples
   std::size_t memory = Memory::kNoLimit;  ///< bytes that a model never exceeds
@@ -68,6 +71,15 @@ struct RunResult {
   std::vector<Outcome> per_task;              ///< if asked for
   std::vector<CurvePoint> curve;              ///< at options.points even distances, the end included
   ClassConfusion test, online;                ///< of classes: on the test set, and before learning
+  /// What an audit found: the predictions of the whole run, and since half of the labels were bought.
+  struct Audited {
+    std::uint64_t labels;  ///< among Outcome::labels
+    Accuracy stream, now;
+    std::optional<Forecast> forecast;
+    bool stopped;  ///< by stop_when
+  };
+  std::optional<Audited> audit;
+  Reliability reliability;                    ///< of probabilities on the test set; empty if the learner gives none
   bool late = false;                          ///< whether answers had a delay
   std::uint64_t pending = 0, unanswered = 0;  ///< labels asked for: not answered at the end; never answered
 };
@@ -84,6 +96,9 @@ std::size_t examples_to_learn(std::size_t available, std::size_t tasks, const Si
 
 /// Whether the learner chooses among the examples of a round. Throws as make_learner.
 bool chooses(const Spec& learner);
+
+/// Whether a b decides how much the learner asks, so that its labels can be paced. Throws as make_learner.
+bool has_b(const Spec& learner);
 
 /// Learns and tests on `train`, tests them on `test` (or on what train_per_task leaves; or not at all). Run r has the seed
 /// options.seed + r: it decides the split and the order (stream 0) and the learner's draws (stream 1), so that two learners
