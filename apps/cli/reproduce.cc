@@ -190,8 +190,9 @@ class Reproduction {
             } else {
               options.learner = parse_spec(filled_in(row, parameter));
               options.share = share.get<double>();
+              options.pace_even = group.value("pace", "") == "even" && has_b(options.learner);
               options.limits.total = words.empty()
-                                         ? LabelLimits::kNone
+                                         ? row.value("labels", LabelLimits::kNone)
                                          : static_cast<std::uint64_t>(std::llround(std::stod(words) / 100 * examples));
               const SimulateResult result =
                   made ? simulate_made(drift_options(group, row, parameter), options) : loaded.simulate(options);
