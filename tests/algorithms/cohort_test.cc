@@ -133,14 +133,14 @@ TEST(Cohort, GuessesNeverTeachBeforeATasksFirstLabel) {
   Bare bare("cohort(query=random(p=0), scale=none)");
   for (std::size_t n = 0; n < 100; ++n) bare.decide(s.example(n));  // nobody has labels
   for (std::size_t n = 0; n < 100; ++n)
-    if (s.task[n] == 0) bare.learn(s.example(n), s.y[n]);
+    if (s.task[n] == 2) bare.learn(s.example(n), s.y[n]);
   const std::string before = bare.state();
   for (std::size_t n = 100; n < 400; ++n)
-    if (s.task[n] != 0) {
+    if (s.task[n] != 2) {
       EXPECT_NE(bare.decide(s.example(n)).margin, 0) << "it has an opinion";
     }
   EXPECT_EQ(bare.state(), before);
-  for (std::size_t n = 100; n < 110; ++n) bare.decide({0, s.x[n]});
+  for (std::size_t n = 100; n < 110; ++n) bare.decide({2, s.x[n]});
   EXPECT_NE(bare.state(), before);
 }
 
