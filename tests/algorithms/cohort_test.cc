@@ -260,7 +260,7 @@ TEST(Cohort, HugeValuesNeverMakeAModelThatIsNoNumberOrCannotBeLoaded) {
   Rng rng = make_rng(65, 0);
   for (int n = 0; n < 1000; ++n) {
     const Vector x = dense({1e18, uniform(rng), 1e-18});
-    const Step done = step(session, {session.task(task_name(n % 2)), x}, below(2, rng) == 0 ? 1 : -1);
+    const Step done = step(session, {session.task(task_name(static_cast<Task>(n % 2))), x}, below(2, rng) == 0 ? 1 : -1);
     ASSERT_TRUE(std::isfinite(done.decision.margin)) << n;
   }
   Tensors saved;
