@@ -269,9 +269,8 @@ TEST_P(Contract, EveryByteItOwnsIsCounted) {
 TEST_P(Contract, AFactorOnItsBAsksMoreOrLessAndOneChangesNothing) {
   const Stream s = make_stream(300, kTasks, 5, 23);
   const std::string text = to_text(canonical(spec()));
-  const bool has_b =
-      text.find("query=margin") != text.npos || text.find("query=similarity") != text.npos ||
-      text.find("query=confidence") != text.npos || spec().word == "peer";
+  const bool has_b = text.find("query=margin") != text.npos || text.find("query=similarity") != text.npos ||
+                     text.find("query=confidence") != text.npos || spec().word == "peer";
   const auto asked = [&](std::optional<double> factor) {
     Names tasks = task_names(kTasks);
     Memory memory;

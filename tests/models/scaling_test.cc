@@ -136,6 +136,75 @@ TEST(Scaling, NothingToScaleIsNoTrouble) {
   EXPECT_TRUE(scaling.pack().feature.empty()) << "a zero is not an occurrence";
 }
 
+TEST(Scaling, AFixedTableWithPlacesEnoughScalesAsExactCountsDo) {
+  Memory memory;
+  for (const Scale& scale : {Scale{ScaleIdf{}}, Scale{ScaleLogIdf{}}, Scale{ScaleAuto{}}}) {
+    Scaling exact(scale, 0, &memory), fixed(scale, std::size_t{1} << 20, &memory);
+    Rng rng = make_rng(6, 0);
+    for (int n = 0; n < 200; ++n) {
+      const Counts text = make_text(rng, 100);  // of which no two share a place: see below
+      exact.count(text.x());
+      fixed.count(text.x());
+      ASSERT_EQ(exact.changes(), fixed.changes());
+      std::vector<double> a(text.value.size()), b(a.size());
+      exact(text.x(), a);
+      fixed(text.x(), b);
+      ASSERT_EQ(a, b);
+    }
+  }
+  Hashed<int> table(std::size_t{1} << 20, &memory);
+  std::map<const int*, int> places;
+  for (Index word = 0; word < 100; ++word) ++places[&table.at(0, word)];
+  EXPECT_EQ(places.size(), 100u);
+}
+
+TEST(Scaling, AFixedTableNeverGrowsAndFeaturesThatShareACountStayFinite) {
+  for (const std::size_t slots : {1u, 7u, 1000u}) {
+    Memory memory;
+    Scaling scaling(ScaleLogIdf{}, slots, &memory);
+    const std::size_t bytes = memory.bytes();
+    EXPECT_EQ(bytes, slots * sizeof(std::uint32_t));
+    Rng rng = make_rng(7, 0);
+    for (int n = 0; n < 300; ++n) {
+      const Counts text = make_text(rng, 5000);
+      scaling.count(text.x());
+      std::vector<double> out(text.value.size());
+      scaling(text.x(), out);
+      for (const double v : out) ASSERT_TRUE(v >= 0 && v <= 1);
+      const double length = squared_norm({{}, out});
+      ASSERT_TRUE(length == 0 || std::abs(length - 1) < 1e-12)
+          << "0: every place was met more often than there are examples";
+    }
+    EXPECT_EQ(memory.peak(), bytes);
+  }
+}
+
+TEST(Scaling, SavedAndLoadedItGoesOnToTheBit) {
+  Memory memory;
+  for (const std::size_t slots : {std::size_t{0}, std::size_t{50}})
+    for (const int saved_after : {0, 20, 31, 32, 100}) {  // before and after `auto` knows how full instances are
+      Scaling a(ScaleAuto{}, slots, &memory), b(ScaleAuto{}, 0, &memory);
+      Rng rng = make_rng(8, 0);
+      for (int n = 0; n < saved_after; ++n) a.count(make_text(rng, 300).x());
+      Tensors saved;
+      Writer{saved}("scale", a);
+      Reader reader(saved);
+      reader("scale", b);
+      for (int n = 0; n < 60; ++n) {
+        const Counts text = make_text(rng, 300);
+        a.count(text.x());
+        b.count(text.x());
+        ASSERT_EQ(a.changes(), b.changes());
+        std::vector<double> va(text.value.size()), vb(va.size());
+        a(text.x(), va);
+        b(text.x(), vb);
+        ASSERT_EQ(va, vb) << slots << " " << saved_after << " " << n;
+      }
+      EXPECT_EQ(a.pack().df, b.pack().df);
+      EXPECT_EQ(a.pack().df.size() == slots, b.pack().feature.empty());
+    }
+}
+
 TEST(Scaling, ABrokenStateIsRefusedAndChangesNothing) {
   Memory memory;
   Scaling scaling(ScaleLogIdf{}, 0, &memory);

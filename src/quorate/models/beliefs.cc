@@ -25,7 +25,7 @@ Evidence Beliefs::operator()(std::uint32_t block, const Features& x) const {
     }
   };
   std::visit([&](const auto& store) { store.read(block, x, sum); }, store_);
-  if (!known) return {0, squared_norm(x)};
+  if (!known) sum([](Index) { return Belief{}; });  // in the same order: whether a block is there never shows
   return {mean[0] + mean[1], variance[0] + variance[1]};
 }
 
@@ -35,13 +35,15 @@ void Beliefs::prefetch(std::uint32_t block, const Features& x) const {
 
 void Beliefs::learn(std::uint32_t block, const Features& x, double scale, double alpha, double beta) {
   constexpr double kMost = 1 - 0x1p-20;  // of a variance that one example takes away: rounding never makes it all
+  constexpr double kLargest = 1e36;      // of what is kept: huge values and a tiny noise never make it infinite
   const auto change = [&](std::size_t k, Belief& b) {
     const double v = scale * x.value[k], s = b.variance();
-    b.weight = static_cast<float>(static_cast<double>(b.weight) + alpha * s * v);
+    const double weight = static_cast<double>(b.weight) + alpha * s * v;
+    b.weight = static_cast<float>(std::clamp(weight, -kLargest, kLargest));
     if (beta == 0) return;
     const double q = std::min(beta * s * v * v, kMost);  // s (1 - q) = 1 / (1 + information + (1 + information) q / (1 - q))
     const double information = static_cast<double>(b.information);
-    b.information = static_cast<float>(information + (1 + information) * (q / (1 - q)));
+    b.information = static_cast<float>(std::min(information + (1 + information) * (q / (1 - q)), kLargest));
   };
   std::visit([&](auto& store) { store.change(block, x, change); }, store_);
 }

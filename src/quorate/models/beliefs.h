@@ -18,7 +18,8 @@ struct Evidence {
 };
 
 /// w: blocks x features, 0 at first; s: their variances, 1 at first. 8 bytes each time a pair of both changes first, or a
-/// table of a fixed size in which a pair has the slot that a hash says, whoever else has it. Float, kept as w and 1/s - 1.
+/// table of a fixed size in which a pair has the slot that a hash says, whoever else has it. Float, kept as w and 1/s - 1,
+/// at most 1e36 each.
 class Beliefs {
  public:
   /// slots: of the fixed table, 0 for exact storage that grows.

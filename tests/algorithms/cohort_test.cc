@@ -1,0 +1,323 @@
+// What cohort promises beyond the contract of every learner; tests/cli/test_cohort_traces.py compares it step by step.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <thread>
+
+#include "quorate/registry.h"
+#include "quorate/run/metrics.h"
+#include "quorate/store/tensors.h"
+#include "support/make.h"
+
+namespace quorate::test {
+namespace {
+
+// E and O while no leaning has made fewer mistakes than another: the means of sqrt(1.2 / (1 + q)) and sqrt(1.2 q / (1 + q))
+// over the ratios q.
+constexpr double kRatios[] = {1.0 / 32, 1.0 / 8, 1.0 / 2, 2.0, 8.0};
+double first_E() {
+  double sum = 0;
+  for (const double q : kRatios) sum += std::sqrt(1.2 / (1 + q));
+  return sum / 5;
+}
+double first_O() {
+  double sum = 0;
+  for (const double q : kRatios) sum += std::sqrt(1.2 * q / (1 + q));
+  return sum / 5;
+}
+
+/// A learner without a session around it: who decides and who learns is up to the test.
+struct Bare {
+  explicit Bare(const std::string& spec, Task K = 8)
+      : tasks(task_names(K)), learner(make_learner(canonical(parse_spec(spec)), {tasks, &memory})) {}
+  Decision decide(const Example& e) {
+    Decision d;
+    learner->decide({&e, 1}, rng, {&d, 1});
+    return d;
+  }
+  bool learn(const Example& e, int y) { return learner->learn(e, {.probability = 1}, y, rng); }
+  std::string state() const {
+    Tensors out;
+    learner->save(Writer{out});
+    return to_bytes(out);
+  }
+
+  Names tasks;
+  Memory memory;
+  std::unique_ptr<Learner> learner;
+  Rng rng = make_rng(1, 1);
+};
+
+/// Share of right predictions from example `begin` on.
+double accuracy(const std::vector<Step>& steps, const Stream& s, std::size_t begin) {
+  Confusion out;
+  for (std::size_t n = begin; n < s.size(); ++n) out.add(s.y[n], predicted(steps[n].decision.margin));
+  return out.accuracy();
+}
+
+std::vector<Step> run(const std::string& spec, const Stream& s, const SessionOptions& options = {}) {
+  Session session(parse_spec(spec), options);
+  return feed(session, s);
+}
+
+// noise = 0.5, E = 0.800709, O = 0.623104 (eta = 0: they stay), E^2 = 0.641135, O^2 = 0.388258, their sum 1.029394.
+//   1. t0, x = (1, 0), y = +1: p = 0, r = 1.029394, beta = 1 / 1.529394 = 0.653854, alpha = beta
+//        w = alpha E (1, 0) = (0.523547, 0)   s_0 = 1 - beta E^2 = 0.580791
+//        v_0 = alpha O (1, 0) = (0.407419, 0) t_00 = 1 - beta O^2 = 0.746136
+//   2. t1, x = (1, 1), y = -1: p = E 0.523547 = 0.419209, r = E^2 (0.580791 + 1) + O^2 2 = 1.790018
+//        beta = 1 / 2.290018 = 0.436678, alpha = -(1 + 0.419209) beta = -0.619736
+//        w = (0.523547, 0) + alpha E (0.580791, 1) = (0.235341, -0.496229)
+//        s = (0.580791 - beta E^2 0.580791^2, 1 - beta E^2) = (0.486352, 0.720030)
+//        v_1 = alpha O (1, 1) = (-0.386161, -0.386161), t_1 = 1 - beta O^2 = 0.830456 twice
+//   3. t0, x = (0, 1), y = +1: p = -E 0.496229 = -0.397335, r = E^2 0.720030 + O^2 = 0.849895
+//        beta = 1 / 1.349895 = 0.740798, alpha = 1.397335 beta = 1.035144
+//        w_1 = -0.496229 + alpha E 0.720030 = 0.100567, v_01 = alpha O = 0.645002
+TEST(Cohort, ThreeRoundsByHand) {
+  EXPECT_NEAR(first_E(), 0.800709, 1e-6);
+  EXPECT_NEAR(first_O(), 0.623104, 1e-6);
+  const Names names = task_names(3);
+  Session session(parse_spec("cohort(query=always, noise=0.5, eta=0, scale=none)"), {.seed = 1, .tasks = &names});
+  EXPECT_EQ(step(session, {0, dense({1, 0})}, 1).decision.margin, 0);
+  EXPECT_NEAR(session.learner().score({0, dense({1, 0})}), 0.800709 * 0.523547 + 0.623104 * 0.407419, 2e-6);
+  EXPECT_NEAR(step(session, {1, dense({1, 1})}, -1).decision.margin, 0.419209, 1e-6);
+  EXPECT_NEAR(step(session, {0, dense({0, 1})}, 1).decision.margin, -0.397335, 1e-6);
+  EXPECT_EQ(session.total().updates, 3u);
+  const auto score = [&](Task i, double a, double b) { return session.learner().score({i, dense({a, b})}); };
+  // A task without labels knows what is shared; the others add their own.
+  EXPECT_NEAR(score(2, 1, 0), 0.800709 * 0.235341, 2e-6);
+  EXPECT_NEAR(score(2, 0, 1), 0.800709 * 0.100567, 2e-6);
+  EXPECT_NEAR(score(0, 0, 1), 0.800709 * 0.100567 + 0.623104 * 0.645002, 2e-6);
+  EXPECT_NEAR(score(1, 0, 1), 0.800709 * 0.100567 - 0.623104 * 0.386161, 2e-6);
+  EXPECT_NEAR(session.learner().relation(0, 1), 0.641135 / 1.029394, 1e-6);
+  EXPECT_EQ(session.learner().relation(1, 1), 1);
+}
+
+// While variances hardly move (noise is large), <E w + O v, x> of a task that is alone is that of one vector whose steps are
+// alpha (E^2 + O^2).
+TEST(Cohort, OfOneTaskSharedAndOwnActAsOneVector) {
+  const Stream s = make_stream(300, 1, 5, 31);
+  const double scale = first_E() * first_E() + first_O() * first_O(), noise = 1e9;
+  const auto steps = run("cohort(query=always, eta=0, scale=none, noise=1e9)", s);
+  std::vector<double> u(5);
+  for (std::size_t n = 0; n < s.size(); ++n) {
+    const double p = dot(s.x[n], [&](Index f) { return u[f]; });
+    ASSERT_NEAR(steps[n].decision.margin, p, 1e-5 * std::sqrt(squared_norm(dense(u)))) << n;
+    const double alpha = (1 - s.y[n] * p) / (scale + noise) * s.y[n];  // |x| = 1
+    for (std::size_t f = 0; f < 5; ++f) u[f] += alpha * scale * s.x[n].value[f];
+  }
+  EXPECT_GT(squared_norm(dense(u)), 0) << "it learned";
+  EXPECT_GT(accuracy(steps, s, 150), 0.8);
+}
+
+TEST(Cohort, TasksThatAgreeLeanToWhatIsSharedAndOppositeOnesToTheirOwn) {
+  const Names names = task_names(2);
+  const auto relation = [&](double flip, const char* eta) {
+    Stream s = make_stream(600, 1, 8, 32);
+    for (std::size_t n = 0; n < s.size(); n += 2) {
+      s.task[n] = 1;
+      s.y[n] = static_cast<int>(flip) * s.y[n];
+    }
+    Session session(parse_spec(std::string("cohort(query=always, scale=none, eta=") + eta + ")"), {.tasks = &names});
+    feed(session, s);
+    return session.learner().relation(0, 1);
+  };
+  const double at_first = first_E() * first_E() / (first_E() * first_E() + first_O() * first_O());
+  EXPECT_GT(relation(1, "0.3"), at_first + 0.1);
+  EXPECT_LT(relation(-1, "0.3"), 0.2);
+  EXPECT_NEAR(relation(1, "0"), at_first, 1e-12) << "eta 0: nothing is learned of it";
+  EXPECT_NEAR(relation(-1, "0"), at_first, 1e-12);
+}
+
+TEST(Cohort, GuessesNeverTeachBeforeATasksFirstLabel) {
+  const Stream s = make_stream(400, 3, 6, 33);
+  Bare bare("cohort(query=random(p=0), scale=none)");
+  for (std::size_t n = 0; n < 100; ++n) bare.decide(s.example(n));  // nobody has labels
+  for (std::size_t n = 0; n < 100; ++n)
+    if (s.task[n] == 2) bare.learn(s.example(n), s.y[n]);
+  const std::string before = bare.state();
+  for (std::size_t n = 100; n < 400; ++n)
+    if (s.task[n] != 2) {
+      EXPECT_NE(bare.decide(s.example(n)).margin, 0) << "it has an opinion";
+    }
+  EXPECT_EQ(bare.state(), before);
+  for (std::size_t n = 100; n < 110; ++n) bare.decide({2, s.x[n]});
+  EXPECT_NE(bare.state(), before);
+}
+
+TEST(Cohort, AtMostSixtyFourGuessesTeachBetweenTwoLabels) {
+  const Stream s = make_stream(1500, 3, 6, 34);
+  Bare bare("cohort(query=random(p=0), scale=none)");
+  std::size_t n = 0;
+  for (; n < 40; ++n) bare.learn(s.example(n), s.y[n]);
+  for (int label = 0; label < 4; ++label) {
+    bare.learn(s.example(n), s.y[n]);
+    ++n;
+    int taught = 0;
+    for (const std::size_t end = n + 300; n < end; ++n) {
+      const double before = bare.learner->score(s.example(n));
+      bare.decide(s.example(n));
+      taught += bare.learner->score(s.example(n)) != before;
+    }
+    EXPECT_EQ(taught, 64) << "and there were 300 to guess";
+  }
+}
+
+TEST(Cohort, WithGuessZeroOnlyLabelsTeach) {
+  const Stream s = make_stream(400, 3, 6, 35);
+  Bare bare("cohort(query=random(p=0), guess=0, scale=none)");
+  for (std::size_t n = 0; n < 50; ++n) bare.learn(s.example(n), s.y[n]);
+  const std::string before = bare.state();
+  for (std::size_t n = 50; n < s.size(); ++n) bare.decide(s.example(n));
+  EXPECT_EQ(bare.state(), before);
+}
+
+TEST(Cohort, WithEveryLabelBoughtNothingIsGuessed) {
+  const Stream s = make_stream(300, 3, 6, 36);
+  const auto with = run("cohort(query=always, guess=1)", s), without = run("cohort(query=always, guess=0)", s);
+  for (std::size_t n = 0; n < s.size(); ++n) ASSERT_TRUE(with[n] == without[n]) << n;
+}
+
+TEST(Cohort, ARareClassIsNotGuessedAway) {
+  // One example in ten is positive: those whose margin by the rule of make_stream is highest.
+  constexpr std::size_t kExamples = 4000, d = 10;
+  double guessed = 0, plain = 0;
+  for (const std::uint64_t seed : {41u, 42u, 43u, 44u}) {
+    Rng rng = make_rng(seed, 9);
+    std::vector<double> rule(d);
+    for (double& v : rule) v = uniform(rng) - 0.5;
+    Stream s = make_stream(kExamples, 5, d, seed);
+    std::vector<double> margin;
+    for (const Vector& x : s.x) margin.push_back(dot(x, [&](Index f) { return rule[f]; }));
+    std::vector<double> sorted = margin;
+    std::sort(sorted.begin(), sorted.end());
+    for (std::size_t n = 0; n < s.size(); ++n) {
+      s.x[n].value.push_back(0.5);  // the constant feature: the rule has a threshold
+      s.y[n] = margin[n] > sorted[kExamples * 9 / 10] ? 1 : -1;
+    }
+    const auto recall = [&](const char* spec) {
+      const auto steps = run(spec, s, {.seed = seed, .limits = {.total = 400}});
+      Confusion c;
+      for (std::size_t n = kExamples / 4; n < kExamples; ++n) c.add(s.y[n], predicted(steps[n].decision.margin));
+      return static_cast<double>(c.true_positive) / static_cast<double>(c.true_positive + c.false_negative);
+    };
+    guessed += recall("cohort(query=random(p=0.1), scale=none)") / 4;
+    plain += recall("cohort(query=random(p=0.1), guess=0, scale=none)") / 4;
+  }
+  RecordProperty("recall_percent", static_cast<int>(100 * guessed));
+  EXPECT_GT(plain, 0.5);
+  EXPECT_GT(guessed, plain - 0.05);
+}
+
+TEST(Cohort, UnderAMemoryLimitItNeverTakesAByteMoreWhileTenThousandTasksCome) {
+  constexpr std::size_t kLimit = 4'000'000;
+  for (const char* spec : {"cohort", "cohort(scale=none)", "cohort(query=shared)", "cohort(query=margin(b=0.1))"}) {
+    Session session(parse_spec(spec), {.seed = 1, .memory_limit = kLimit});
+    EXPECT_GT(session.model_bytes(), kLimit / 3) << "tables made once";
+    Rng rng = make_rng(51, 0);
+    std::size_t right = 0;
+    for (int n = 0; n < 20'000; ++n) {
+      Vector x;  // a text of 8 words, the first 40 of which say what it is
+      for (Index f = 0; f < 8; ++f) x.index.push_back(1000 * f + static_cast<Index>(below(f == 0 ? 40 : 1000, rng)));
+      x.value.assign(8, std::sqrt(1.0 / 8));
+      const Step done =
+          step(session, {session.task(task_name(static_cast<Task>(n % 10'000))), x}, x.index[0] % 2 == 0 ? 1 : -1);
+      ASSERT_LE(session.peak_bytes(), kLimit) << n;
+      right += n >= 10'000 && predicted(done.decision.margin) == (x.index[0] % 2 == 0 ? 1 : -1);
+    }
+    EXPECT_EQ(session.tasks().size(), 10'000u);
+    EXPECT_GT(right, 9'000u) << spec << ": and it still learns";
+  }
+}
+
+TEST(Cohort, WithoutALimitItsMemoryFollowsWhatItLearned) {
+  Session session(parse_spec("cohort"), {.seed = 1});
+  EXPECT_LT(session.model_bytes(), 2000u);
+  step(session, {session.task("t0"), sparse({5, 4'000'000'000u}, {0.6, 0.8})}, 1);
+  EXPECT_LT(session.model_bytes(), 5000u);
+}
+
+TEST(Cohort, BeatsPerceptronsAloneAndTogetherWithTheSameLabels) {
+  double ours = 0, alone = 0, together = 0;
+  for (const std::uint64_t seed : {61u, 62u, 63u}) {
+    const Stream s = make_stream(4000, 20, 30, seed);
+    std::vector<std::vector<Step>> steps;
+    for (const char* spec : {"cohort(query=random(p=0.2))", "perceptron(query=random(p=0.2))", "cmtl(query=random(p=0.2))"})
+      steps.push_back(run(spec, s, {.seed = seed}));
+    for (std::size_t n = 0; n < s.size(); ++n)
+      ASSERT_TRUE(steps[0][n].asked == steps[1][n].asked && steps[0][n].asked == steps[2][n].asked);
+    ours += accuracy(steps[0], s, 1000) / 3;
+    alone += accuracy(steps[1], s, 1000) / 3;
+    together += accuracy(steps[2], s, 1000) / 3;
+  }
+  RecordProperty("ours", std::to_string(ours));
+  EXPECT_GT(ours, together + 0.02) << alone;
+  EXPECT_GT(together, alone);
+}
+
+TEST(Cohort, HugeValuesNeverMakeAModelThatIsNoNumberOrCannotBeLoaded) {
+  // The largest value that a reader takes, and labels that nothing explains.
+  Session session(parse_spec("cohort(query=always, scale=none)"), {.seed = 1});
+  Rng rng = make_rng(65, 0);
+  for (int n = 0; n < 1000; ++n) {
+    const Vector x = dense({1e18, uniform(rng), 1e-18});
+    const Step done = step(session, {session.task(task_name(static_cast<Task>(n % 2))), x}, below(2, rng) == 0 ? 1 : -1);
+    ASSERT_TRUE(std::isfinite(done.decision.margin)) << n;
+  }
+  Tensors saved;
+  session.save(saved);
+  Reader reader(saved);
+  EXPECT_NO_THROW(Session::load(session.spec(), reader));
+}
+
+TEST(Cohort, ScoreIsPureAndTheSameFromFourThreadsAtOnce) {
+  for (const char* spec : {"cohort", "cohort(scale=log-idf)", "cohort(store=hashed(bits=10), scale=none)"}) {
+    const Stream s = make_stream(600, 5, 8, 71, true);
+    Bare bare(spec);
+    for (std::size_t n = 0; n < 300; ++n) {
+      const Decision d = bare.decide(s.example(n));
+      if (d.ask) bare.learner->learn(s.example(n), d, s.y[n], bare.rng);
+    }
+    const std::string before = bare.state();
+    std::vector<double> expected;
+    for (std::size_t n = 0; n < s.size(); ++n) expected.push_back(bare.learner->score(s.example(n)));
+    std::vector<std::vector<double>> got(4);
+    std::vector<std::thread> threads;
+    for (auto& mine : got)
+      threads.emplace_back([&mine, &bare, &s] {
+        for (std::size_t n = 0; n < s.size(); ++n) mine.push_back(bare.learner->score(s.example(n)));
+      });
+    for (std::thread& t : threads) t.join();
+    for (const auto& mine : got) EXPECT_EQ(mine, expected) << spec;
+    EXPECT_EQ(bare.state(), before);
+  }
+}
+
+TEST(Cohort, ACountOfLeaningsOrGuessesThatCannotBeIsRefused) {
+  const Stream s = make_stream(50, 3, 6, 81);
+  Bare bare("cohort(query=random(p=0))");
+  for (std::size_t n = 0; n < s.size(); ++n) bare.learn(s.example(n), s.y[n]);
+  Tensors good;
+  bare.learner->save(Writer{good});
+  const auto load = [](const Tensors& saved) {
+    Bare other("cohort(query=random(p=0))");
+    Reader reader(saved);
+    other.learner->load(reader);
+    return other.state();
+  };
+  EXPECT_EQ(load(good), bare.state());
+  Tensors bad = good;
+  Writer{bad}("guesses", std::uint32_t{65});
+  EXPECT_THROW(load(bad), DataError);
+  bad = good;
+  Writer{bad}("mistakes", std::pmr::vector<std::uint64_t>{1, 2, 3});
+  EXPECT_THROW(load(bad), DataError);
+  bad = good;
+  Writer{bad}("tasks.positive", std::pmr::vector<float>{0, -1, 0});
+  EXPECT_THROW(load(bad), DataError);
+  bad = good;
+  Writer{bad}("tasks.labels", std::pmr::vector<std::uint32_t>{1, 1});
+  EXPECT_THROW(load(bad), DataError);
+}
+
+}  // namespace
+}  // namespace quorate::test

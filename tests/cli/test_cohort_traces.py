@@ -1,0 +1,225 @@
+"""Every step of a traced run of cohort, and of other learners whose instances are scaled, equals the literal references."""
+import itertools
+import json
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import samples
+
+from reference import common
+from reference.cmtl import Cmtl
+from reference.cohort import Cohort, by_margin, confidence
+from reference.perceptron import Perceptron
+from reference.scaling import scaled
+from reference.shampo import Chooser
+
+FLOAT = dict(rel=1e-5, abs=1e-6)
+
+
+@dataclass
+class Stream:
+    """A data file and what the references need to know of it."""
+    name: str
+    text: str
+    K: int
+    tasks: list[int]
+    labels: list[int]
+    raw: list  # instances as in the data, with the constant feature
+
+    def pair(self, n):
+        return common.prepare(self.raw[n], bias=False), self.raw[n]
+
+    @property
+    def d(self):
+        return len(self.raw[0])
+
+
+def dense(K, n=130, d=6, seed=43):
+    rows = samples.rows(n, K, d, seed, noise=0.6)
+    return Stream("data.csv", samples.csv(rows), K, [int(r.task[1:]) for r in rows], [int(r.label) for r in rows],
+                  [np.array([*r.x.values(), 1.0]) for r in rows])
+
+
+def counts(K, n=130, words=150, seed=5, filled=7, odd=None):
+    """Texts: word counts, few words common and most rare, related tasks; `odd`, if given, is one value that is no count."""
+    rng = np.random.default_rng(seed)
+    says = rng.normal(size=words) + 0.4 * rng.normal(size=(K, words))
+    lines, tasks, labels, raw = [], [], [], []
+    for i in range(n):
+        task = i if i < K else int(rng.integers(K))
+        x = np.zeros(words + 1)
+        for f in (rng.random(filled) ** 2 * words).astype(int):
+            x[f] += 1 + int(rng.integers(4) == 0) * int(rng.integers(1, 9))
+        if odd is not None and i == n // 2:
+            x[int(np.argmax(x))] = odd
+        label = 1 if says[task] @ np.sign(x[:-1]) + 0.5 * rng.normal() > 0 else -1
+        lines.append(f"{label} task:t{task} " + " ".join(f"{f + 1}:{samples.number(x[f])}" for f in np.flatnonzero(x)))
+        x[-1] = 1.0
+        tasks.append(task)
+        labels.append(label)
+        raw.append(x)
+    return Stream("data.svm", "\n".join(lines) + "\n", K, tasks, labels, raw)
+
+
+STREAMS = {"dense": dense(4), "dense alone": dense(1, seed=45), "counts": counts(4), "counts alone": counts(1, seed=6),
+           # whole numbers and not below 0, but full; few enough features that the constant one and others make an eighth
+           "full counts": counts(4, words=8, filled=12, seed=8),
+           "counts but one": counts(4, odd=2.5, seed=11), "counts but one below": counts(4, odd=-1.0, seed=10)}
+
+
+def trace(quorate, stream, learner, *options):
+    (quorate.folder / stream.name).write_text(stream.text)
+    quorate.ok("simulate", "--data", stream.name, "--learner", learner, "--trace", "trace", *options)
+    return [json.loads(line) for line in (quorate.folder / "trace").read_text().splitlines()]
+
+
+def apart(numbers):
+    """No decision hangs on the last bits of one of these, unless both sides have exactly 0."""
+    return all(v == 0.0 or abs(v) > 2e-7 for v in numbers)
+
+
+def check(lines, stream, model, labels=None):
+    """Replays the trace: the reference must agree with every line."""
+    bought = 0
+    learner = model.learner
+    for n, (_, group) in enumerate(itertools.groupby(lines, key=lambda t: (t["run"], t["pass"], t.get("round", t["example"])))):
+        r = list(group)
+        tasks, pairs = [stream.tasks[t["example"]] for t in r], [stream.pair(t["example"]) for t in r]
+        decisions = model.decide(tasks, pairs, [t["draw"] for t in r])
+        assert apart(getattr(learner, "compared", [])), f"round {n}: too near to compare; take another seed"
+        assert apart(d["margin"] for d in decisions), f"round {n}: a margin too near 0 to compare; take another seed"
+        for t, d in zip(r, decisions):
+            assert t["task"] == f"t{stream.tasks[t['example']]}"
+            assert t["margin"] == pytest.approx(d["margin"], **FLOAT), f"round {n}"
+            assert t["probability"] == pytest.approx(d["probability"], **FLOAT), f"round {n}"
+            if t["draw"] is not None and getattr(learner, "chooser", None) is None:
+                assert abs(t["draw"] - d["probability"]) > 1e-6, f"round {n}: a draw too near; take another seed"
+            asked = d["asked"] and (labels is None or bought < labels)
+            assert t["asked"] == asked, f"round {n}"
+            bought += asked
+        for t, d, task, pair in zip(r, decisions, tasks, pairs):
+            assert t["label"] == (stream.labels[t["example"]] if t["asked"] else None), f"round {n}"
+            updated = t["asked"] and model.learn(task, pair, t["label"], d)
+            assert apart(getattr(learner, "compared", [])), f"round {n}: too near to compare; take another seed"
+            assert t["updated"] == updated, f"round {n}"
+    return model
+
+
+QUERIES = {
+    "confidence": dict(query=confidence(0.5)),
+    "confidence(b=0.2)": dict(query=confidence(0.2)),
+    "always": dict(query=by_margin(common.always)),
+    "random(p=0.4)": dict(query=by_margin(common.random(0.4))),
+    "margin(b=0.3)": dict(query=by_margin(common.margin(0.3))),
+    "shared(b=0.3)": {},
+    "shared(choose=smallest)": {},
+}
+
+
+def built(stream, query, scale, words="", **settings):
+    """The spec and the reference of one case."""
+    options = dict(QUERIES[query])
+    if query.startswith("shared"):
+        options["chooser"] = Chooser(stream.K, **(dict(b=0.3) if "b=" in query else dict(choose="smallest")))
+    model = Cohort(stream.K, stream.d, **options, **settings)
+    return f"cohort(query={query}, scale={scale}{words})", scaled(model, scale)
+
+
+def went_everywhere(lines, stream, model, query):
+    """The run took every branch it could."""
+    asked = [t for t in lines if t["asked"]]
+    # A round of one task is asked about in any case.
+    everything = query == "always" or (query.startswith("shared") and stream.K == 1)
+    assert (len(asked) == len(lines)) == everything
+    often = stream.name == "data.csv" and query in ("always", "random(p=0.4)")
+    assert {t["updated"] for t in asked} >= ({True, False} if often else {True})
+    assert (model.learner.taught > 0) == (model.learner.guess > 0 and not everything)
+    assert len(set(model.learner.m)) > 1 or stream.K == 1
+
+
+@pytest.mark.parametrize("stream", ["dense", "dense alone", "counts", "counts alone"])
+@pytest.mark.parametrize("guess", [0, 1])
+@pytest.mark.parametrize("scale", ["none", "auto"])
+@pytest.mark.parametrize("query", QUERIES)
+def test_every_step_equals_the_literal_reference(quorate, query, scale, guess, stream):
+    stream = STREAMS[stream]
+    spec, model = built(stream, query, scale, f", guess={guess}", guess=float(guess))
+    options = ["--rounds", "per-task"] if query.startswith("shared") else []
+    lines = trace(quorate, stream, spec, *options)
+    check(lines, stream, model)
+    went_everywhere(lines, stream, model, query)
+
+
+@pytest.mark.parametrize("stream", ["dense", "counts"])
+@pytest.mark.parametrize("words, settings", [
+    (", eta=0", dict(eta=0.0)), (", eta=2", dict(eta=2.0)), (", eta=100", dict(eta=100.0)),
+    (", noise=0.01", dict(noise=0.01)), (", noise=3", dict(noise=3.0)),
+    (", guess=0.5, noise=1, eta=1", dict(guess=0.5, noise=1.0, eta=1.0))])
+def test_eta_noise_and_guess_do_what_the_reference_does(quorate, words, settings, stream):
+    stream = STREAMS[stream]
+    spec, model = built(stream, "confidence", "auto", words, **settings)
+    check(trace(quorate, stream, spec), stream, model)
+
+
+@pytest.mark.parametrize("stream", ["dense", "counts"])
+@pytest.mark.parametrize("query", ["confidence", "margin(b=0.3)", "shared(b=0.3)"])
+def test_examples_of_one_round_are_judged_together_and_guessed_in_order(quorate, query, stream):
+    stream = STREAMS[stream]
+    spec, model = built(stream, query, "auto")
+    lines = trace(quorate, stream, spec, "--rounds", "per-task", "--passes", 2)
+    check(lines, stream, model)
+    went_everywhere(lines, stream, model, query)
+
+
+@pytest.mark.parametrize("stream", ["dense", "dense alone", "counts", "counts alone"])
+@pytest.mark.parametrize("query", ["confidence", "random(p=0.4)"])
+def test_when_labels_are_spent_guesses_go_on_until_sixty_four_taught(quorate, query, stream):
+    stream = STREAMS[stream]
+    spec, model = built(stream, query, "auto")
+    lines = trace(quorate, stream, spec, "--labels", 12, "--passes", 3)
+    check(lines, stream, model, labels=12)
+    assert sum(t["asked"] for t in lines) == 12
+    # What "confidence" wants to ask about is not guessed, label left or not.
+    assert model.learner.taught > (5 if query == "confidence" else 63)
+    assert query == "confidence" or model.learner.left == 0
+
+
+@pytest.mark.parametrize("stream", ["dense", "counts"])
+def test_a_table_with_places_enough_is_exact_storage(quorate, stream):
+    stream = STREAMS[stream]
+    spec, model = built(stream, "confidence", "auto", ", store=hashed(bits=20)")
+    hashed = trace(quorate, stream, spec)
+    check(hashed, stream, model)
+    exact = trace(quorate, stream, spec.replace("hashed(bits=20)", "exact"))
+    assert hashed == exact
+
+
+SCALES = ["none", "log", "idf", "log-idf", "auto"]
+OTHERS = {"perceptron(query=margin(b=1), scale={})": lambda s: Perceptron(s.K, s.d, query=common.margin(1.0)),
+          "cmtl(query=random(p=0.6), scale={})": lambda s: Cmtl(s.K, s.d, query=common.random(0.6))}
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("learner", OTHERS)
+def test_scaled_instances_are_those_of_the_literal_formula(quorate, learner, scale, stream):
+    stream = STREAMS[stream]
+    lines = trace(quorate, stream, learner.format(scale))
+    model = check(lines, stream, scaled(OTHERS[learner](stream), scale))
+    assert {t["updated"] for t in lines if t["asked"]} == {True, False}
+    assert model.scaling.n == len(lines) and model.scaling.real == (stream not in (STREAMS["counts"], STREAMS["counts alone"]))
+
+
+@pytest.mark.parametrize("scale", ["log-idf", "auto"])
+def test_a_round_is_counted_before_it_is_scaled(quorate, scale):
+    for stream in (counts(4, filled=12, seed=12), STREAMS["full counts"]):
+        lines = trace(quorate, stream, f"perceptron(query=random(p=0.6), scale={scale})", "--rounds", "per-task")
+        check(lines, stream, scaled(Perceptron(stream.K, stream.d, query=common.random(0.6)), scale))
+
+
+def test_scale_is_of_the_values_of_the_data_with_and_without_unit_length(quorate):
+    # What scales gives unit length itself; `none` does not.
+    stream = STREAMS["counts"]
+    spec = "perceptron(query=random(p=0.6), scale=log-idf)"
+    assert trace(quorate, stream, spec) == trace(quorate, stream, spec, "--no-normalize")
