@@ -24,6 +24,7 @@
 
 #include "quorate/base/exp.h"
 #include "quorate/base/memory.h"
+#include "quorate/base/steady_vector.h"
 #include "quorate/models/beliefs.h"
 #include "quorate/models/calibration.h"
 #include "quorate/queries/queries.h"
@@ -194,9 +195,9 @@ struct Cohort {
     std::uint32_t labels = 0;          // bought
     float positive = 0, negative = 0;  // sums of the weights of its guesses: g
   };
-  class Tasks : public std::pmr::vector<OfTask> {
+  class Tasks : public SteadyVector<OfTask> {
    public:
-    explicit Tasks(std::pmr::memory_resource* memory) : vector(memory) {}
+    explicit Tasks(std::pmr::memory_resource* memory) : SteadyVector(memory) {}
 
     struct Packed {
       std::pmr::vector<std::uint32_t> labels;
@@ -210,7 +211,8 @@ struct Cohort {
     };
     Packed pack() const {
       Packed out;
-      for (const OfTask& t : *this) {
+      for (std::size_t i = 0; i < size(); ++i) {
+        const OfTask& t = (*this)[i];
         out.labels.push_back(t.labels);
         out.positive.push_back(t.positive);
         out.negative.push_back(t.negative);
