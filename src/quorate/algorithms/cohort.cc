@@ -24,6 +24,7 @@
 
 #include "quorate/base/exp.h"
 #include "quorate/base/memory.h"
+#include "quorate/base/steady_vector.h"
 #include "quorate/models/beliefs.h"
 #include "quorate/models/calibration.h"
 #include "quorate/queries/queries.h"
@@ -117,13 +118,20 @@ struct Cohort {
   Judgement judgement(const Evidence& shared, const Evidence& own) const {
     return {shared, own, E * shared.mean + O * own.mean, E * E * shared.variance + O * O * own.variance};
   }
-  Judgement judge(const Example& e) const {
-    w.prefetch(0, e.x);
+  /// What memory is slowest to give first: what the task has of its own.
+  void prefetch(const Example& e) const {
+    if (e.task < tasks.size()) __builtin_prefetch(&tasks[e.task]);
     v.prefetch(e.task, e.x);
+    w.prefetch(0, e.x);
+  }
+  Judgement judge(const Example& e) const {
     return judgement(w(0, e.x), v(e.task, e.x));
   }
 
-  double score(const Example& e) const { return judge(e).p; }
+  double score(const Example& e) const {
+    prefetch(e);
+    return judge(e).p;
+  }
   double probability(double margin) const { return calibration(margin); }
 
   void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
@@ -194,9 +202,9 @@ struct Cohort {
     std::uint32_t labels = 0;          // bought
     float positive = 0, negative = 0;  // sums of the weights of its guesses: g
   };
-  class Tasks : public std::pmr::vector<OfTask> {
+  class Tasks : public SteadyVector<OfTask> {
    public:
-    explicit Tasks(std::pmr::memory_resource* memory) : vector(memory) {}
+    explicit Tasks(std::pmr::memory_resource* memory) : SteadyVector(memory) {}
 
     struct Packed {
       std::pmr::vector<std::uint32_t> labels;
@@ -210,7 +218,8 @@ struct Cohort {
     };
     Packed pack() const {
       Packed out;
-      for (const OfTask& t : *this) {
+      for (std::size_t i = 0; i < size(); ++i) {
+        const OfTask& t = (*this)[i];
         out.labels.push_back(t.labels);
         out.positive.push_back(t.positive);
         out.negative.push_back(t.negative);

@@ -7,22 +7,25 @@
 #include <vector>
 
 #include "quorate/base/error.h"
+#include "quorate/base/steady_vector.h"
 
 namespace quorate {
 
 /// A set of names, each with the place at which it first came: 0, 1, 2, ... Bytes of text lie one after the other, so
-/// a million names cost a few allocations. Look-up O(length of the name).
+/// a million names cost a few thousand allocations; past 64 KiB nothing is moved or copied when one is added. Look-up
+/// O(length of the name). 24 bytes a name besides its text.
 class Names {
  public:
   explicit Names(std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
-  /// The name's place; it gets the next one if it is new. Amortised O(length).
+  /// The name's place; it gets the next one if it is new. O(length), amortised while there are few. If memory is refused,
+  /// nothing has changed. Throws DataError for the 2^32nd name, and for one of 4 GB.
   std::uint32_t intern(std::string_view name);
   /// Bytes that intern(name) may allocate, what it then frees included.
   std::size_t bytes_to_add(std::string_view name) const;
   std::optional<std::uint32_t> find(std::string_view name) const;
-  std::string_view operator[](std::uint32_t place) const;  ///< place < size()
-  std::size_t size() const { return end_.size(); }
+  std::string_view operator[](std::uint32_t place) const;  ///< place < size(); valid until the next name is new
+  std::size_t size() const { return entries_.size(); }
 
   struct Packed {
     std::pmr::vector<char> text;
@@ -33,16 +36,27 @@ class Names {
       v("end", s.end);
     }
   };
-  Packed pack() const { return {text_, end_}; }
+  Packed pack() const;
   void unpack(const Packed& packed);  ///< throws DataError if the ends do not fit the text or a name comes twice
 
  private:
-  std::size_t slot_of(std::string_view name) const;  ///< the name's slot, or the free one where it belongs
-  void grow();
+  static constexpr std::uint32_t kNone = 0;
+  static constexpr std::size_t kTextBlock = 65536;
+  struct Entry {
+    std::uint32_t block = 0, begin = 0, size = 0;  // of its text
+    std::uint32_t hash = 0;                        // low bits of hash64
+    std::uint32_t next = kNone;                    // in its bucket: place + 1
+  };
 
-  std::pmr::vector<char> text_;           // all names, one after the other
-  std::pmr::vector<std::uint64_t> end_;   // end_[i]: where name i ends in text_
-  std::pmr::vector<std::uint32_t> slot_;  // open addressing: place + 1, 0 = free; a power of two, at most half full
+  std::uint32_t find(std::string_view name, std::uint32_t hash) const;  // place + 1, or kNone
+  std::size_t bucket_of(std::uint32_t hash, std::size_t buckets) const;
+  void add_bucket();
+  bool first_block_grows(std::size_t size) const;
+  std::size_t text_to_add(std::size_t size) const;  // capacity of a block to make for a text that long; 0: it fits
+
+  std::pmr::vector<std::pmr::vector<char>> text_;  // names never cross from one block to the next
+  SteadyVector<Entry> entries_;
+  SteadyVector<std::uint32_t> first_;  // of each bucket: place + 1; as many buckets as names (linear hashing)
 };
 
 }  // namespace quorate

@@ -104,6 +104,10 @@ class Scaling {
   /// Whether there is anything to save: false for `none`.
   bool any() const { return scaler_.any(); }
   bool changes() const { return scaler_.changes(); }
+  /// Lets the processor fetch what count(x) and scaling x will need.
+  void prefetch(const Features& x) const {
+    if (const auto* table = std::get_if<Hashed<std::uint32_t>>(&df_)) table->prefetch(0, x);
+  }
   /// One more example. O(non-zeros).
   void count(const Features& x);
   /// x scaled, its values in `out`, which has x.size() places. O(non-zeros).

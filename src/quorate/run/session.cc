@@ -110,7 +110,7 @@ void Session::set_time(double seconds) {
 Task Session::task(std::string_view name) {
   if (const auto known = tasks_.find(name)) return *known;
   if (memory_->limit() != Memory::kNoLimit)
-    learner_->make_room(tasks_.bytes_to_add(name) + growth(counts_, tasks_.size() + 1 - counts_.size()));
+    learner_->make_room(tasks_.bytes_to_add(name) + counts_.bytes_to_grow(tasks_.size() + 1));
   return tasks_.intern(name);
 }
 
@@ -257,7 +257,8 @@ void Session::save(Tensors& out) const {
   }
   for (const auto& [name, column] : kColumns) {
     std::vector<std::uint64_t> values;
-    for (const TaskCount& c : counts_) values.push_back(c.*column);
+    values.reserve(counts_.size());
+    for (std::size_t i = 0; i < counts_.size(); ++i) values.push_back(counts_[i].*column);
     writer("count." + std::string(name), values);
   }
   learner_->save(Writer(out, "learner."));

@@ -9,6 +9,7 @@
 
 #include "quorate/base/memory.h"
 #include "quorate/base/names.h"
+#include "quorate/base/steady_vector.h"
 #include "quorate/learner.h"
 #include "quorate/params/spec.h"
 #include "quorate/queries/budget.h"
@@ -131,7 +132,7 @@ class Session {
   Rng rng_;
   LabelBudget budget_;
   std::uint64_t labels_per_round_ = 1;
-  std::pmr::vector<TaskCount> counts_;  // by task
+  SteadyVector<TaskCount> counts_;      // by task
   TaskCount total_;
   std::uint64_t unanswered_ = 0, too_late_ = 0;
   double time_ = -std::numeric_limits<double>::infinity();  // none so far

@@ -1,0 +1,70 @@
+// A list that grows without ever holding a second copy of itself.
+#pragma once
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <memory_resource>
+#include <utility>
+#include <vector>
+
+namespace quorate {
+
+/// What std::vector is, but past 64 KiB it grows by blocks of that size, which never move: so a million tasks cost what their
+/// numbers take and no more, and no example waits while they are copied. Nothing is removed. T: at most 64 KiB, T{} is cheap.
+template <class T>
+class SteadyVector {
+ public:
+  static constexpr std::size_t kBlock = std::bit_floor(std::size_t{65536} / sizeof(T));  ///< elements in a block
+
+  explicit SteadyVector(std::pmr::memory_resource* memory) : blocks_(memory) {}
+
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  T& operator[](std::size_t i) { return blocks_[i / kBlock][i % kBlock]; }
+  const T& operator[](std::size_t i) const { return blocks_[i / kBlock][i % kBlock]; }
+
+  /// At least `size` elements from now on, new ones T{}. If memory is refused, those there were are as before.
+  void resize(std::size_t size) {
+    reserve(size);
+    size_ = std::max(size_, size);
+  }
+  void reserve(std::size_t size) {
+    if (size > capacity() && first() < kBlock) {
+      if (blocks_.empty()) blocks_.emplace_back();
+      blocks_[0].reserve(first_for(size));
+      blocks_[0].resize(first_for(size));
+    }
+    blocks_.reserve(size > capacity() ? table_for(size) : 0);
+    while (size > capacity()) blocks_.emplace_back(kBlock);
+  }
+  /// With one of the same memory.
+  void swap(SteadyVector& other) {
+    blocks_.swap(other.blocks_);
+    std::swap(size_, other.size_);
+  }
+  /// Bytes that resize(size) may allocate, what it then frees included.
+  std::size_t bytes_to_grow(std::size_t size) const {
+    if (size <= capacity()) return 0;
+    std::size_t elements = first() < kBlock ? first_for(size) : 0;
+    if (size > kBlock) elements += (blocks_for(size) - std::max<std::size_t>(blocks_.size(), 1)) * kBlock;
+    const std::size_t table = std::max<std::size_t>(table_for(size), 1);
+    return elements * sizeof(T) + (table > blocks_.capacity() ? (table + 1) * sizeof(Block) : 0);
+  }
+
+ private:
+  using Block = std::pmr::vector<T>;  // as long as it can be; only the first may be shorter than kBlock
+
+  std::size_t first() const { return blocks_.empty() ? 0 : blocks_[0].size(); }
+  std::size_t capacity() const { return blocks_.size() > 1 ? blocks_.size() * kBlock : first(); }
+  std::size_t first_for(std::size_t size) const { return std::min(kBlock, std::max(2 * first(), size)); }
+  static std::size_t blocks_for(std::size_t size) { return (size + kBlock - 1) / kBlock; }
+  std::size_t table_for(std::size_t size) const {
+    const std::size_t needed = blocks_for(size);
+    return needed <= blocks_.capacity() ? blocks_.capacity() : std::max(needed, 2 * blocks_.capacity());
+  }
+
+  std::pmr::vector<Block> blocks_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace quorate
