@@ -119,7 +119,8 @@ class Cohort:
         judged = [self.judge(task, x) for task, x in zip(tasks, xs)]
         doubts = [self.calibration.slope() * abs(p) for p, r in judged]
         if self.chooser is not None:
-            decisions = self.chooser.choose(tasks, doubts, [draw for draw in draws if draw is not None], shift=False)
+            margins = [abs(p) for p, r in judged]
+            decisions = self.chooser.choose(tasks, margins, [draw for draw in draws if draw is not None])
         else:
             decisions = []
             for (p, r), doubt, draw in zip(judged, doubts, draws):

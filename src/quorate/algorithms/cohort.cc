@@ -141,7 +141,7 @@ struct Cohort {
       out[n].margin = j.p;
       out[n].doubt = calibration.slope() * std::abs(j.p);
     }
-    query.by_doubt(round, rng, out);
+    query(round, rng, out);
     for (std::size_t n = 0; n < round.size() && p.guess > 0; ++n)
       if (!out[n].ask) guess(round[n], judged[n]);
   }

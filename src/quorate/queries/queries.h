@@ -72,15 +72,21 @@ class Asking {
     if (const auto* shared = std::get_if<SharedQuery>(&rule_)) chooser_.emplace(*shared, setup);
   }
 
-  /// Fills the decisions of a round whose margins are known; draws what the rule draws, in the round's order.
+  /// Fills the decisions of a round whose margins are known (and doubts, if the rule reads them); draws what the rule draws,
+  /// in the round's order.
   void operator()(std::span<const Example> round, Rng& rng, std::span<Decision> out) const {
     if (chooser_) return chooser_->by_margin(round, rng, out);
-    one_by_one(rng, out);
-  }
-  /// The same of decisions whose `doubt` is known, too.
-  void by_doubt(std::span<const Example> round, Rng& rng, std::span<Decision> out) const {
-    if (chooser_) return chooser_->by_doubt(round, rng, out);
-    one_by_one(rng, out);
+    std::visit(
+        [&](const auto& query) {
+          if constexpr (kHasB<std::decay_t<decltype(query)>>) {
+            auto doubting = query;
+            doubting.b *= doubt_;
+            for (Decision& d : out) doubting(rng, d);
+          } else if constexpr (requires { query(rng, out[0]); }) {
+            for (Decision& d : out) query(rng, d);
+          }
+        },
+        rule_);
   }
   void learned(Task task, bool mistake, bool updated) {
     if (chooser_) chooser_->learned(task, mistake, updated);
@@ -99,19 +105,6 @@ class Asking {
   }
 
  private:
-  void one_by_one(Rng& rng, std::span<Decision> out) const {
-    std::visit(
-        [&](const auto& query) {
-          if constexpr (kHasB<std::decay_t<decltype(query)>>) {
-            auto doubting = query;
-            doubting.b *= doubt_;
-            for (Decision& d : out) doubting(rng, d);
-          } else if constexpr (requires { query(rng, out[0]); }) {
-            for (Decision& d : out) query(rng, d);
-          }
-        },
-        rule_);
-  }
   /// Whether it is asked example by example, by how doubtful each is for a b.
   template <class Q>
   static constexpr bool kHasB = requires(Q query, Rng& rng, Decision& d) {
