@@ -97,7 +97,6 @@ class Trainer {
     if (item.time) session_.set_time(*item.time);
     if (task >= in_round_.size()) in_round_.resize(std::size_t{task} + 1);
     in_round_[task] = round_;
-    if (item.time) session_.set_time(*item.time);
     pending_.add(task, item.label, item.x);
     if (rounds_ == Rounds::kEach) flush();
   }
@@ -210,9 +209,9 @@ int run(const Options& o) {
               << " tasks, " << grouped(session.total().labels) << " labels bought, " << grouped(session.model_bytes())
               << " bytes\n";
     if (session.audit() != nullptr)
-      std::cout << grouped(session.audit()->bought()) << " of them audits: true accuracy, 95 % interval: "
-                << interval(session.audit()->stream()) << " of all predictions, " << interval(session.audit()->now())
-                << " since half of the labels\n";
+      std::cout << grouped(session.audit()->bought())
+                << " of them audits: true accuracy, 95 % interval: " << interval(session.audit()->stream())
+                << " of all predictions, " << interval(session.audit()->now()) << " since half of the labels\n";
     if (session.unanswered() > 0)
       std::cout << grouped(session.unanswered()) << " labels were asked for that the data do not have\n";
   }
@@ -259,12 +258,10 @@ Command add_train(CLI::App& app) {
                                ->capture_default_str();
   o->read.add(app);
   o->features.add(app);
-  app.footer(
-      "Example:\n  quorate train --data mails.jsonl.gz --model spam.model --labels 500 --audit 0.1");
+  app.footer("Example:\n  quorate train --data mails.jsonl.gz --model spam.model --labels 500 --audit 0.1");
   return [o, seed, per_round, memory, &app] {
-    o->settings_given =
-        o->features.given(app) || o->classes || seed->count() > 0 || per_round->count() > 0 || memory->count() > 0 ||
-                        o->audit > 0;
+    o->settings_given = o->features.given(app) || o->classes || seed->count() > 0 || per_round->count() > 0 ||
+                        memory->count() > 0 || o->audit > 0;
     return run(*o);
   };
 }

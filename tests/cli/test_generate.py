@@ -7,7 +7,8 @@ import samples
 
 def test_a_generated_stream_can_be_learned_from_in_order(quorate):
     quorate.ok("generate", "drift", "stream.svm", "--tasks", 3, "--features", 5, "--examples", 600, "--every", 200)
-    once = quorate.ok("simulate", "--data", "stream.svm", "--in-order", "--runs", 2, "--json").json()
+    once = quorate.ok("simulate", "--data", "stream.svm", "--in-order", "--runs", 2, "--learner", "perceptron",
+                      "--json").json()
     assert (once["tasks"], once["features"], once["examples"]) == (3, 6, 600)
     assert once["runs"][0]["mistakes"] == once["runs"][1]["mistakes"], "no order is drawn"
     quorate.ok("simulate", "--data", "stream.svm", "--in-order", "--trace", "trace", "--quiet")

@@ -1,6 +1,8 @@
 """Limits of labels, pace and late answers, from outside."""
 import json
+from datetime import UTC, datetime
 
+import numpy as np
 import pytest
 import samples
 
@@ -117,3 +119,90 @@ def test_a_pace_of_a_stream_needs_a_length(quorate):
     for options in (["--pace", "even"], ["--length", 100]):
         result = quorate("train", "--data", "a.csv", "--model", "m", "--learner", "amlc", "--labels", 9, *options)
         assert result.code == 2 and "--length" in result.err
+
+
+# ---- a day of stream time, and what goes with audits and cohort
+
+def timed(quorate, form, n=3000, days=40, seed=5):
+    """A stream in `timed.csv` with nights and bursts in column `when`, so many days long; its times in seconds."""
+    rng = np.random.default_rng(seed)
+    start = 1_760_000_000
+    at = np.sort(start + rng.integers(0, days, n) * 86_400 + np.clip(rng.normal(43_200, 9_000, n), 0, 86_399).round())
+    when = [form(int(t)) for t in at]
+    lines = samples.csv(samples.rows(n, seed=9)).splitlines()
+    (quorate.folder / "timed.csv").write_text("\n".join([f"when,{lines[0]}", *map(",".join, zip(when, lines[1:]))]) + "\n")
+    return at
+
+
+def seconds(t):
+    return str(t)
+
+
+def iso(t):
+    return datetime.fromtimestamp(t, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def bought(quorate):
+    lines = [json.loads(line) for line in (quorate.folder / "trace").read_text().splitlines()]
+    return [t["example"] for t in lines if t["label"] is not None]
+
+
+@pytest.mark.parametrize("form", [seconds, iso])
+@pytest.mark.parametrize("options", [["--learner", "cohort"], ["--learner", "perceptron"], ["--learner", "amlc"],
+                                     ["--learner", "shampo", "--rounds", "each"],
+                                     ["--learner", "cohort", "--audit", 0.2, "--labels", 500],
+                                     ["--learner", "cmtl(query=margin)", "--audit", 0.4]])
+def test_no_day_of_stream_time_holds_more_labels_than_the_rate(quorate, form, options):
+    at = timed(quorate, form)
+    document = quorate.ok("simulate", "--data", "timed.csv", "--time-column", "when", "--in-order", "--labels", "20/day",
+                          "--json", "--trace", "trace", *options).json()
+    times = [at[n] for n in bought(quorate)]
+    assert document["limits"]["rate"] == "20/day" and document["features"] == 7  # the time is no feature
+    assert len(times) == document["runs"][0]["labels"] > 300  # of 800 that 40 days have
+    assert all(later - first >= 86_400 for first, later in zip(times, times[20:]))
+
+
+def test_train_keeps_to_a_rate_in_a_day_across_models(quorate):
+    timed(quorate, seconds)
+    lines = (quorate.folder / "timed.csv").read_text().splitlines(keepends=True)
+    (quorate.folder / "first.csv").write_text("".join(lines[:1501]))
+    new = ["--time-column", "when", "--labels", "20/day", "--audit", 0.2]
+    whole = quorate.ok("train", "--data", "timed.csv", "--model", "whole", *new, "--json").json()
+    quorate.ok("train", "--data", "first.csv", "--model", "m", *new)
+    quorate.ok("train", "--data", "timed.csv", "--model", "m", "--skip", 1500, "--time-column", "when")
+    assert (quorate.folder / "m").read_bytes() == (quorate.folder / "whole").read_bytes()
+    assert 300 < whole["total"]["labels"] <= 20 * 41
+
+
+def test_a_time_that_is_none_is_named(quorate):
+    timed(quorate, lambda t: "noon" if t % 50 == 7 else str(t))
+    for command in (["simulate", "--in-order"], ["train", "--model", "m"]):
+        result = quorate(*command, "--data", "timed.csv", "--time-column", "when", "--labels", "20/day")
+        assert (result.code, result.err.count("\n")) == (1, 1) and "noon" in result.err, result.err
+        result = quorate(*command, "--data", "timed.csv", "--time-column", "absent", "--labels", "20/day")
+        assert (result.code, result.err.count("\n")) in ((1, 1), (2, 1)) and "absent" in result.err, result.err
+    assert not (quorate.folder / "m").exists()
+
+
+@pytest.mark.parametrize("learner", ["cohort", "cohort(query=margin(b=5))", "perceptron(query=margin(b=5))",
+                                     "cmtl(query=margin(b=0.5))", "amlc", "peer"])
+def test_an_even_pace_spends_nearly_all_and_half_of_it_in_each_half(quorate, learner):
+    (quorate.folder / "a.csv").write_text(samples.csv(samples.rows(2000, seed=9, noise=1.0)))
+    one = quorate.ok("simulate", "--data", "a.csv", "--learner", learner, "--labels", 200, "--pace", "even", "--trace",
+                     "trace", "--json").json()["runs"][0]
+    at = asked(quorate)
+    assert one["labels"] == len(at) and 190 <= len(at) <= 200
+    assert abs(2 * sum(n < 1000 for n in at) - len(at)) <= 0.2 * len(at)
+
+
+def test_an_even_pace_leaves_audits_their_part(simulate):
+    one = simulate("--labels", 100, "--pace", "even", "--audit", 0.2)["runs"][0]
+    assert one["labels"] - one["audit_labels"] <= 80 and 10 <= one["audit_labels"] <= 20 and one["labels"] >= 90
+
+
+@pytest.mark.parametrize("audit", [[], ["--audit", 0.3]])
+def test_train_has_a_limit_for_every_task(quorate, audit):
+    (quorate.folder / "a.csv").write_text(samples.csv(ROWS))
+    quorate.ok("train", "--data", "a.csv", "--model", "m", "--labels-per-task", 7, "--learner", "cmtl", *audit)
+    found = quorate.ok("inspect", "m", "--json").json()
+    assert [task["labels"] for task in found["tasks"]] == [7] * 4 and found["labels"]["per_task"] == 7

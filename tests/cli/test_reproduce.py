@@ -10,7 +10,8 @@ import samples
 from conftest import CHECKOUT
 
 PAPERS = sorted((CHECKOUT / "papers").glob("*.json"))
-MEASURES = {"accuracy", "balanced_accuracy", "f1", "auc", "online_f1", "mistakes", "labels", "updates", "error", "online_error"}
+MEASURES = {"accuracy", "balanced_accuracy", "f1", "auc", "online_f1", "mistakes", "labels", "updates", "error", "online_error",
+            "brier", "calibration_error"}
 GROUP = {"name": "Tiny", "data": "tiny/all.csv", "rows": [{"name": "All", "learner": "perceptron"},
                                                           {"name": "Half", "learner": "perceptron(query=random(p=0.5))"}]}
 
@@ -55,7 +56,8 @@ def test_the_list_names_every_paper_with_its_title(quorate):
 @pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.stem)
 def test_a_papers_file_is_sound(quorate, path):
     paper = json.loads(path.read_text())
-    assert paper["title"] and re.search(r"\d{4}.*, ", paper["source"]) and paper["runs"] >= 3
+    source = r"NOTES section \d" if path.stem.startswith("cohort-") else r"\d{4}.*, "  # ours has not been published
+    assert paper["title"] and re.search(source, paper["source"]) and paper["runs"] >= 3
     shown = set(paper["measures"])
     assert shown <= MEASURES and ("figure" not in paper or set(paper["figure"]["y"]) <= MEASURES)
     (quorate.folder / "a.csv").write_text(samples.csv(samples.rows(30)))

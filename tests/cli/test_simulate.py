@@ -56,11 +56,11 @@ def task_of(row):
 # ---- the document
 
 @pytest.mark.parametrize("given, canonical", [
-    ("perceptron", "perceptron(query=always)"),
-    (" perceptron( query = margin ) ", "perceptron(query=margin(b=1))"),
-    ("cmtl(query=margin(b=0.50))", "cmtl(graph=complete, query=margin(b=0.5))"),
-    ("cmtl(query=random, graph=disconnected)", "cmtl(graph=disconnected, query=random(p=0.5))"),
-    ("amtl(query=similarity)", "amtl(graph=complete, query=similarity)")])
+    ("perceptron", "perceptron(query=always, scale=none)"),
+    (" perceptron( query = margin ) ", "perceptron(query=margin(b=1), scale=none)"),
+    ("cmtl(query=margin(b=0.50))", "cmtl(graph=complete, query=margin(b=0.5), scale=none)"),
+    ("cmtl(query=random, graph=disconnected)", "cmtl(graph=disconnected, query=random(p=0.5), scale=none)"),
+    ("amtl(query=similarity)", "amtl(graph=complete, query=similarity, scale=none)")])
 def test_the_document_names_the_learner_with_all_its_parameters(run, given, canonical):
     document = run("--learner", given)
     assert document["learner"] == canonical
@@ -68,7 +68,7 @@ def test_the_document_names_the_learner_with_all_its_parameters(run, given, cano
 
 
 def test_the_document_has_every_promised_key_and_type(run):
-    document = run("--test", "test.csv", "--runs", 3)
+    document = run("--learner", "perceptron", "--test", "test.csv", "--runs", 3)
     assert list(document) == ["learner", "rounds", "limits", "tasks", "features", "examples", "runs", "mean", "std"]
     assert document["limits"] == {"total": None, "rate": None, "per_task": None, "pace": None}
     assert (document["tasks"], document["features"], document["examples"]) == (4, 7, 120)  # six and the constant one
@@ -82,6 +82,16 @@ def test_the_document_has_every_promised_key_and_type(run):
         assert 0 < one["mistakes"] < one["labels"] == 120 and 0 < one["updates"] < 120
     for summary in (document["mean"], document["std"]):
         assert list(summary) == RUN[1:] and all(isinstance(v, (int, float)) for v in summary.values())
+
+
+def test_without_a_learner_it_is_cohort_whose_chances_are_judged_too(run):
+    document = run("--test", "test.csv", "--runs", 3)
+    assert document["learner"].startswith("cohort(")
+    assert without_seconds(run("--test", "test.csv", "--runs", 3, "--learner", "cohort")) == without_seconds(document)
+    for one in document["runs"]:
+        assert [key for key in one if key not in RUN] == ["brier", "calibration_error"]
+        assert 0 < one["brier"] < 0.5 and 0 <= one["calibration_error"] < 0.5 and one["labels"] < 120
+    assert "brier" not in run()["mean"]  # nothing to judge them by
 
 
 def test_without_a_test_set_its_measures_are_null(run):
@@ -180,7 +190,7 @@ def test_no_learner_buys_more_labels_than_the_limit_and_the_stream_goes_on(run, 
 
 
 def test_passes_go_through_the_data_again(run):
-    one, three = run("--passes", 1), run("--passes", 3)
+    one, three = (run("--learner", "perceptron", "--passes", n) for n in (1, 3))
     assert (one["examples"], three["examples"]) == (120, 120)
     assert (one["runs"][0]["labels"], three["runs"][0]["labels"]) == (120, 360)
     assert one["runs"][0]["mistakes"] < three["runs"][0]["mistakes"] < 3 * one["runs"][0]["mistakes"]
@@ -192,7 +202,8 @@ def test_examples_without_a_label_cost_nothing_and_are_not_judged(quorate, missi
     for r in rows[::3]:
         r.label = missing
     (quorate.folder / "a.csv").write_text(samples.csv(rows))
-    command = ["simulate", "--data", "a.csv", "--test", "a.csv", "--json", "--per-task", "--trace", "trace"]
+    command = ["simulate", "--data", "a.csv", "--test", "a.csv", "--learner", "perceptron", "--json", "--per-task",
+               "--trace", "trace"]
     document = quorate.ok(*command).json()
     one, lines = document["runs"][0], trace_of(quorate)
     assert document["examples"] == 90 and one["labels"] == 60 and len(lines) == 90

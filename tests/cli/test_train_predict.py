@@ -270,7 +270,7 @@ def test_labels_that_are_missing_are_counted_not_bought(quorate, folder):
 
 def test_the_summary_says_what_was_learned(quorate, folder):
     summary = quorate.ok("train", "--data", "first.csv", "--model", "m", "--learner", "cmtl", "--json").json()
-    assert summary["learner"] == "cmtl(graph=complete, query=always)" and summary["model"] == "m"
+    assert summary["learner"] == "cmtl(graph=complete, query=always, scale=none)" and summary["model"] == "m"
     assert (summary["examples"], summary["skipped_lines"], summary["tasks"], summary["interrupted"]) == (70, 0, 4, False)
     assert summary["total"] == {"examples": 70, "labels": 70, "updates": inspect(quorate, "m")["updates"]}
     assert summary["online_accuracy"] == pytest.approx(1 - summary["total"]["updates"] / 70, abs=0.03)
@@ -294,8 +294,18 @@ def test_a_model_keeps_its_learner_and_its_reading(quorate, folder, options):
 def test_a_model_that_does_not_exist_is_file_trouble(quorate, folder):
     for result in (quorate("predict", "--data", "new.csv", "--model", "none"), quorate("inspect", "none")):
         assert (result.code, result.out, result.err.count("\n")) == (3, "", 1) and "none" in result.err
-    result = quorate("train", "--data", "new.csv", "--model", "none")  # a new model needs a learner
-    assert result.code == 2 and "--learner" in result.err and not (folder / "none").exists()
+
+
+def test_a_new_model_without_a_learner_is_a_cohort(quorate, folder):
+    for command in (["m"], ["said", "--learner", "cohort"]):
+        train(quorate, "first.csv", *command)
+    assert (folder / "m").read_bytes() == (folder / "said").read_bytes()
+    assert inspect(quorate, "m")["learner"].startswith("cohort(")
+    train(quorate, "second.csv", "m")  # goes on with what it holds
+    train(quorate, "second.csv", "said", "--learner", "cohort")
+    assert (folder / "m").read_bytes() == (folder / "said").read_bytes()
+    result = quorate("train", "--data", "second.csv", "--model", "m", "--learner", "cohort(eta=1)")
+    assert result.code == 2 and "cohort(eta=1)" in result.err
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "text", "longer", "newer"])
@@ -343,7 +353,8 @@ def test_a_model_that_cannot_be_written_is_file_trouble(quorate, folder):
 def test_inspect_counts_what_happened_to_each_task(quorate, folder):
     train(quorate, "all.csv", "m", "--learner", "perceptron(query=random(p=0.5))", "--bits", 12, "--no-bias")
     found = inspect(quorate, "m")
-    assert found["learner"] == "perceptron(query=random(p=0.5))"
+    assert found["learner"] == "perceptron(query=random(p=0.5), scale=none)" and found["scale"] == "none"
+    assert found["audit"] is None
     assert found["input"] == {"bits": 12, "bias": False, "normalize": True, "bigrams": False, "binary": False}
     assert found["task_count"] == 4 and [t["task"] for t in found["tasks"]] == ["t0", "t1", "t2", "t3"]
     for t in found["tasks"]:

@@ -33,12 +33,13 @@ def strangers(folder, n, positive, seed=1):
 # ---- the grid
 
 @pytest.mark.parametrize("learner, grid, expected", [
-    ("cmtl(query=margin)", "query.b=0.5,1", ["cmtl(graph=complete, query=margin(b=0.5))",
-                                             "cmtl(graph=complete, query=margin(b=1))"]),
+    ("cmtl(query=margin)", "query.b=0.5,1", ["cmtl(graph=complete, query=margin(b=0.5), scale=none)",
+                                             "cmtl(graph=complete, query=margin(b=1), scale=none)"]),
     ("perceptron", "query=margin(b=1),random(p=0.5),always",
-     ["perceptron(query=margin(b=1))", "perceptron(query=random(p=0.5))", "perceptron(query=always)"]),
-    ("perceptron", "query=margin,query.b=0.1..10:3", [f"perceptron(query=margin(b={b}))" for b in ("0.1", "1", "10")]),
-    ("perceptron(query=margin(b=3))", "query.b=2", ["perceptron(query=margin(b=2))"])])
+     [f"perceptron(query={query}, scale=none)" for query in ("margin(b=1)", "random(p=0.5)", "always")]),
+    ("perceptron", "query=margin,query.b=0.1..10:3",
+     [f"perceptron(query=margin(b={b}), scale=none)" for b in ("0.1", "1", "10")]),
+    ("perceptron(query=margin(b=3))", "query.b=2", ["perceptron(query=margin(b=2), scale=none)"])])
 def test_a_grid_is_tried_as_written(tune, learner, grid, expected):
     assert learners(tune(learner, grid, "--folds", 2)) == expected
 
@@ -57,7 +58,8 @@ def test_a_range_has_equal_ratios_and_both_ends(tune):
 
 def test_every_combination_is_tried_and_the_last_parameter_turns_fastest(tune):
     document = tune("amlc(rows=one)", "c=0.5,2,share=label,prediction,cap=1,3", "--folds", 2)
-    assert learners(document) == [f"amlc(query=margin(b=1), c={c}, rows=one, share={share}, weigh=bought, cap={cap})"
+    assert learners(document) == [f"amlc(query=margin(b=1), c={c}, rows=one, share={share}, weigh=bought, cap={cap}, "
+                                  "scale=none)"
                                   for c in ("0.5", "2") for share in ("label", "prediction") for cap in ("1", "3")]
 
 
@@ -130,7 +132,7 @@ def test_a_tie_goes_to_the_setting_that_comes_first(tune, quorate):
     for first, second in [("0.5", "1000"), ("1000", "0.5")]:
         document = tune("perceptron(query=margin)", f"query.b={first},{second}", "--folds", 3, data=data)
         one, two = document["settings"]
-        assert one["mean"] == two["mean"] and document["best"] == f"perceptron(query=margin(b={first}))"
+        assert one["mean"] == two["mean"] and document["best"] == f"perceptron(query=margin(b={first}), scale=none)"
 
 
 def test_the_table_shows_the_numbers_of_the_document_and_marks_one_best(tune, quorate):

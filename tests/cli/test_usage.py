@@ -171,9 +171,9 @@ def parameters(learners):
 
 def test_describe_as_json_gives_every_parameter_a_meaning_and_a_default(quorate, folder):
     learners = quorate.ok("describe", "--json").json()
-    assert [a["name"] for a in learners] == ["perceptron", "cmtl", "amtl", "peer", "amlc", "shampo", "shampo-second-order",
-                                             "kernel-perceptron", "budget-random", "budget-forgetron", "budget-projectron",
-                                             "budget-projectron-shared"]
+    assert [a["name"] for a in learners] == ["cohort", "perceptron", "cmtl", "amtl", "peer", "amlc", "shampo",
+                                             "shampo-second-order", "kernel-perceptron", "budget-random",
+                                             "budget-forgetron", "budget-projectron", "budget-projectron-shared"]
     for a in learners:
         assert a["title"] and a["source"]
     for _, p in parameters(learners):

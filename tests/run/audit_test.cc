@@ -129,6 +129,23 @@ TEST(Audit, IntervalsHoldTheTruthInMostRuns) {
   }
 }
 
+TEST(Audit, AnIntervalHoldsItsOwnValueWhereAllOrNoneWereRight) {
+  for (const int answer : {1, -1}) {
+    Audit audit(0.5);
+    Rng coins = make_rng(3, 1);
+    for (std::uint64_t learned = 1; learned < 400; ++learned) {
+      audit.begin(1, learned);
+      if (!audit.draw(coins)) continue;
+      audit.judge(1, answer);
+      for (const Accuracy& a : {audit.stream(), audit.now()}) {
+        EXPECT_EQ(a.value, answer == 1 ? 1 : 0);
+        EXPECT_TRUE(0 <= a.low && a.low <= a.value && a.value <= a.high && a.high <= 1) << a.low << ' ' << a.high;
+      }
+    }
+    EXPECT_GT(audit.judged(), 50u);
+  }
+}
+
 TEST(Audit, NeverMoreThanItsShareAndOneOfAllLabels) {
   for (const double share : {0.01, 0.1, 0.5, 0.9})
     for (const std::size_t round : {1u, 7u, 100u}) {

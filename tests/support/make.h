@@ -106,12 +106,12 @@ inline bool operator==(const Step& a, const Step& b) {
   return test::same_bits(a.decision.margin, b.decision.margin) &&
          test::same_bits(a.decision.probability, b.decision.probability) &&
          test::same_bits(a.decision.draw, b.decision.draw) && a.decision.ask == b.decision.ask && a.asked == b.asked &&
-         a.label == b.label && a.updated == b.updated;
+         a.label == b.label && a.updated == b.updated && a.audited == b.audited && a.ticket == b.ticket;
 }
 inline void PrintTo(const Step& s, std::ostream* os) {
   *os << "margin " << s.decision.margin << " p " << s.decision.probability << " draw " << s.decision.draw << " ask "
       << s.decision.ask << " asked " << s.asked << " label " << (s.label ? std::to_string(*s.label) : "none") << " updated "
-      << s.updated;
+      << s.updated << " audited " << s.audited;
 }
 
 }  // namespace quorate

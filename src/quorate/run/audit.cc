@@ -26,11 +26,11 @@ constexpr double kFirstLook = 6.2;  // z^2 of a stop rule's first look
 struct Ends {
   double low, high;
 };
-/// Wilson's interval of a share seen among n. Plain arithmetic and sqrt.
+/// Wilson's interval of a share seen among n; the share is in it, whatever rounding does. Plain arithmetic and sqrt.
 Ends wilson(double share, double n, double squared_z) {
   const double centre = share + squared_z / (2 * n), scale = 1 + squared_z / n;
   const double half = std::sqrt(squared_z * (share * (1 - share) / n + squared_z / (4 * n * n)));
-  return {std::max(0.0, (centre - half) / scale), std::min(1.0, (centre + half) / scale)};
+  return {std::clamp((centre - half) / scale, 0.0, share), std::clamp((centre + half) / scale, share, 1.0)};
 }
 
 Accuracy accuracy(double wrong, std::uint64_t audits, double effective) {

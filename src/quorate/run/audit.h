@@ -70,6 +70,7 @@ class Audit {
   void judge(double margin, std::optional<int> label);
 
   std::uint64_t bought() const { return bought_; }    ///< labels
+  std::uint64_t learned() const { return learned_; }  ///< as begin() was told last
   std::uint64_t covered() const { return covered_; }  ///< examples that stream() is about: those with p > 0
   double probability() const { return p_; }           ///< p of the round that begin() told of
   std::uint64_t judged() const;                       ///< audits that were right or wrong

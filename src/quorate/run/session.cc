@@ -93,8 +93,7 @@ void Session::set_even_over(std::uint64_t examples) {
 }
 
 bool Session::open(Task task) const {
-  return left(task) && pace_.allows() &&
-         (!audit_ || bought_to_learn() < audit_->learning_limit(budget_.limits().total));
+  return left(task) && pace_.allows() && (!audit_ || bought_to_learn() < audit_->learning_limit(budget_.limits().total));
 }
 
 double Session::now() const {
@@ -123,7 +122,8 @@ void Session::round(std::span<const Example> round, const Oracle& oracle, std::s
   // What is due when the round comes decides its b; a rate in examples sees the first of them.
   const double units = by_time ? (std::isinf(before) ? 0 : (budget_.now() - before) / static_cast<double>(round.size())) : 1;
   if (pace_) learner_->set_doubt(pace_.factor(static_cast<double>(budget_.free())));
-  if (audit_) audit_->begin(round.size(), bought_to_learn(), budget_.limits().total);
+  // By what was answered: a question that waits may be withdrawn, and what an audit knows of labels never falls.
+  if (audit_) audit_->begin(round.size(), total_.labels - audit_->bought(), budget_.limits().total);
   decisions_.assign(round.size(), {});
   learner_->decide(round, rng_, decisions_);
   for (std::size_t n = 0; n < round.size(); ++n) {
@@ -135,7 +135,9 @@ void Session::round(std::span<const Example> round, const Oracle& oracle, std::s
     pace_.advance(units);
     if (audit_ && audit_->draw(audit_rng_)) {
       Step& step = out[n] = {decisions_[n]};
-      judge(round[n], left(task) ? oracle(n) : std::nullopt, step);
+      const bool is_left = left(task);
+      judge(round[n], is_left ? oracle(n) : std::nullopt, step);
+      unanswered_ += is_left && !step.label;
       continue;
     }
     const bool is_open = open(task);
@@ -294,7 +296,6 @@ Session Session::load(const Spec& spec, Reader& reader) {
     reader("audit", out.audit_.emplace(0.5, out.memory_.get()));
     reader("audit_rng", words);
     out.audit_rng_ = rng_of(words);
-    if (out.audit_->bought() > out.budget_.bought()) throw DataError("model file: more audits than labels");
   }
   for (const auto& [name, column] : kColumns) {
     std::vector<std::uint64_t> values;
@@ -313,6 +314,10 @@ Session Session::load(const Spec& spec, Reader& reader) {
   });
   if (out.counts_.size() > out.tasks_.size() || out.total_.labels + out.pending_.size() != out.budget_.bought())
     throw DataError("model file: counts do not fit the tasks or the labels bought");
+  if (out.audit_ &&
+      (out.audit_->bought() > out.total_.labels || out.audit_->learned() > out.total_.labels - out.audit_->bought() ||
+       out.audit_->covered() > out.total_.examples))
+    throw DataError("model file: audits do not fit the labels bought or the examples");
   out.learner_ = make_learner(out.spec_, {out.tasks_, out.memory_.get(), true, out.labels_per_round_});
   Reader part = reader.part("learner.");
   out.learner_->load(part);

@@ -309,6 +309,8 @@ SimulateResult simulate(const Dataset& train, const Dataset* test, const Names& 
     throw UsageError("folds and a test set: expected one of them");
   if (o.audit == 0 && (o.stop_when || o.forecast))
     throw UsageError("a rule when to stop and a forecast rest on audited labels; expected audit, too");
+  if (o.forecast && !(*o.forecast > 0 && *o.forecast < 1))  // before the run, not after it
+    throw UsageError("forecast for accuracy " + std::to_string(*o.forecast) + ": expected a number above 0 and below 1");
   if (o.audit != 0 && o.delay) throw UsageError("audit and delay: an audit does not wait for answers; expected one of them");
   if (o.in_order && (o.train_per_task > 0 || o.share < 1 || o.folds > 1))
     throw UsageError("in order: expected all examples, not some drawn at random");
