@@ -258,7 +258,8 @@ Json audit_json(const Audit* audit) {
   const auto of = [](const Accuracy& a) {
     return Json{{"accuracy", number(a.value)}, {"low", number(a.low)}, {"high", number(a.high)}, {"audits", a.audits}};
   };
-  return {{"share", audit->share()}, {"labels", audit->bought()}, {"stream", of(audit->stream())}, {"now", of(audit->now())}};
+  return {
+      {"share", audit->share()}, {"labels", audit->bought()}, {"stream", of(audit->stream())}, {"now", of(audit->now())}};
 }
 
 std::string interval(const Accuracy& accuracy) {

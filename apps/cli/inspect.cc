@@ -129,16 +129,15 @@ int run(const Options& o) {
             << (s.memory_limit() == Memory::kNoLimit ? "" : " of at most " + grouped(s.memory_limit())) << "\n"
             << "input: " << (f.bits > 0 ? "names hashed to " + std::to_string(f.bits) + " bits" : std::string("names kept"))
             << (f.bias ? ", constant feature" : "") << (f.normalize ? ", unit length" : "") << (f.bigrams ? ", bigrams" : "")
-            << (f.binary ? ", words count once" : "")
-            << "; scale: " << s.learner().scale();
+            << (f.binary ? ", words count once" : "") << "; scale: " << s.learner().scale();
   if (model.classes)
     std::cout << "; " << model.classes->size() << " classes, " << to_text(model.classes->reduction()) << "\n\n";
   else
     std::cout << "; labels " << model.labels.word(1) << " and " << model.labels.word(-1) << "\n\n";
   if (s.audit() != nullptr)
-    std::cout << "audit: " << grouped(s.audit()->bought()) << " labels; true accuracy, 95 % interval: "
-              << interval(s.audit()->stream()) << " of all predictions, " << interval(s.audit()->now())
-              << " since half of the labels\n\n";
+    std::cout << "audit: " << grouped(s.audit()->bought())
+              << " labels; true accuracy, 95 % interval: " << interval(s.audit()->stream()) << " of all predictions, "
+              << interval(s.audit()->now()) << " since half of the labels\n\n";
   std::vector<std::vector<std::string>> rows{
       {model.classes ? "question" : "task", "examples", "labels", "mistakes on them", "updates"}};
   for (Task i = 0; i < K; ++i) {

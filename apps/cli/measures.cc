@@ -142,8 +142,8 @@ Named measures(const RunResult& r) {
 }
 
 bool is_count(const std::string& name) {
-  return name == "mistakes" || name == "labels" || name == "updates" || name == "pending" || name == "unanswered" || name == "audit_labels" ||
-         name.ends_with("_bytes");
+  return name == "mistakes" || name == "labels" || name == "updates" || name == "pending" || name == "unanswered" ||
+         name == "audit_labels" || name.ends_with("_bytes");
 }
 
 Json object(const Named& values) {

@@ -27,8 +27,8 @@ int run(const Options& o) {
     throw UsageError("--probabilities: " + o.model + " holds " + to_text(model.session.spec()) +
                      (model.classes ? " for classes; expected a model of binary labels"
                                     : ", whose margins are not calibrated; expected a learner that is, as cohort"));
-  const std::string columns = std::string(model.classes ? "id,margin" : "id,task,margin") +
-                              (o.probabilities ? ",probability" : "") + ",label\n";
+  const std::string columns =
+      std::string(model.classes ? "id,margin" : "id,task,margin") + (o.probabilities ? ",probability" : "") + ",label\n";
   if (csv) out.write(columns);
   std::vector<double> margins(model.classes ? model.classes->tasks() : 0);
   Classes::Ballot ballot;

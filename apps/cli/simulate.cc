@@ -84,10 +84,10 @@ void print_audit(const RunResult& r, std::optional<double> target) {
     std::snprintf(text, sizeof text, "  forecast of %g    none: %.*s", *target, static_cast<int>(a.forecast->none.size()),
                   a.forecast->none.data());
   else
-    std::snprintf(text, sizeof text, "  forecast of %g    %.0f labels [%.0f, %.0f]%s", *target, a.forecast->labels,
-                  a.forecast->low, a.forecast->high,
-                  a.forecast->floor_possible ? " if the trend goes on; the audits do not exclude that it levels off before"
-                                             : "");
+    std::snprintf(
+        text, sizeof text, "  forecast of %g    %.0f labels [%.0f, %.0f]%s", *target, a.forecast->labels, a.forecast->low,
+        a.forecast->high,
+        a.forecast->floor_possible ? " if the trend goes on; the audits do not exclude that it levels off before" : "");
   std::cout << text << "\n";
 }
 

@@ -103,7 +103,7 @@ struct KernelMachine {
   double relation(Task to, Task from) const { return A.inverse(to, from); }
 
   /// Bytes that other parts of the model may take before the next mistake: tables of tasks.
-  std::size_t reserve() const { return 2048 + 128 * A.tasks(); }
+  std::size_t reserve() const { return 2048 + 112 * A.tasks(); }
   bool has_left(std::size_t bytes) const { return bytes_left(memory) >= bytes + reserve(); }
   /// Whether another instance may be kept, if keeping it takes so many bytes.
   bool room(std::size_t bytes) const {

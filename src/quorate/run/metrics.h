@@ -71,7 +71,7 @@ class Reliability {
   void add(int y, double probability);
   const Bin& bin(std::size_t i) const { return bins_[i]; }  ///< probabilities from i / kBins to (i + 1) / kBins
   std::uint64_t examples() const;
-  double brier() const;                                     ///< mean of (probability - truth)^2; NaN without any
+  double brier() const;  ///< mean of (probability - truth)^2; NaN without any
   double error() const;  ///< mean distance of a bin's mean probability from its share of positives; NaN without any
   Reliability& operator+=(const Reliability& other);
 

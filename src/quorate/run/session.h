@@ -98,7 +98,7 @@ class Session {
   const Pace& pace() const { return pace_; }
   const Pending& pending() const { return pending_; }
   const Audit* audit() const { return audit_ ? &*audit_ : nullptr; }  ///< null: none
-  TaskCount count(Task task) const;  ///< zeros for a task never seen
+  TaskCount count(Task task) const;                                   ///< zeros for a task never seen
   TaskCount total() const { return total_; }
   std::uint64_t unanswered() const { return unanswered_; }      ///< asked for and never answered: not known, or withdrawn
   std::uint64_t too_late() const { return too_late_; }          ///< answers to questions answered or withdrawn before
@@ -132,7 +132,7 @@ class Session {
   Rng rng_;
   LabelBudget budget_;
   std::uint64_t labels_per_round_ = 1;
-  SteadyVector<TaskCount> counts_;      // by task
+  SteadyVector<TaskCount> counts_;  // by task
   TaskCount total_;
   std::uint64_t unanswered_ = 0, too_late_ = 0;
   double time_ = -std::numeric_limits<double>::infinity();  // none so far

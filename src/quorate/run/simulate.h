@@ -68,9 +68,9 @@ struct RunResult {
   Outcome all;
   double seconds;  ///< learning and testing
   std::size_t model_bytes, peak_bytes;
-  std::vector<Outcome> per_task;              ///< if asked for
-  std::vector<CurvePoint> curve;              ///< at options.points even distances, the end included
-  ClassConfusion test, online;                ///< of classes: on the test set, and before learning
+  std::vector<Outcome> per_task;  ///< if asked for
+  std::vector<CurvePoint> curve;  ///< at options.points even distances, the end included
+  ClassConfusion test, online;    ///< of classes: on the test set, and before learning
   /// What an audit found: the predictions of the whole run, and since half of the labels were bought.
   struct Audited {
     std::uint64_t labels;  ///< among Outcome::labels
