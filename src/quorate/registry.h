@@ -17,8 +17,8 @@ namespace quorate {
 
 /// What an algorithm's struct must have: name, title, source; Params; a constructor; the verbs; a state list. It may have:
 /// `query`, its Asking or Chooser, which is told of every answer; neither(e, d, rng), which learns from the answer 0;
-/// listening(task); probability(margin); default_scale; prefetch(e), called before decide(); make_room(bytes); set_doubt(factor), if it has a b that `query` does
-/// not know; check(), called after its state was loaded.
+/// listening(task); probability(margin); default_scale; prefetch(e), called before decide(); make_room(bytes);
+/// set_doubt(factor), if it has a b that `query` does not know; check(), called after its state was loaded.
 template <class A>
 concept LearnerType = Described<typename A::Params> && std::constructible_from<A, const typename A::Params&, const Setup&> &&
     HasState<A> && requires(A a, const A c, const Example& e, const Decision& d, Rng& rng, std::span<const Example> round,

@@ -124,9 +124,7 @@ struct Cohort {
     v.prefetch(e.task, e.x);
     w.prefetch(0, e.x);
   }
-  Judgement judge(const Example& e) const {
-    return judgement(w(0, e.x), v(e.task, e.x));
-  }
+  Judgement judge(const Example& e) const { return judgement(w(0, e.x), v(e.task, e.x)); }
 
   double score(const Example& e) const {
     prefetch(e);

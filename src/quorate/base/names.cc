@@ -48,7 +48,8 @@ void Names::add_bucket() {
 std::uint32_t Names::find(std::string_view name, std::uint32_t hash) const {
   if (first_.empty()) return kNone;
   std::uint32_t place = first_[bucket_of(hash, first_.size())];
-  while (place != kNone && (entries_[place - 1].hash != hash || (*this)[place - 1] != name)) place = entries_[place - 1].next;
+  while (place != kNone && (entries_[place - 1].hash != hash || (*this)[place - 1] != name))
+    place = entries_[place - 1].next;
   return place;
 }
 
@@ -58,15 +59,14 @@ std::optional<std::uint32_t> Names::find(std::string_view name) const {
 }
 
 /// A short list is one block, moved as it grows.
-bool Names::first_block_grows(std::size_t size) const {
-  return text_.size() == 1 && text_[0].size() + size <= kTextBlock;
-}
+bool Names::first_block_grows(std::size_t size) const { return text_.size() == 1 && text_[0].size() + size <= kTextBlock; }
 
 std::size_t Names::text_to_add(std::size_t size) const {
   if (text_.empty()) return std::max<std::size_t>(size, 16);
   const auto& last = text_.back();
   if (last.size() + size <= last.capacity()) return 0;
-  return first_block_grows(size) ? std::clamp(2 * last.capacity(), last.size() + size, kTextBlock) : std::max(size, kTextBlock);
+  return first_block_grows(size) ? std::clamp(2 * last.capacity(), last.size() + size, kTextBlock)
+                                 : std::max(size, kTextBlock);
 }
 
 std::size_t Names::bytes_to_add(std::string_view name) const {
@@ -78,7 +78,8 @@ std::uint32_t Names::intern(std::string_view name) {
   const std::uint32_t hash = hash_of(name), known = find(name, hash);
   if (known != kNone) return known - 1;
   if (size() >= 0xFFFFFFFEu) throw DataError("more than 4294967294 different names");
-  if (name.size() > 0xFFFFFFFFu) throw DataError("a name of " + std::to_string(name.size()) + " bytes; expected less than 4 GB");
+  if (name.size() > 0xFFFFFFFFu)
+    throw DataError("a name of " + std::to_string(name.size()) + " bytes; expected less than 4 GB");
   entries_.reserve(size() + 1);
   first_.reserve(size() + 1);
   if (const std::size_t capacity = text_to_add(name.size()); capacity > 0) {

@@ -9,8 +9,9 @@
 
 namespace quorate {
 
-/// What std::vector is, but past 64 KiB it grows by blocks of that size, which never move: so a million tasks cost what their
-/// numbers take and no more, and no example waits while they are copied. Nothing is removed. T: at most 64 KiB, T{} is cheap.
+/// What std::vector is, but past 64 KiB it grows by blocks of that size, which never move: so a million tasks cost what
+/// their numbers take and no more, and no example waits while they are copied. Nothing is removed. T: at most 64 KiB, T{} is
+/// cheap.
 template <class T>
 class SteadyVector {
  public:

@@ -123,7 +123,7 @@ class Session {
   Rng rng_;
   LabelBudget budget_;
   std::uint64_t labels_per_round_ = 1;
-  SteadyVector<TaskCount> counts_;      // by task
+  SteadyVector<TaskCount> counts_;  // by task
   TaskCount total_;
   std::uint64_t unanswered_ = 0, too_late_ = 0;
   double time_ = -std::numeric_limits<double>::infinity();  // none so far
