@@ -137,7 +137,7 @@ def report(o, runs: dict, lengths: dict, alone: dict, pairs: dict, cold: dict, f
     return f"""# A million tasks
 
 Made by `python3 bench/scale.py` (`./run bench --scale`). Figures of speed are those of one machine ({os.cpu_count()} processors,
-which it shared); what is compared was measured in turn. The other figures come again with the same seeds.
+which others used at the same time); what is compared is measured in turn. The other figures come again with the same seeds.
 
 ## The run
 
@@ -159,7 +159,7 @@ The seconds are those of the whole pipe, one run each. In turn, medians of {o.re
 
 The tables of weights and counts are made once. Besides, a task costs its name, 24 bytes to find it by, 32 of counters and, once it has
 labels, 12 of the learner: {(lengths[max(lengths)]['model_bytes'] - runs[few]['model_bytes']) / lengths[max(lengths)]['tasks']:.0f} \
-bytes. Once all tasks have come nothing grows:
+bytes. Bytes grow with the tasks met, not with the examples:
 
 {table(flat)}
 

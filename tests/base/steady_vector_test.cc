@@ -58,6 +58,16 @@ TEST(SteadyVector, GrowsWithinTheBytesThatItSaid) {
   }
 }
 
+TEST(SteadyVector, TakesTheSameBytesHoweverItGrew) {
+  for (const std::size_t size : {1, 100, 8'191, 8'193, 100'000, 777'777}) {
+    Memory memory, other;
+    SteadyVector<std::uint64_t> at_once(&memory), step_by_step(&other);
+    at_once.resize(size);
+    for (std::size_t n = 1; n <= size; ++n) step_by_step.resize(n);
+    EXPECT_EQ(memory.bytes(), other.bytes()) << size;
+  }
+}
+
 TEST(SteadyVector, PastItsFirstBlockNothingMovesAndNoSecondCopyIsMade) {
   using Steady = SteadyVector<std::uint64_t>;
   Memory memory;

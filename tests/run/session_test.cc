@@ -46,6 +46,7 @@ TEST(Session, AHundredThousandTasksGrowWithoutASecondCopyAndThenNoMore) {
   EXPECT_EQ(back.tasks().size(), kTasks);
   EXPECT_LE(back.peak_bytes(), kLimit);
   EXPECT_EQ(back.count(77'777).examples, 2u);
+  EXPECT_EQ(back.model_bytes(), known) << "a loaded model has as much memory left as one that was never saved";
 }
 
 TEST(Session, TasksNamedBeforehandComeFirst) {
