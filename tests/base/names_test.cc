@@ -46,6 +46,56 @@ TEST(Names, MayBeManyEmptyOrHoldAnyByte) {
   EXPECT_LT(memory.bytes(), 6u << 20) << "a name of 11 bytes costs a few times that";
 }
 
+TEST(Names, AMillionTakeLittleMoreThanTheirTextAndNoSecondCopy) {
+  Memory memory;
+  Names names(&memory);
+  std::size_t text = 0;
+  for (std::uint32_t i = 0; i < 1'000'000; ++i) {
+    const std::string name = "u" + std::to_string(i);
+    text += name.size();
+    ASSERT_EQ(names.intern(name), i);
+    ASSERT_LE(memory.peak(), text + 24 * names.size() + 350'000) << i;
+  }
+  EXPECT_LE(memory.peak(), text + 24 * names.size() + 350'000);
+  for (std::uint32_t i = 0; i < 1'000'000; i += 997) ASSERT_EQ(names.find("u" + std::to_string(i)), i);
+}
+
+TEST(Names, OfAnyLengthAreKeptWhole) {
+  Names names;
+  std::vector<std::string> all;
+  for (const std::size_t length : {1, 60'000, 70'000, 5'000, 65'536, 200'000, 3, 65'535, 65'537, 2})
+    all.emplace_back(length, static_cast<char>('a' + all.size()));
+  for (std::uint32_t i = 0; i < all.size(); ++i) ASSERT_EQ(names.intern(all[i]), i);
+  Names copy = names;
+  for (std::uint32_t i = 0; i < all.size(); ++i) ASSERT_EQ(names[i], all[i]);
+  EXPECT_EQ(copy.intern("one more"), all.size());
+  for (std::uint32_t i = 0; i < all.size(); ++i) ASSERT_EQ(copy[i], all[i]) << "a copy is one of its own";
+  EXPECT_FALSE(names.find("one more"));
+}
+
+/// bytes_to_add() is what it takes; with a byte less at some point the set refuses and is as it was.
+TEST(Names, SayWhatOneMoreTakesAndLoseNothingWhenItIsRefused) {
+  Memory memory(3'000'000);
+  Names names(&memory);
+  std::uint32_t n = 0;
+  const auto name = [](std::uint32_t i) { return std::string(i % 50 == 49 ? 3'000 : 1, 'x') + std::to_string(i); };
+  try {
+    for (;; ++n) {
+      const std::size_t before = memory.bytes(), said = names.bytes_to_add(name(n));
+      const bool fits = said <= memory.left();
+      ASSERT_EQ(names.intern(name(n)), n);
+      ASSERT_LE(memory.bytes(), before + said);
+      ASSERT_TRUE(fits || memory.bytes() < before + said);
+    }
+  } catch (const MemoryError&) {
+    EXPECT_GT(names.bytes_to_add(name(n)), memory.left()) << "said to fit";
+  }
+  EXPECT_GT(n, 10'000u);
+  EXPECT_EQ(names.size(), n);
+  EXPECT_FALSE(names.find(name(n)));
+  for (std::uint32_t i = 0; i < n; ++i) ASSERT_EQ(names.find(name(i)), i);
+}
+
 TEST(Names, UnpackRefusesWhatIsNoListOfNames) {
   const auto unpack = [](const std::string& text, std::vector<std::uint64_t> end) {
     Names names;

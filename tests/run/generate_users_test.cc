@@ -102,8 +102,8 @@ TEST(Users, TheirMailFollowsZipfsLaw) {
     for (const Mail& m : mails) ++came[m.user];
     double all = 0;
     for (int k = 1; k <= 30; ++k) all += std::pow(k, -exponent);
-    for (int k = 1; k <= 30; ++k) {
-      const double expected = static_cast<double>(n) * std::pow(k, -exponent) / all;
+    for (std::size_t k = 1; k <= 30; ++k) {
+      const double expected = static_cast<double>(n) * std::pow(static_cast<double>(k), -exponent) / all;
       EXPECT_NEAR(came[k], expected, 5 * std::sqrt(expected)) << exponent << " " << k;
     }
   }
@@ -112,8 +112,8 @@ TEST(Users, TheirMailFollowsZipfsLaw) {
 TEST(Users, NeutralAndLeaningWordsFollowZipfsLaw) {
   const auto mails = make({.tasks = 1, .examples = 20'000, .words = 1'000, .personal = 0, .replaced = 0});
   const auto all = counts(mails, 0, every);
-  for (const Index first : {1, 101, 201})  // spam, ham, neutral
-    for (const Index k : {2, 5, 20}) EXPECT_NEAR(all.at(first) / all.at(first + k - 1), k, 0.15 * k) << first << " " << k;
+  for (const Index first : {1u, 101u, 201u})  // spam, ham, neutral
+    for (const Index k : {2u, 5u, 20u}) EXPECT_NEAR(all.at(first) / all.at(first + k - 1), k, 0.15 * k) << first << " " << k;
 }
 
 TEST(Users, SharedWordsLeanForAllAndPersonalOnesForOne) {

@@ -25,6 +25,30 @@ TEST(Session, CountsByTaskAndInTotal) {
   EXPECT_THAT(counts(session.count(77)), ElementsAre(0, 0, 0, 0));
 }
 
+TEST(Session, AHundredThousandTasksGrowWithoutASecondCopyAndThenNoMore) {
+  constexpr std::size_t kLimit = 20'000'000;
+  constexpr std::uint32_t kTasks = 100'000;
+  Session session(parse_spec("cohort(query=always)"), {.seed = 1, .limits = {}, .memory_limit = kLimit});
+  const Vector x = dense({1, 0.5});
+  const std::size_t before = session.model_bytes();
+  for (std::uint32_t i = 0; i < kTasks; ++i) {
+    step(session, {session.task("u" + std::to_string(i)), x}, i % 3 == 0 ? 1 : -1);
+    ASSERT_LE(session.peak_bytes(), before + (24 + 32 + 12 + 6) * std::size_t{i + 1} + 600'000) << i;
+  }
+  const std::size_t known = session.model_bytes();
+  EXPECT_LE(session.peak_bytes(), kLimit);
+  for (std::uint32_t i = 0; i < kTasks; ++i) step(session, {session.task("u" + std::to_string(i)), x}, 1);
+  EXPECT_EQ(session.model_bytes(), known) << "all tasks were known";
+  Tensors saved;
+  session.save(saved);
+  Reader reader(saved);
+  const Session back = Session::load(session.spec(), reader);
+  EXPECT_EQ(back.tasks().size(), kTasks);
+  EXPECT_LE(back.peak_bytes(), kLimit);
+  EXPECT_EQ(back.count(77'777).examples, 2u);
+  EXPECT_EQ(back.model_bytes(), known) << "a loaded model has as much memory left as one that was never saved";
+}
+
 TEST(Session, TasksNamedBeforehandComeFirst) {
   const Names names = task_names(3);
   Session session(parse_spec("perceptron"), {.seed = 1, .limits = {.total = 10}, .tasks = &names});

@@ -10,8 +10,8 @@
 namespace quorate {
 
 /// What std::vector is, but past 64 KiB it grows by blocks of that size, which never move: so a million tasks cost what
-/// their numbers take and no more, and no example waits while they are copied. Nothing is removed. T: at most 64 KiB, T{} is
-/// cheap.
+/// their numbers take and no more, and no example waits while they are copied. Nothing is removed. Bytes depend on the size
+/// alone, not on how it was reached. T: at most 64 KiB, T{} is cheap.
 template <class T>
 class SteadyVector {
  public:
@@ -35,7 +35,7 @@ class SteadyVector {
       blocks_[0].reserve(first_for(size));
       blocks_[0].resize(first_for(size));
     }
-    blocks_.reserve(size > capacity() ? table_for(size) : 0);
+    if (size > capacity()) blocks_.reserve(table_for(size));
     while (size > capacity()) blocks_.emplace_back(kBlock);
   }
   /// With one of the same memory.
@@ -48,7 +48,7 @@ class SteadyVector {
     if (size <= capacity()) return 0;
     std::size_t elements = first() < kBlock ? first_for(size) : 0;
     if (size > kBlock) elements += (blocks_for(size) - std::max<std::size_t>(blocks_.size(), 1)) * kBlock;
-    const std::size_t table = std::max<std::size_t>(table_for(size), 1);
+    const std::size_t table = table_for(size);
     return elements * sizeof(T) + (table > blocks_.capacity() ? (table + 1) * sizeof(Block) : 0);
   }
 
@@ -57,12 +57,9 @@ class SteadyVector {
 
   std::size_t first() const { return blocks_.empty() ? 0 : blocks_[0].size(); }
   std::size_t capacity() const { return blocks_.size() > 1 ? blocks_.size() * kBlock : first(); }
-  std::size_t first_for(std::size_t size) const { return std::min(kBlock, std::max(2 * first(), size)); }
+  static std::size_t first_for(std::size_t size) { return std::min(kBlock, std::bit_ceil(size)); }
   static std::size_t blocks_for(std::size_t size) { return (size + kBlock - 1) / kBlock; }
-  std::size_t table_for(std::size_t size) const {
-    const std::size_t needed = blocks_for(size);
-    return needed <= blocks_.capacity() ? blocks_.capacity() : std::max(needed, 2 * blocks_.capacity());
-  }
+  static std::size_t table_for(std::size_t size) { return std::bit_ceil(blocks_for(size)); }
 
   std::pmr::vector<Block> blocks_;
   std::size_t size_ = 0;

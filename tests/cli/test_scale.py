@@ -1,0 +1,50 @@
+"""Many tasks within a memory limit: bench/scale.py, which makes docs/scale.md, in small."""
+import importlib.util
+
+import pytest
+
+LIMIT = 8_000_000
+
+
+@pytest.fixture(scope="module", name="scale")
+def scale_module(checkout):
+    spec = importlib.util.spec_from_file_location("scale", checkout / "bench/scale.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_ten_thousand_tasks_stay_within_the_memory_and_then_cost_no_more(quorate, scale):
+    runs = [scale.train(quorate.path, 10_000, n, memory=str(LIMIT)) for n in (100_000, 200_000)]
+    for run, n in zip(runs, (100_000, 200_000)):
+        assert run["total"]["examples"] == n and run["tasks"] == 10_000, "all tasks came"
+        assert 0.8 * 0.05 * n < run["total"]["labels"] <= 0.05 * n
+        assert 0.5 * LIMIT < run["model_bytes"] <= run["peak_bytes"] <= LIMIT
+        assert run["online_accuracy"] > 0.85
+    # What is known of tasks lies in blocks of 64 KiB; a task without labels may get its first.
+    assert 0 <= runs[1]["model_bytes"] - runs[0]["model_bytes"] <= 65_536 + 1_000
+
+
+def test_too_many_tasks_for_the_memory_are_refused_with_what_to_do(quorate):
+    quorate.ok("generate", "users", "many.jsonl", "--tasks", 30_000, "--examples", 60_000, "--exponent", 0, "--quiet")
+    result = quorate("train", "--data", "many.jsonl", "--model", "m", "--learner", "cohort", "--memory", "1MB")
+    assert result.code != 0 and "--memory" in result.err and not (quorate.folder / "m").exists()
+
+
+def test_the_first_examples_of_a_task_profit_from_the_others(quorate, scale):
+    found = scale.cold_start(quorate.path, 2_000, 20_000, "50/1000", [1])
+    assert set(found) == set(scale.COLD)
+    for name, one in found.items():
+        assert len(one["accuracy"]) == len(one["examples"]) == scale.FIRST and one["labels"] <= 1_000, name
+    for n in range(scale.FIRST):
+        assert found["cohort"]["accuracy"][n] > 10 + found["a perceptron for each task"]["accuracy"][n]
+
+
+def test_the_report_has_every_figure(quorate, scale, monkeypatch):
+    report, figure = quorate.folder / "scale.md", quorate.folder / "cold.svg"
+    monkeypatch.setattr("sys.argv", ["scale.py", "--program", str(quorate.path), "--examples", "4000", "--tasks", "10", "400", "--short",
+                                     "2000", "--repeat", "1", "--memory", "4MB", "--cold-tasks", "100", "--cold-examples", "2000",
+                                     "--cold-seeds", "1", "--report", str(report), "--figure", str(figure)])
+    scale.main()
+    text = report.read_text()
+    assert "cold.svg" in text and "| 400 " in text and "nan" not in text and figure.read_text().startswith("<?xml")
