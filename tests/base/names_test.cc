@@ -63,7 +63,7 @@ TEST(Names, AMillionTakeLittleMoreThanTheirTextAndNoSecondCopy) {
 TEST(Names, OfAnyLengthAreKeptWhole) {
   Names names;
   std::vector<std::string> all;
-  for (const std::size_t length : {1, 60'000, 70'000, 5'000, 65'536, 200'000, 3, 65'535, 65'537, 2})
+  for (const std::size_t length : {1u, 60'000u, 70'000u, 5'000u, 65'536u, 200'000u, 3u, 65'535u, 65'537u, 2u})
     all.emplace_back(length, static_cast<char>('a' + all.size()));
   for (std::uint32_t i = 0; i < all.size(); ++i) ASSERT_EQ(names.intern(all[i]), i);
   Names copy = names;

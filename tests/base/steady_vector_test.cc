@@ -59,7 +59,7 @@ TEST(SteadyVector, GrowsWithinTheBytesThatItSaid) {
 }
 
 TEST(SteadyVector, TakesTheSameBytesHoweverItGrew) {
-  for (const std::size_t size : {1, 100, 8'191, 8'193, 100'000, 777'777}) {
+  for (const std::size_t size : {1u, 100u, 8'191u, 8'193u, 100'000u, 777'777u}) {
     Memory memory, other;
     SteadyVector<std::uint64_t> at_once(&memory), step_by_step(&other);
     at_once.resize(size);

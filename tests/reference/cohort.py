@@ -18,16 +18,15 @@ of the shared weights), v_i and t_i (of task i's own); w = v = 0 and s = t = 1 a
   Calibration: Pr[y = +1 | m] = 1 / (1 + exp(-(a m + c))). Each label is one Newton step of logistic regression, weighted by
     1 / (probability of asking), what is known before fading.
 
-Settled by the brief
+Settled beforehand
   - p_j counts as wrong if y p_j <= 0. It is taken with the weights of the moment the label arrives.
   - A guess uses p and r of the prediction, and the variances as they are when it is made.
 Settled here
-  - A shared annotator: Pr[j] proportional to a_j / (b_j + doubt_j), as choose.h words it. The smallest doubt of the round is
-    not subtracted, as SHAMPO and all other learners that judge by |p| do.
+  - A shared annotator is asked by SHAMPO's rule, on |p|: the smallest of the round is subtracted.
   - "Not asked about" is what the rule says: an example that it asks about while no label is left is not guessed.
   - A guess of p = 0 is none (sign 0), and so is one of a task without labels. g counts every other guess, also one that
     taught nothing because y p >= 1; of the 64 only those count that taught something.
-  - The calibration's numbers are those of calibration.cc: slope 3 and curvature I at first, which does not fade; all else
+  - The calibration's numbers are those of calibration.cc: slope 3 and curvature I / 10 at first, which does not fade; all else
     fades by 0.998 at each label; a label counts at most 20 times; p (1 - p) is at least 0.001; margins are cut at 10^6;
     a stays from 0 to 10^6.
 """
@@ -44,7 +43,7 @@ TOTAL = 1.2
 class Calibration:
     def __init__(self):
         self.theta = np.array([3.0, 0.0])  # a, c
-        self.curvature = np.zeros((2, 2))  # without the prior, I
+        self.curvature = np.zeros((2, 2))  # without the prior, I / 10
 
     def slope(self):
         return float(self.theta[0])
@@ -60,7 +59,7 @@ class Calibration:
         p = self.probability(m)
         self.curvature = 0.998 * self.curvature + weight * max(p * (1.0 - p), 1e-3) * np.outer(features, features)
         gradient = weight * ((1.0 if y > 0 else 0.0) - p) * features
-        self.theta = self.theta + np.linalg.solve(np.eye(2) + self.curvature, gradient)
+        self.theta = self.theta + np.linalg.solve(0.1 * np.eye(2) + self.curvature, gradient)
         self.theta[0] = min(max(self.theta[0], 0.0), 1e6)
 
 
