@@ -6,7 +6,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-LEARNERS = ["perceptron(query=margin(b=0.3))", "cmtl(query=random(p=0.3))", "amtl(query=similarity)", "amtl(query=margin(b=0.1))", "peer(share=all)", "amlc(share=prediction)",
+LEARNERS = ["cohort", "cohort(query=shared, store=hashed(bits=14))", "perceptron(query=margin(b=0.3), scale=log-idf)",
+            "cmtl(query=random(p=0.3))", "amtl(query=similarity)", "amtl(query=margin(b=0.1))", "peer(share=all)", "amlc(share=prediction)",
             "cmtl(query=shared(b=0.1, prior=counts))", "shampo(b=0.1, adaptive=counts)", "shampo-second-order(b=0.1, diagonal=true)",
             "shampo-second-order(b=0.1, aggressive=true)", "budget-random(budget=60)",
             "budget-forgetron(budget=60, kernel=polynomial)", "budget-projectron(budget=60)",

@@ -229,6 +229,11 @@ class Reproduction {
       out << "| " << results[i].method << " | `" << row["learner"].get<std::string>() << "` ";
       for (const Json& m : paper_["measures"]) {
         const std::string measure = m;
+        const auto has = [&](const Result& r) { return r.measure.contains(measure); };
+        if (!has(results[i]) && std::any_of(results.begin(), results.end(), has)) {  // as of margins that are not calibrated
+          out << (known(measure) ? "| - | - | - " : "| - ");
+          continue;
+        }
         const Summary& ours = results[i].measure.at(measure);
         const double theirs = published(row, measure) ? row["published"][measure].get<double>() : std::nan("");
         if (known(measure)) out << "| " << shortened(measure, theirs) << " ";
