@@ -16,7 +16,7 @@ constexpr double kRight = 0.9;  // chance that a leaning word is of the mail's c
 
 /// x^s for s >= 0, to a multiple of 1/1024. By square roots and products, which are the same bits everywhere.
 double power(double x, double s) {
-  const auto units = static_cast<std::uint32_t>(s * 1024 + 0.5);
+  const auto units = static_cast<std::uint32_t>(std::lround(s * 1024));
   double out = 1, root = x;
   for (std::uint32_t whole = units / 1024; whole > 0; --whole) out *= x;
   for (std::uint32_t bit = 512; bit > 0 && units % (2 * bit) > 0; bit /= 2) {
