@@ -64,15 +64,9 @@ struct WithScale : A::Params {
   Scale scale = default_scale<A>();
   static constexpr auto fields() { return std::tuple_cat(A::Params::fields(), std::tuple{scale_field(&WithScale::scale)}); }
 };
-template <class A>
-inline constexpr bool scales_itself = requires(typename A::Params p) {
-  p.scale;
-};
-template <class A>
-using ParamsOf = std::conditional_t<scales_itself<A>, typename A::Params, WithScale<A>>;
 
-/// The adaptor. It scales instances before an algorithm sees them (unless that does it itself): with what was counted up to
-/// the end of the round at hand in decide(), up to now in learn() and score().
+/// The adaptor. It scales instances before an algorithm sees them: with what was counted up to the end of the round at hand in
+/// decide(), up to now in learn() and score().
 template <LearnerType A>
 class Erased final : public Learner {
  public:
