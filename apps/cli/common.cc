@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "quorate/base/error.h"
+#include "quorate/base/number.h"
 
 namespace quorate::cli {
 namespace {
@@ -189,9 +190,8 @@ CLI::Validator whole(std::uint64_t least, std::uint64_t most) {
                                 : " from " + std::to_string(least) + " to " + std::to_string(most);
   return CLI::Validator(
       [=](const std::string& text) {
-        std::uint64_t value = 0;
-        const auto r = std::from_chars(text.data(), text.data() + text.size(), value);
-        const bool good = r.ec == std::errc{} && r.ptr == text.data() + text.size() && value >= least && value <= most;
+        const auto value = parse_number<std::uint64_t>(text);
+        const bool good = value && *value >= least && *value <= most;
         return good ? std::string() : shown(text) + "; expected a whole number" + range;
       },
       "");
@@ -245,9 +245,8 @@ void add_audit(CLI::App& app, double& share) {
                  "accuracy; a limit is for both together")
       ->check(CLI::Validator(
           [](const std::string& text) {
-            double value = 0;
-            const auto r = std::from_chars(text.data(), text.data() + text.size(), value);
-            const bool good = r.ec == std::errc{} && r.ptr == text.data() + text.size() && value > 0 && value < 1;
+            const auto value = parse_number<double>(text);
+            const bool good = value && *value > 0 && *value < 1;
             return good ? std::string() : shown(text) + "; expected a number above 0 and below 1";
           },
           ""));

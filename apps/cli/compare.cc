@@ -7,6 +7,7 @@
 #include "measures.h"
 #include "plot.h"
 #include "quorate/base/csv.h"
+#include "quorate/base/number.h"
 #include "quorate/registry.h"
 #include "quorate/run/statistics.h"
 
@@ -33,11 +34,8 @@ std::vector<Budget> parse_budgets(const std::string& text, std::uint64_t example
     const std::size_t end = std::min(text.find(',', at), text.size());
     const std::string word = text.substr(at, end - at);
     const bool share = word.ends_with('%');
-    double value = 0;
-    const char* last = word.data() + word.size() - (share ? 1 : 0);
-    const auto r = std::from_chars(word.data(), last, value);
-    if (word.empty() || r.ec != std::errc{} || r.ptr != last || !(value >= 0 && value <= (share ? 100 : 1e15)) ||
-        (!share && value != std::floor(value)))
+    const double value = parse_number<double>(std::string_view(word).substr(0, word.size() - (share ? 1 : 0))).value_or(-1);
+    if (!(value >= 0 && value <= (share ? 100 : 1e15)) || (!share && value != std::floor(value)))
       throw UsageError("--label-budgets: " + shown(word) +
                        "; expected whole numbers, or shares like 5%, with commas between");
     out.push_back(

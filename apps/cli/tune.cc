@@ -5,6 +5,7 @@
 
 #include "common.h"
 #include "measures.h"
+#include "quorate/base/number.h"
 #include "quorate/registry.h"
 #include "quorate/run/statistics.h"
 #include "quorate/stream/record.h"
@@ -64,8 +65,9 @@ std::vector<Axis> parse_grid(const std::string& text) {
     double lo = 0, hi = 0;
     int n = 0;
     const auto whole_text = [](const std::string& s, auto& v) {
-      const auto r = std::from_chars(s.data(), s.data() + s.size(), v);
-      return r.ec == std::errc{} && r.ptr == s.data() + s.size();
+      const auto parsed = parse_number<std::decay_t<decltype(v)>>(s);
+      if (parsed) v = *parsed;
+      return parsed.has_value();
     };
     if (colon == value.npos || colon < dots || !whole_text(value.substr(0, dots), lo) ||
         !whole_text(value.substr(dots + 2, colon - dots - 2), hi) || !whole_text(value.substr(colon + 1), n) ||

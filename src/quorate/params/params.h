@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "quorate/base/number.h"
 #include "quorate/params/spec.h"
 
 namespace quorate {
@@ -170,10 +171,10 @@ void read_value(T& out, const Spec& s, std::string_view name, Interval range) {
     } else if constexpr (std::same_as<T, std::string>) {
       out = s.word;
     } else {
-      const char* end = s.word.data() + s.word.size();
-      const auto r = std::from_chars(s.word.data(), end, out);
-      if (r.ec != std::errc{} || r.ptr != end || !range.contains(static_cast<double>(out)))
+      const auto value = parse_number<T>(s.word);
+      if (!value || !range.contains(static_cast<double>(*value)))
         fail((std::integral<T> ? "a whole number" : "a number") + to_text(range));
+      out = *value;
     }
   }
 }

@@ -1,9 +1,10 @@
 #include "quorate/queries/budget.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <utility>
+
+#include "quorate/base/number.h"
 
 namespace quorate {
 namespace {
@@ -11,16 +12,9 @@ namespace {
 constexpr std::pair<std::string_view, double> kUnits[] = {
     {"second", 1}, {"minute", 60}, {"hour", 3600}, {"day", 86400}, {"week", 604800}};
 
-std::optional<std::uint64_t> whole(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto r = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (r.ec != std::errc{} || r.ptr != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 std::optional<LabelRate> parse_rate(std::string_view count, std::string_view window) {
   LabelRate out;
-  const auto labels = whole(count), examples = whole(window);
+  const auto labels = parse_number<std::uint64_t>(count), examples = parse_number<std::uint64_t>(window);
   if (!labels) return std::nullopt;
   out.count = *labels;
   for (const auto& [unit, seconds] : kUnits)
@@ -44,7 +38,7 @@ bool LabelRate::good() const {
 void LabelLimits::add(std::string_view text) {
   const std::size_t slash = text.find('/');
   if (slash == text.npos) {
-    const auto labels = whole(text);
+    const auto labels = parse_number<std::uint64_t>(text);
     if (!labels)
       throw UsageError("labels " + shown(text) +
                        "; expected a whole number in all, as 500, or a rate, as 50/1000 (examples) or 20/day");

@@ -1,10 +1,10 @@
 #include "quorate/queries/choose.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "quorate/base/error.h"
+#include "quorate/base/number.h"
 #include "quorate/tasks/pairs.h"
 
 namespace quorate {
@@ -13,11 +13,10 @@ namespace {
 constexpr Interval kWeight{1e-9, 1e9};
 
 double parse_weight(const std::string& text, const std::string& where) {
-  double weight = 0;
-  const auto r = std::from_chars(text.data(), text.data() + text.size(), weight);
-  if (r.ec != std::errc{} || r.ptr != text.data() + text.size() || !kWeight.contains(weight))
+  const auto weight = parse_number<double>(text);
+  if (!weight || !kWeight.contains(*weight))
     throw DataError(where + "weight " + shown(text) + "; expected a number" + to_text(kWeight));
-  return weight;
+  return *weight;
 }
 
 double count(const std::pmr::vector<std::uint64_t>& of, Task task) {

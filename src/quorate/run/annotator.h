@@ -1,6 +1,5 @@
 // A simulated annotator whose answers come late, or never.
 #pragma once
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -8,6 +7,7 @@
 
 #include "quorate/base/error.h"
 #include "quorate/base/exp.h"
+#include "quorate/base/number.h"
 #include "quorate/base/rng.h"
 
 namespace quorate {
@@ -30,9 +30,8 @@ inline Delay parse_delay(std::string_view text) {
     out.lognormal = true;
     number = text.substr(kName.size(), text.size() - kName.size() - 1);
   }
-  const auto r = std::from_chars(number.data(), number.data() + number.size(), out.mean);
-  if (r.ec != std::errc{} || r.ptr != number.data() + number.size() || !(out.mean >= 0 && out.mean <= 1e9) ||
-      (!out.lognormal && out.mean != std::floor(out.mean)))
+  out.mean = parse_number<double>(number).value_or(-1);
+  if (!(out.mean >= 0 && out.mean <= 1e9) || (!out.lognormal && out.mean != std::floor(out.mean)))
     throw UsageError("delay " + shown(text) + "; expected a number of examples, as 100 or lognormal(100)");
   return out;
 }

@@ -1,7 +1,6 @@
 #include "quorate/run/audit.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <span>
@@ -9,6 +8,7 @@
 
 #include "quorate/base/error.h"
 #include "quorate/base/example.h"
+#include "quorate/base/number.h"
 
 namespace quorate {
 namespace {
@@ -42,9 +42,8 @@ Accuracy accuracy(double wrong, std::uint64_t audits, double effective) {
 
 /// Accuracy's text is a number strictly between 0 and 1.
 double target_of(std::string_view number, std::string_view text) {
-  double out = 0;
-  const auto r = std::from_chars(number.data(), number.data() + number.size(), out);
-  if (r.ec != std::errc{} || r.ptr != number.data() + number.size() || !(out > 0 && out < 1))
+  const double out = parse_number<double>(number).value_or(kNan);
+  if (!(out > 0 && out < 1))
     throw UsageError("stop rule " + shown(text) + ": expected a number above 0 and below 1 after " +
                      (text.starts_with('a') ? ">=" : "<="));
   return out;

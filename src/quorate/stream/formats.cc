@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "quorate/base/error.h"
+#include "quorate/base/number.h"
 #include "quorate/base/utf8.h"
 #include "quorate/stream/time.h"
 
@@ -27,8 +28,9 @@ constexpr std::array<std::string_view, 4> kPackings{"", ".gz", ".xz", ".zst"};
 
 bool plain_number(std::string_view name, Index* index) {
   if (name.empty() || name.size() > 10 || (name.size() > 1 && name[0] == '0')) return false;
-  const auto r = std::from_chars(name.data(), name.data() + name.size(), *index);
-  return r.ec == std::errc{} && r.ptr == name.data() + name.size() && *index <= kMaxIndex;
+  const auto number = parse_number<Index>(name);
+  *index = number.value_or(0);
+  return number && *number <= kMaxIndex;
 }
 
 std::string shortest(double value) {

@@ -1,12 +1,12 @@
 #include "quorate/stream/labels.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <optional>
 
 #include "quorate/base/error.h"
+#include "quorate/base/number.h"
 
 namespace quorate {
 
@@ -14,13 +14,9 @@ namespace {
 
 /// label as a finite number, if it is nothing else.
 std::optional<double> as_number(std::string_view label) {
-  double value = 0;
-  const std::string_view digits = label.substr(label.starts_with('+') ? 1 : 0);
-  const auto r = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (digits.empty() || label.starts_with("+-") || r.ec != std::errc{} || r.ptr != digits.data() + digits.size() ||
-      !std::isfinite(value))
-    return {};
-  return value;
+  if (label.starts_with("+-")) return {};
+  const auto value = parse_number<double>(label.substr(label.starts_with('+') ? 1 : 0));
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 }  // namespace

@@ -3,9 +3,9 @@
 #include "quorate/stream/formats.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "quorate/base/error.h"
+#include "quorate/base/number.h"
 
 namespace quorate {
 namespace {
@@ -41,10 +41,9 @@ class SvmlightReader final : public RecordReader {
         set_time(record, static_cast<std::size_t>(value.data() - line.data()), value);
         continue;
       }
-      Index index = 0;
-      const auto r = std::from_chars(name.data(), name.data() + name.size(), index);
-      if (r.ptr != name.data() + name.size() || r.ec != std::errc{} || index > kMaxIndex)
-        bad(line, name, "an index from 0 to " + std::to_string(kMaxIndex));
+      const auto parsed = parse_number<Index>(name);
+      if (!parsed || *parsed > kMaxIndex) bad(line, name, "an index from 0 to " + std::to_string(kMaxIndex));
+      const Index index = *parsed;
       if (!first && index <= last)
         bad(line, name,
             index == last ? "each index once" : "ascending indices (the one before is " + std::to_string(last) + ")");

@@ -1,10 +1,11 @@
 #include "quorate/stream/time.h"
 
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <string>
+
+#include "quorate/base/number.h"
 
 namespace quorate {
 namespace {
@@ -42,11 +43,8 @@ class Rest {
 };
 
 std::optional<double> number(std::string_view text) {
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto r = std::from_chars(text.data(), end, value);
-  if (r.ec != std::errc{} || r.ptr != end || !std::isfinite(value)) return {};
-  return value;
+  const auto value = parse_number<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 /// `seconds` and a fraction, the digits behind the point: written as a decimal number and read, so it is rounded once.
