@@ -22,6 +22,9 @@ namespace quorate::cli {
 
 using Json = nlohmann::ordered_json;
 
+/// The learner of a command that is not told which.
+inline constexpr const char* kDefaultLearner = "cohort";
+
 /// What a command returns to the shell.
 enum Exit { kDone = 0, kBadData = 1, kBadUsage = 2, kFileTrouble = 3, kInterrupted = 130 };
 

@@ -11,7 +11,7 @@ namespace {
 
 struct Options {
   Simulated data;
-  std::string learner = "cohort", trace, stop_when;
+  std::string learner = kDefaultLearner, trace, stop_when;
   bool json = false, quiet = false;
 };
 

@@ -30,8 +30,6 @@ struct Options {
   bool settings_given = false;
 };
 
-constexpr std::string_view kDefaultLearner = "cohort";
-
 /// The classes of the data, in order. They must be known before the first question is asked.
 ClassNames read_class_names(const Options& o) {
   if (o.data == "-")
@@ -65,7 +63,7 @@ Model open_model(const Options& o) {
     if (o.pace_even) model.session.set_even_over(o.length * (model.classes ? model.classes->tasks() : 1));
     return model;
   }
-  const Spec learner = parse_spec(o.learner.empty() ? kDefaultLearner : std::string_view(o.learner));
+  const Spec learner = parse_spec(o.learner.empty() ? kDefaultLearner : o.learner);
   SessionOptions options{.seed = o.seed, .labels_per_round = o.labels_per_round, .memory_limit = o.memory};
   options.limits = o.limits;
   options.audit = o.audit;

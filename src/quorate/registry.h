@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "quorate/base/memory.h"
 #include "quorate/learner.h"
 #include "quorate/models/scaling.h"
 #include "quorate/params/params.h"
@@ -65,13 +64,13 @@ struct WithScale : A::Params {
   static constexpr auto fields() { return std::tuple_cat(A::Params::fields(), std::tuple{scale_field(&WithScale::scale)}); }
 };
 
-/// The adaptor. It scales instances before an algorithm sees them: with what was counted up to the end of the round at hand in
-/// decide(), up to now in learn() and score().
+/// The adaptor. It scales instances before an algorithm sees them: with what was counted up to the end of the round at hand
+/// in decide(), up to now in learn() and score().
 template <LearnerType A>
 class Erased final : public Learner {
  public:
   Erased(const WithScale<A>& params, const Setup& setup)
-      : scaling_(params.scale, setup.restore ? 0 : Scaling::slots(params.scale, bytes_left(setup.memory)), setup.memory),
+      : scaling_(params.scale, setup.restore ? 0 : Scaling::slots(params.scale, setup.memory), setup.memory),
         a_(params, setup) {}
 
   double score(const Example& e) const override {

@@ -93,7 +93,7 @@ struct Cohort {
   static constexpr std::uint32_t kGuesses = 64;
 
   Cohort(const Params& params, const Setup& setup)
-      : Cohort(params, setup, setup.restore ? 0 : slots(params, bytes_left(setup.memory))) {}
+      : Cohort(params, setup, setup.restore ? 0 : slots(params, setup.memory)) {}
   Cohort(const Params& params, const Setup& setup, std::size_t slots)
       : p(params),
         query(params.query, setup),
@@ -105,10 +105,10 @@ struct Cohort {
   }
 
   /// Own weights; a quarter as many are shared. Half of a memory limit is for both, the other for tasks and what they count.
-  static std::size_t slots(const Params& params, std::size_t limit) {
+  static std::size_t slots(const Params& params, std::pmr::memory_resource* memory) {
     if (const auto* hashed = std::get_if<StoreHashed>(&params.store)) return std::size_t{1} << hashed->bits;
-    const bool exact = std::holds_alternative<StoreExact>(params.store) || limit > Memory::kNoLimit / 2;
-    return exact ? 0 : std::clamp<std::size_t>(limit / (5 * Beliefs::kSlotBytes / 2), 4, std::size_t{1} << 32);
+    if (std::holds_alternative<StoreExact>(params.store) || !is_limited(memory)) return 0;
+    return std::clamp<std::size_t>(bytes_left(memory) / (5 * Beliefs::kSlotBytes / 2), 4, std::size_t{1} << 32);
   }
 
   struct Judgement {

@@ -20,6 +20,7 @@ class Memory final : public std::pmr::memory_resource {
   std::size_t bytes() const { return now_; }  ///< allocated now
   std::size_t peak() const { return peak_; }  ///< most ever allocated at once, transient copies of growing tables included
   std::size_t limit() const { return limit_; }
+  bool limited() const { return limit_ != kNoLimit; }
   std::size_t left() const { return limit_ - now_; }
 
  private:
@@ -46,6 +47,12 @@ class Memory final : public std::pmr::memory_resource {
 inline std::size_t bytes_left(std::pmr::memory_resource* memory) {
   const auto* counted = dynamic_cast<const Memory*>(memory);
   return counted != nullptr ? counted->left() : Memory::kNoLimit;
+}
+
+/// Whether there is a limit to what may be allocated.
+inline bool is_limited(std::pmr::memory_resource* memory) {
+  const auto* counted = dynamic_cast<const Memory*>(memory);
+  return counted != nullptr && counted->limited();
 }
 
 /// Bytes that a vector allocates when it grows by `more`, the old ones being freed afterwards.

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "quorate/base/error.h"
 #include "quorate/base/exp.h"
+#include "quorate/base/memory.h"
 
 namespace quorate {
 namespace {
@@ -87,9 +87,9 @@ Scaling::Scaling(const Scale& scale, std::size_t slots, std::pmr::memory_resourc
   if (slots > 0) df_.emplace<Hashed<std::uint32_t>>(slots, memory);
 }
 
-std::size_t Scaling::slots(const Scale& scale, std::size_t limit) {
-  if (!Scaler(scale).weighs() || limit > std::numeric_limits<std::size_t>::max() / 2) return 0;
-  return std::clamp<std::size_t>(limit / 16 / sizeof(std::uint32_t), 1, std::size_t{1} << 32);
+std::size_t Scaling::slots(const Scale& scale, std::pmr::memory_resource* memory) {
+  if (!Scaler(scale).weighs() || !is_limited(memory)) return 0;
+  return std::clamp<std::size_t>(bytes_left(memory) / 16 / sizeof(std::uint32_t), 1, std::size_t{1} << 32);
 }
 
 void Scaling::count(const Features& x) {

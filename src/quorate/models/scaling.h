@@ -97,8 +97,8 @@ class Scaling {
   /// slots: of the fixed table, 0 for exact counts.
   Scaling(const Scale& scale, std::size_t slots, std::pmr::memory_resource* memory);
 
-  /// Slots for a model that has `limit` bytes left: a 16th of them. 0 without a limit, or if nothing has to be counted.
-  static std::size_t slots(const Scale& scale, std::size_t limit);
+  /// Slots that take a 16th of what a memory limit leaves. 0 without a limit, or if nothing has to be counted.
+  static std::size_t slots(const Scale& scale, std::pmr::memory_resource* memory);
 
   std::string words() const { return scaler_.words(); }
   /// Whether there is anything to save: false for `none`.

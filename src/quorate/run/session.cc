@@ -108,8 +108,7 @@ void Session::set_time(double seconds) {
 
 Task Session::task(std::string_view name) {
   if (const auto known = tasks_.find(name)) return *known;
-  if (memory_->limit() != Memory::kNoLimit)
-    learner_->make_room(tasks_.bytes_to_add(name) + counts_.bytes_to_grow(tasks_.size() + 1));
+  if (memory_->limited()) learner_->make_room(tasks_.bytes_to_add(name) + counts_.bytes_to_grow(tasks_.size() + 1));
   return tasks_.intern(name);
 }
 
@@ -161,7 +160,7 @@ void Session::round(std::span<const Example> round, const Oracle& oracle, std::s
 /// An answer that would come later is not waited for.
 void Session::judge(const Example& e, std::optional<int> label, Step& step) {
   if (label == kLater) label.reset();
-  if (memory_->limit() != Memory::kNoLimit) learner_->make_room(audit_->bytes_to_add());
+  if (memory_->limited()) learner_->make_room(audit_->bytes_to_add());
   audit_->judge(step.decision.margin, label);
   step.audited = true;
   step.label = label;
@@ -190,9 +189,9 @@ std::optional<std::uint64_t> Session::keep(const Example& e, const Decision& d) 
   const std::size_t bytes = pending_.bytes_to_add(e), limit = memory_->limit();
   if (max_pending_ == 0 || bytes > limit / kPendingPart) return std::nullopt;
   while (pending_.size() > 0 &&
-         (pending_.size() >= max_pending_ || (limit != Memory::kNoLimit && pending_.bytes() + bytes > limit / kPendingPart)))
+         (pending_.size() >= max_pending_ || (memory_->limited() && pending_.bytes() + bytes > limit / kPendingPart)))
     give_back(pending_.oldest());
-  if (limit != Memory::kNoLimit) {
+  if (memory_->limited()) {
     learner_->make_room(bytes);
     while (memory_->left() < bytes && pending_.size() > 0) give_back(pending_.oldest());
     if (memory_->left() < bytes) return std::nullopt;

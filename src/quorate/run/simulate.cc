@@ -278,16 +278,23 @@ std::size_t examples_to_learn(std::size_t available, std::size_t tasks, const Si
   return static_cast<std::size_t>(std::ceil(o.share * static_cast<double>(available)));
 }
 
-bool chooses(const Spec& learner) {
+namespace {
+
+template <class F>
+bool of_new_learner(const Spec& spec, F answer) {
   Memory memory;
   Names tasks(&memory);
-  return make_learner(learner, {tasks, &memory})->chooses();
+  return answer(*make_learner(spec, {tasks, &memory}));
+}
+
+}  // namespace
+
+bool chooses(const Spec& learner) {
+  return of_new_learner(learner, [](const Learner& l) { return l.chooses(); });
 }
 
 bool has_b(const Spec& learner) {
-  Memory memory;
-  Names tasks(&memory);
-  return make_learner(learner, {tasks, &memory})->set_doubt(1);
+  return of_new_learner(learner, [](Learner& l) { return l.set_doubt(1); });
 }
 
 SimulateResult simulate(const Dataset& train, const Dataset* test, const Names& tasks, const SimulateOptions& o) {
