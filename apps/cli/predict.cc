@@ -3,6 +3,7 @@
 
 #include "common.h"
 #include "quorate/base/csv.h"
+#include "quorate/base/exp.h"
 #include "quorate/run/examples.h"
 #include "quorate/run/model.h"
 #include "quorate/store/files.h"
@@ -23,7 +24,7 @@ int run(const Options& o) {
   model.featurizer.begin(*reader);
   OutputFile out(o.out);
   const bool csv = o.to == "csv";
-  if (o.probabilities && (model.classes || !model.session.learner().probability(0)))
+  if (o.probabilities && (model.classes || !model.session.learner().log_odds(0)))
     throw UsageError("--probabilities: " + o.model + " holds " + to_text(model.session.spec()) +
                      (model.classes ? " for classes; expected a model of binary labels"
                                     : ", whose margins are not calibrated; expected a learner that is, as cohort"));
@@ -57,12 +58,12 @@ int run(const Options& o) {
       }
       if (csv) {
         out.write(csv_quoted(id) + "," + (model.classes ? "" : csv_quoted(task) + ",") + shortest(margin) + "," +
-                  (o.probabilities ? shortest(*learner.probability(margin)) + "," : "") + csv_quoted(label) + "\n");
+                  (o.probabilities ? shortest(logistic(*learner.log_odds(margin))) + "," : "") + csv_quoted(label) + "\n");
       } else {
         Json line{{"id", id}};
         if (!model.classes) line["task"] = task;
         line["margin"] = margin;
-        if (o.probabilities) line["probability"] = *learner.probability(margin);
+        if (o.probabilities) line["probability"] = logistic(*learner.log_odds(margin));
         line["label"] = label;
         out.write(line.dump() + "\n");
       }

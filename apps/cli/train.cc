@@ -8,7 +8,7 @@
 #include "quorate/registry.h"
 #include "quorate/run/examples.h"
 #include "quorate/run/model.h"
-#include "quorate/run/rounds.h"
+#include "quorate/run/trainer.h"
 #include "quorate/store/files.h"
 
 namespace quorate::cli {
@@ -77,65 +77,6 @@ Model open_model(const Options& o) {
   return {Session(learner, options), Featurizer(o.features.settings), std::move(labels), classes};
 }
 
-/// Examples as they come, cut into rounds: one by one; until a task comes again; or one instance for the tasks of all
-/// classes.
-class Trainer {
- public:
-  Trainer(Model& model, Rounds rounds)
-      : session_(model.session), classes_(model.classes ? &*model.classes : nullptr), rounds_(rounds), online_(classes_) {}
-
-  void add(const Examples::Item& item) {
-    if (classes_ != nullptr) {
-      if (item.time) session_.set_time(*item.time);
-      for (Task task = 0; task < classes_->tasks(); ++task) round_examples_.push_back({task, item.x});
-      return learn([&](std::size_t) { return item.label; });
-    }
-    const Task task = session_.task(item.task);
-    if (rounds_ == Rounds::kPerTask && task < in_round_.size() && in_round_[task] == round_) flush();
-    if (item.time) session_.set_time(*item.time);
-    if (task >= in_round_.size()) in_round_.resize(std::size_t{task} + 1);
-    in_round_[task] = round_;
-    pending_.add(task, item.label, item.x);
-    if (rounds_ == Rounds::kEach) flush();
-  }
-
-  /// Learns from what is pending.
-  void flush() {
-    if (pending_.size() == 0) return;
-    for (std::size_t n = 0; n < pending_.size(); ++n) round_examples_.push_back(pending_.example(n));
-    without_choice_ += pending_.size() <= session_.labels_per_round();
-    learn([&](std::size_t n) { return pending_.label(n); });
-    pending_.clear();
-    ++round_;
-  }
-
-  std::uint64_t rounds() const { return round_ - 1; }
-  /// Rounds with no more examples than labels to buy.
-  std::uint64_t rounds_without_choice() const { return without_choice_; }
-  const OnlineCount& online() const { return online_; }
-
- private:
-  /// A round of round_examples_; label(n) as in the data.
-  template <class Label>
-  void learn(Label label) {
-    steps_.assign(round_examples_.size(), {});
-    const auto answer = [&](std::size_t n) { return known_answer(classes_, round_examples_[n].task, label(n)); };
-    session_.round(round_examples_, std::cref(answer), steps_);
-    online_.add(round_examples_, steps_, label);
-    round_examples_.clear();
-  }
-
-  Session& session_;
-  const Classes* classes_;
-  Rounds rounds_;
-  std::uint64_t round_ = 1, without_choice_ = 0;
-  std::vector<std::uint64_t> in_round_;  // of a task: the last round it was in
-  Dataset pending_;
-  std::vector<Example> round_examples_;
-  std::vector<Step> steps_;
-  OnlineCount online_;
-};
-
 int run(const Options& o) {
   if (o.model == "-") throw UsageError("--model -: expected a file");
   if (o.pace_even != (o.length > 0))
@@ -154,7 +95,7 @@ int run(const Options& o) {
   const auto& rate = session.budget().limits().rate;
   const bool by_time = rate && rate->seconds;
   std::atomic<std::uint64_t> seen = 0, consumed = 0;
-  Trainer trainer(model, rounds);
+  Trainer trainer(session, model.classes ? &*model.classes : nullptr, rounds);
   {
     const Progress shown(
         o.quiet, [&] { return bytes > 0 && !unknown ? static_cast<double>(consumed) / bytes : -1.0; },
@@ -166,7 +107,8 @@ int run(const Options& o) {
       if (by_time && !item.time)
         throw DataError(examples.reader().path() + ":" + std::to_string(examples.reader().line_number()) +
                         ": no time, which labels " + to_text(*rate) + " need; expected --time-column to name it");
-      trainer.add(item);
+      // Of classes an instance is shown to the tasks of all of them.
+      trainer.add(model.classes ? 0 : session.task(item.task), item.label, item.time, item.x);
     }
     trainer.flush();
   }

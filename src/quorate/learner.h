@@ -41,8 +41,8 @@ class Learner {
   /// How much of a mistake of task `from` reaches the weights of task `to`, now. Pure. O(1) to O(K).
   virtual double relation(Task to, Task from) const = 0;
 
-  /// Chance that a margin's task is +1, 0 to 1, learned from the labels bought. Nothing of learners that do not calibrate.
-  virtual std::optional<double> probability(double margin) const = 0;
+  /// Of +1, for an example with that margin, learned from the labels bought. Nothing of learners that do not calibrate.
+  virtual std::optional<double> log_odds(double margin) const = 0;
 
   /// The scale at work, in words; `auto` says what it has come to.
   virtual std::string scale() const = 0;

@@ -16,7 +16,7 @@ namespace quorate {
 
 /// What an algorithm's struct must have: name, title, source; Params; a constructor; the verbs; a state list. It may have:
 /// `query`, its Asking or Chooser, which is told of every answer; neither(e, d, rng), which learns from the answer 0;
-/// listening(task); probability(margin); default_scale; prefetch(e), called before decide(); make_room(bytes);
+/// listening(task); log_odds(margin); default_scale; prefetch(e), called before decide(); make_room(bytes);
 /// set_doubt(factor), if it has a b that `query` does not know; check(), called after its state was loaded.
 template <class A>
 concept LearnerType = Described<typename A::Params> && std::constructible_from<A, const typename A::Params&, const Setup&> &&
@@ -116,9 +116,9 @@ class Erased final : public Learner {
   }
   double relation(Task to, Task from) const override { return a_.relation(to, from); }
   std::string scale() const override { return scaling_.words(); }
-  std::optional<double> probability(double margin) const override {
-    if constexpr (requires { a_.probability(margin); })
-      return a_.probability(margin);
+  std::optional<double> log_odds(double margin) const override {
+    if constexpr (requires { a_.log_odds(margin); })
+      return a_.log_odds(margin);
     else
       return std::nullopt;
   }

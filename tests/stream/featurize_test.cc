@@ -224,6 +224,49 @@ TEST(Featurizer, IsDenseWhenAtLeastHalfFull) {
   EXPECT_FALSE(f(record({at(kMaxIndex, 1)})).dense());
 }
 
+/// Bit by bit.
+void expect_same(const Features& a, const Features& b) {
+  EXPECT_EQ(std::vector(a.index.begin(), a.index.end()), std::vector(b.index.begin(), b.index.end()));
+  EXPECT_EQ(std::vector(a.value.begin(), a.value.end()), std::vector(b.value.begin(), b.value.end()));
+  EXPECT_EQ(a.norm, b.norm);
+}
+
+RC_GTEST_PROP(Featurizer, ARowOfAMatrixIsTheInstanceOfARecordOfItsIndices, ()) {
+  const FeatureSettings settings{.bits = 18, .bias = *rc::gen::arbitrary<bool>(), .normalize = *rc::gen::arbitrary<bool>()};
+  Featurizer f(settings);
+  Featurizer::Scratch scratch;
+  auto cells =
+      *rc::gen::container<std::vector<std::pair<int, int>>>(rc::gen::pair(rc::gen::inRange(0, 30), rc::gen::inRange(-3, 4)));
+  if (*rc::gen::arbitrary<bool>()) std::sort(cells.begin(), cells.end());
+  Record r;
+  std::vector<std::int64_t> index;
+  std::vector<double> value, dense(*rc::gen::inRange<std::size_t>(0, 40));
+  for (const auto& [place, number] : cells) {
+    index.push_back(place);
+    value.push_back(number * 0.7);
+    r.entries.push_back(at(static_cast<Index>(place), number * 0.7));
+  }
+  expect_same(f.row(std::span<const std::int64_t>(index), value, scratch), f(r));
+  r.clear();
+  for (std::size_t k = 0; k < dense.size(); ++k) {
+    dense[k] = *rc::gen::inRange(0, 3) > 0 ? *rc::gen::inRange(-3, 4) * 0.7 : -0.0;
+    r.entries.push_back(at(static_cast<Index>(k), dense[k]));
+  }
+  expect_same(f.row(dense, scratch), f(r));
+}
+
+TEST(Featurizer, ManyThreadsMayUseOne) {
+  Featurizer f({.bits = 0});
+  const Record known = text("cheap pills"), unknown = text("other words");
+  f(known);
+  Featurizer::Scratch scratch;
+  const std::map<Index, double> expected = values_of(f(known, false));
+  EXPECT_EQ(values_of(std::as_const(f)(known, {}, scratch)), expected);
+  const std::map<Index, double> strange = values_of(std::as_const(f)(unknown, {}, scratch));
+  EXPECT_EQ(strange, values_of(f(unknown, false)));
+  EXPECT_TRUE(values_of(f(text("third"))).contains(3)) << "what was only looked up has no place";
+}
+
 TEST(Featurizer, SavedAndLoadedGivesTheSamePlaces) {
   const TempDir dir;
   for (const std::uint32_t bits : {0u, 6u}) {

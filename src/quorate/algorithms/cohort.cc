@@ -130,7 +130,11 @@ struct Cohort {
     prefetch(e);
     return judge(e).p;
   }
-  double probability(double margin) const { return calibration(margin); }
+  /// Never against the prediction: after few labels the margin's sign is the better judge of the two (docs/cohort.md).
+  double log_odds(double margin) const {
+    const double z = calibration.log_odds(margin);
+    return margin > 0 ? std::max(z, 1e-9) : std::min(z, 0.0);
+  }
 
   void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
     judged.resize(std::max(judged.size(), round.size()));

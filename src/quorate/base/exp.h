@@ -1,6 +1,7 @@
 // exp and log with the same bits everywhere: the C library's differ between versions and processors.
 #pragma once
 #include <bit>
+#include <cmath>
 #include <cstdint>
 
 namespace quorate {
@@ -40,6 +41,12 @@ inline double log_positive(double x) {
   for (int n = 21; n >= 3; n -= 2) p = p * ff + 1.0 / n;
   const double tail = 2 * f * (p * ff);
   return e * kLn2Hi + (2 * f + (tail + e * kLn2Lo));
+}
+
+/// 1 / (1 + exp(-log_odds)).
+inline double logistic(double log_odds) {
+  const double e = exp_negative(-std::abs(log_odds));
+  return log_odds >= 0 ? 1 / (1 + e) : e / (1 + e);
 }
 
 }  // namespace quorate

@@ -3,19 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "quorate/base/exp.h"
-
 namespace quorate {
 namespace {
 
 constexpr double kFade = 0.998;     // of what is known, at each label: 500 labels or so are remembered
 constexpr double kMostWeight = 20;  // one label of a margin that is hardly ever asked about must not decide alone
 constexpr double kMostMargin = 1e6;
-
-double logistic(double z) {
-  const double e = exp_negative(-std::abs(z));
-  return z >= 0 ? 1 / (1 + e) : e / (1 + e);
-}
 
 double limited(double margin) { return std::clamp(margin, -kMostMargin, kMostMargin); }
 
@@ -37,7 +30,7 @@ void Calibration::add(double margin, double y, double asked) {
   c_ = std::clamp(c_, -1e6, 1e6);
 }
 
-double Calibration::operator()(double margin) const { return logistic(a_ * limited(margin) + c_); }
+double Calibration::log_odds(double margin) const { return a_ * limited(margin) + c_; }
 
 void Calibration::check() const {
   const auto good = [](double v, double least) { return std::isfinite(v) && v >= least; };

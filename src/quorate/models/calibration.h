@@ -2,6 +2,7 @@
 #pragma once
 
 #include "quorate/base/error.h"
+#include "quorate/base/exp.h"
 
 namespace quorate {
 
@@ -14,8 +15,10 @@ class Calibration {
  public:
   /// margin: as it was when the label was asked for; y: +1 or -1; asked: with which probability, 0 to 1.
   void add(double margin, double y, double asked);
+  /// a m + c. A margin beyond 10^6 counts as that.
+  double log_odds(double margin) const;
   /// Pr[y = +1], 0 to 1.
-  double operator()(double margin) const;
+  double operator()(double margin) const { return logistic(log_odds(margin)); }
 
   double slope() const { return a_; }
   double offset() const { return c_; }

@@ -97,6 +97,7 @@ class Session {
   void set_even_over(std::uint64_t examples);
   const Pace& pace() const { return pace_; }
   const Pending& pending() const { return pending_; }
+  std::uint64_t tickets() const { return next_ticket_; }              ///< issued so far: 0 to one less than this
   const Audit* audit() const { return audit_ ? &*audit_ : nullptr; }  ///< null: none
   TaskCount count(Task task) const;                                   ///< zeros for a task never seen
   TaskCount total() const { return total_; }

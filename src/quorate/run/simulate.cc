@@ -9,6 +9,7 @@
 #include <numeric>
 #include <thread>
 
+#include "quorate/base/exp.h"
 #include "quorate/base/rng.h"
 #include "quorate/registry.h"
 
@@ -89,7 +90,7 @@ class TestCount {
     if (classes_ == nullptr) {
       const double margin = learner.score(e);
       all_.add(label, margin);
-      if (const auto chance = learner.probability(margin)) reliability_.add(label, *chance);
+      if (const auto odds = learner.log_odds(margin)) reliability_.add(label, logistic(*odds));
       if (!per_task_.empty()) per_task_[e.task].add(label, margin);
       return;
     }

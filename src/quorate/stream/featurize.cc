@@ -64,6 +64,9 @@ void for_each_word(std::string_view text, std::string& word, F use) {
   end();
 }
 
+/// Then a plain vector is smaller and faster. `last`: the highest place; `filled`: how many there are.
+bool at_least_half_full(std::size_t last, std::size_t filled) { return filled > 0 && last < 2 * filled; }
+
 }  // namespace
 
 Featurizer::Featurizer(const FeatureSettings& settings, std::pmr::memory_resource* memory)
@@ -71,109 +74,151 @@ Featurizer::Featurizer(const FeatureSettings& settings, std::pmr::memory_resourc
   if (settings.bits > 31) throw UsageError("bits " + std::to_string(settings.bits) + ": expected 0 (names kept) or 1 to 31");
 }
 
-void Featurizer::begin(const RecordReader& reader) {
-  const auto header = reader.columns();
+void Featurizer::begin(const RecordReader& reader) { begin(reader.columns(), reader.path()); }
+
+void Featurizer::begin(std::span<const std::string> names, const std::string& table) {
   if (columns_fixed_ == 0) {
-    for (const std::string& name : header) columns_.intern(name);
+    for (const std::string& name : names) columns_.intern(name);
     columns_fixed_ = 1;
   }
-  column_place_.clear();
-  for (const std::string& name : header) {
+  column_place_ = columns(names, table);
+}
+
+std::vector<Index> Featurizer::columns(std::span<const std::string> names, const std::string& table) const {
+  std::vector<Index> places;
+  for (const std::string& name : names) {
     const auto place = columns_.find(name);
     if (!place)
-      throw DataError(reader.path() + ": column '" + name + "' was not in the data learned from" +
+      throw DataError(table + ": column '" + name + "' was not in the data learned from" +
                       (columns_.size() == 0 ? " (which had no numeric columns)" : "") +
                       "; leave it out with --ignore-column " + name);
-    column_place_.push_back(1 + *place);
+    places.push_back(1 + *place);
   }
   for (std::uint32_t i = 0; i < columns_.size(); ++i)
-    if (std::find(header.begin(), header.end(), columns_[i]) == header.end())
-      throw DataError(reader.path() + ": no column '" + std::string(columns_[i]) +
-                      "'; expected it, as in the data learned from");
+    if (std::find(names.begin(), names.end(), columns_[i]) == names.end())
+      throw DataError(table + ": no column '" + std::string(columns_[i]) + "'; expected it, as in the data learned from");
+  return places;
 }
 
-Index Featurizer::place(std::string_view name, bool learn_names) {
-  const auto first = static_cast<Index>(1 + columns_.size());
-  if (settings_.bits > 0) return first + static_cast<Index>(hash64(name) & ((std::uint64_t{1} << settings_.bits) - 1));
-  if (learn_names) return first + vocabulary_.intern(name);
-  if (const auto known = vocabulary_.find(name)) return first + *known;
-  return static_cast<Index>(first + vocabulary_.size() + (hash64(name) & 0x3FFFFFFF));  // no weight, but it counts in |x|
+Index Featurizer::known_place(std::string_view name) const {
+  if (settings_.bits > 0)
+    return first_name() + static_cast<Index>(hash64(name) & ((std::uint64_t{1} << settings_.bits) - 1));
+  if (const auto known = vocabulary_.find(name)) return first_name() + *known;
+  // no weight, but it counts in |x|
+  return static_cast<Index>(first_name() + vocabulary_.size() + (hash64(name) & 0x3FFFFFFF));
 }
 
-void Featurizer::add(Index place, double value) {
-  if (value != 0) items_.push_back({place, static_cast<std::uint32_t>(items_.size()), value});
-}
-
-void Featurizer::add_words(std::string_view text, bool learn_names) {
-  previous_.clear();
-  for_each_word(text, word_, [&](const std::string& word) {
-    add(place(name_.assign("text^").append(word), learn_names), 1);
-    if (!settings_.bigrams) return;
-    if (!previous_.empty()) add(place(name_.assign("text^").append(previous_).append(" ").append(word), learn_names), 1);
-    previous_ = word;
-  });
+Index Featurizer::place(std::string_view name) {
+  return settings_.bits > 0 ? known_place(name) : first_name() + vocabulary_.intern(name);
 }
 
 Features Featurizer::operator()(const Record& record, bool learn_names) {
-  const auto less = [](const Item& a, const Item& b) { return std::pair(a.index, a.order) < std::pair(b.index, b.order); };
-  items_.clear();
+  if (!learn_names) return std::as_const(*this)(record, column_place_, scratch_);
+  return make(record, column_place_, scratch_, [this](std::string_view name) { return place(name); });
+}
+
+Features Featurizer::operator()(const Record& record, std::span<const Index> columns, Scratch& scratch) const {
+  return make(record, columns, scratch, [this](std::string_view name) { return known_place(name); });
+}
+
+template <class Place>
+Features Featurizer::make(const Record& record, std::span<const Index> columns, Scratch& s, Place place) const {
+  s.items.clear();
   if (record.has_text) {
-    add_words(record.text, learn_names);
+    s.previous.clear();
+    for_each_word(record.text, s.word, [&](const std::string& word) {
+      s.add(place(s.name.assign("text^").append(word)), 1);
+      if (!settings_.bigrams) return;
+      if (!s.previous.empty()) s.add(place(s.name.assign("text^").append(s.previous).append(" ").append(word)), 1);
+      s.previous = word;
+    });
     if (settings_.binary) {
-      std::sort(items_.begin(), items_.end(), less);
-      const auto same = [](const Item& a, const Item& b) { return a.index == b.index; };
-      items_.erase(std::unique(items_.begin(), items_.end(), same), items_.end());
+      std::sort(s.items.begin(), s.items.end());
+      const auto same = [](const auto& a, const auto& b) { return a.index == b.index; };
+      s.items.erase(std::unique(s.items.begin(), s.items.end(), same), s.items.end());
     }
   }
   for (const Entry& e : record.entries) {
     switch (e.kind) {
       case Entry::Kind::kIndex:
-        add(1 + e.index, e.value);
+        s.add(1 + e.index, e.value);
         break;
       case Entry::Kind::kColumn:
-        add(column_place_[e.index], e.value);
+        s.add(columns[e.index], e.value);
         break;
       case Entry::Kind::kName:
-        add(place(e.name, learn_names), e.value);
+        s.add(place(e.name), e.value);
         break;
     }
   }
-  if (!std::is_sorted(items_.begin(), items_.end(), less)) std::sort(items_.begin(), items_.end(), less);
+  return make(s);
+}
 
-  index_.clear();
-  value_.clear();
+Features Featurizer::make(Scratch& s) const {
+  if (!std::is_sorted(s.items.begin(), s.items.end())) std::sort(s.items.begin(), s.items.end());
+  s.index.clear();
+  s.value.clear();
   if (settings_.bias) {
-    index_.push_back(0);
-    value_.push_back(1);
+    s.index.push_back(0);
+    s.value.push_back(1);
   }
-  for (const Item& item : items_) {
-    if (!index_.empty() && index_.back() == item.index) {
-      value_.back() += item.value;
+  for (const auto& item : s.items) {
+    if (!s.index.empty() && s.index.back() == item.index) {
+      s.value.back() += item.value;
     } else {
-      index_.push_back(item.index);
-      value_.push_back(item.value);
+      s.index.push_back(item.index);
+      s.value.push_back(item.value);
     }
   }
-  double norm = 1;
-  if (settings_.normalize) {
-    const double sum = squared_norm({{}, value_});
-    if (sum > 0) {
-      norm = std::sqrt(sum);
-      for (double& v : value_) v /= norm;
-    }
+  return finish(s);
+}
+
+Features Featurizer::row(std::span<const double> value, Scratch& s) const {
+  std::size_t last = value.size();
+  while (last > 0 && value[last - 1] == 0) --last;
+  value = value.first(last);
+  const auto filled = static_cast<std::size_t>(std::count_if(value.begin(), value.end(), [](double v) { return v != 0; }));
+  s.index.clear();
+  s.value.clear();
+  if (at_least_half_full(last, filled + settings_.bias)) {
+    s.value.push_back(settings_.bias);
+    for (const double v : value) s.value.push_back(v + 0.0);  // no negative zero
+    return {{}, s.value, scale(s.value)};
   }
-  // At least half full: a plain vector is smaller and faster.
-  if (!index_.empty() && index_.back() < 2 * index_.size()) {
-    const std::size_t extent = std::size_t{index_.back()} + 1, n = value_.size();
-    value_.resize(extent, 0.0);
+  if (settings_.bias) {
+    s.index.push_back(0);
+    s.value.push_back(1);
+  }
+  for (std::size_t k = 0; k < last; ++k) {
+    if (value[k] == 0) continue;
+    s.index.push_back(static_cast<Index>(1 + k));
+    s.value.push_back(value[k]);
+  }
+  return {s.index, s.value, scale(s.value)};
+}
+
+Features Featurizer::finish(Scratch& s) const {
+  const double norm = scale(s.value);
+  if (!s.index.empty() && at_least_half_full(s.index.back(), s.index.size())) {
+    const std::size_t extent = std::size_t{s.index.back()} + 1, n = s.value.size();
+    s.value.resize(extent, 0.0);
     for (std::size_t k = n; k-- > 0;) {
-      const double v = value_[k];
-      value_[k] = 0;
-      value_[index_[k]] = v;
+      const double v = s.value[k];
+      s.value[k] = 0;
+      s.value[s.index[k]] = v;
     }
-    index_.clear();
+    s.index.clear();
   }
-  return {index_, value_, norm};
+  return {s.index, s.value, norm};
+}
+
+double Featurizer::scale(std::span<double> value) const {
+  if (!settings_.normalize) return 1;
+  const double sum = squared_norm({{}, value});
+  if (!(sum > 0)) return 1;
+  const double norm = std::sqrt(sum);
+  for (double& v : value) v /= norm;
+  return norm;
 }
 
 void Featurizer::check() const {

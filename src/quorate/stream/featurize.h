@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "quorate/base/features.h"
@@ -39,16 +40,50 @@ struct FeatureSettings {
 /// appearance. A text's words are the features text^word, its bigrams text^word word.
 class Featurizer {
  public:
+  /// Where instances are made. Each thread has its own.
+  class Scratch {
+    friend class Featurizer;
+    struct Item {
+      Index index;
+      std::uint32_t order;  // in which it came: values that meet in one place are added in this order
+      double value;
+      friend auto operator<=>(const Item& a, const Item& b) {
+        return std::pair(a.index, a.order) <=> std::pair(b.index, b.order);
+      }
+    };
+    void add(Index place, double number) {
+      if (number != 0) items.push_back({place, static_cast<std::uint32_t>(items.size()), number});
+    }
+    std::vector<Item> items;
+    std::vector<Index> index;
+    std::vector<double> value;
+    std::string word, previous, name;
+  };
+
   explicit Featurizer(const FeatureSettings& settings = {},
                       std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
   /// Call once for each file before its first record. The first file says which numeric columns there are; later ones
   /// must have the same, in any order. Throws DataError.
   void begin(const RecordReader& reader);
+  /// The same for numeric columns of these names, of a table called `table`.
+  void begin(std::span<const std::string> names, const std::string& table);
+  /// The places of numeric columns of these names. Throws DataError unless they are those of the first file.
+  std::vector<Index> columns(std::span<const std::string> names, const std::string& table) const;
 
   /// The record's instance, valid until the next call. With `learn_names` false, names not seen before get no place of
   /// their own (bits = 0). O(entries log entries + text).
   Features operator()(const Record& record, bool learn_names = true);
+  /// The same without learning names, for many threads at once; `columns` as columns() says. Valid until the scratch is
+  /// used again.
+  Features operator()(const Record& record, std::span<const Index> columns, Scratch& scratch) const;
+
+  /// The instance of a matrix's row, as that of a record of such indices; index in any order, each below kMaxIndex;
+  /// values finite. O(non-zeros) if index ascends. I: an integer type.
+  template <class I>
+  Features row(std::span<const I> index, std::span<const double> value, Scratch& scratch) const;
+  /// The same of a row of a dense matrix. O(columns).
+  Features row(std::span<const double> value, Scratch& scratch) const;
 
   const FeatureSettings& settings() const { return settings_; }
 
@@ -62,24 +97,51 @@ class Featurizer {
   void check() const;  ///< throws DataError if what was loaded makes no sense
 
  private:
-  Index place(std::string_view name, bool learn_names);
-  void add(Index place, double value);
-  void add_words(std::string_view text, bool learn_names);
+  Index first_name() const { return static_cast<Index>(1 + columns_.size()); }
+  Index known_place(std::string_view name) const;
+  Index place(std::string_view name);  // learns it
+  template <class Place>
+  Features make(const Record& record, std::span<const Index> columns, Scratch& scratch, Place place) const;
+  Features make(Scratch& scratch) const;        // of its items
+  Features finish(Scratch& scratch) const;      // of its places, which ascend, and values
+  double scale(std::span<double> value) const;  // returns the length before
 
   FeatureSettings settings_;
   Names columns_;                    // numeric columns, in the first file's order
   std::uint32_t columns_fixed_ = 0;  // whether a first file was seen
   Names vocabulary_;                 // with bits = 0
   std::vector<Index> column_place_;  // of the current file's columns
-  struct Item {
-    Index index;
-    std::uint32_t order;  // in which it came: values that meet in one place are added in this order
-    double value;
-  };
-  std::vector<Item> items_;
-  std::vector<Index> index_;
-  std::vector<double> value_;
-  std::string word_, previous_, name_;
+  Scratch scratch_;
 };
+
+template <class I>
+Features Featurizer::row(std::span<const I> index, std::span<const double> value, Scratch& s) const {
+  const std::size_t bias = settings_.bias ? 1 : 0;
+  s.index.resize(value.size() + bias);
+  s.value.resize(value.size() + bias);
+  if (settings_.bias) {
+    s.index[0] = 0;
+    s.value[0] = 1;
+  }
+  std::size_t size = bias;
+  Index before = 0;
+  bool ascends = true;
+  for (std::size_t k = 0; k < value.size(); ++k) {
+    const Index place = static_cast<Index>(index[k]) + 1;
+    ascends &= place > before;
+    before = place;
+    s.index[size] = place;
+    s.value[size] = value[k];
+    size += value[k] != 0;
+  }
+  if (!ascends) {
+    s.items.clear();
+    for (std::size_t k = 0; k < value.size(); ++k) s.add(static_cast<Index>(index[k]) + 1, value[k]);
+    return make(s);
+  }
+  s.index.resize(size);
+  s.value.resize(size);
+  return finish(s);
+}
 
 }  // namespace quorate

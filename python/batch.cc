@@ -1,0 +1,263 @@
+#include "batch.h"
+
+#include <cmath>
+#include <optional>
+
+#include "quorate/base/error.h"
+
+namespace nb = nanobind;
+
+namespace quorate::python {
+namespace {
+
+constexpr double kMost = 1e18;  // as the readers of files
+
+[[noreturn]] void bad(std::size_t row, const std::string& what) {
+  throw DataError("row " + std::to_string(row) + ", " + what);
+}
+[[noreturn]] void bad_value(std::size_t row, const std::string& column, double value) {
+  bad(row, column + ": " + (std::isnan(value) ? "NaN" : std::isinf(value) ? "infinity" : shortest(value)) +
+               "; expected a finite number from -1e18 to 1e18");
+}
+
+template <class I>
+class Csr final : public Batch {
+ public:
+  Csr(Array<I> indptr, Array<I> indices, Array<double> data)
+      : indptr_(std::move(indptr)), indices_(std::move(indices)), data_(std::move(data)) {
+    const std::size_t filled = data_.shape(0);
+    bool good = indptr_.shape(0) > 0 && indices_.shape(0) == filled && indptr_(0) == 0 &&
+                static_cast<std::size_t>(indptr_(indptr_.shape(0) - 1)) == filled;
+    for (std::size_t n = 1; n < indptr_.shape(0) && good; ++n) good = indptr_(n - 1) <= indptr_(n);
+    if (!good) throw DataError("CSR matrix: indptr, indices and data do not fit");
+    bool in_range = true;
+    for (std::size_t k = 0; k < filled; ++k) in_range &= std::abs(data_(k)) <= kMost;
+    for (std::size_t k = 0; k < filled; ++k) in_range &= static_cast<std::uint64_t>(indices_(k)) < kMaxIndex;
+    if (in_range) return;
+    for (std::size_t n = 0; n < size(); ++n)
+      for (auto k = static_cast<std::size_t>(indptr_(n)); k < static_cast<std::size_t>(indptr_(n + 1)); ++k) {
+        const std::string column = "column " + std::to_string(indices_(k));
+        if (static_cast<std::uint64_t>(indices_(k)) >= kMaxIndex)
+          bad(n, column + ": expected an index from 0 to " + std::to_string(kMaxIndex - 1));
+        if (!(std::abs(data_(k)) <= kMost)) bad_value(n, column, data_(k));
+      }
+  }
+  std::size_t size() const override { return indptr_.shape(0) - 1; }
+  Features instance(std::size_t n, Featurizer& featurizer, bool, Featurizer::Scratch& scratch) const override {
+    const auto begin = static_cast<std::size_t>(indptr_(n)), count = static_cast<std::size_t>(indptr_(n + 1)) - begin;
+    return featurizer.row(std::span(indices_.data() + begin, count), std::span(data_.data() + begin, count), scratch);
+  }
+
+ private:
+  Array<I> indptr_, indices_;
+  Array<double> data_;
+};
+
+class Dense final : public Batch {
+ public:
+  explicit Dense(Matrix values) : values_(std::move(values)) {
+    bool in_range = true;
+    for (std::size_t k = 0; k < values_.size(); ++k) in_range &= std::abs(values_.data()[k]) <= kMost;
+    for (std::size_t n = 0; n < size() && !in_range; ++n)
+      for (std::size_t j = 0; j < values_.shape(1); ++j)
+        if (!(std::abs(values_(n, j)) <= kMost)) bad_value(n, "column " + std::to_string(j), values_(n, j));
+  }
+  std::size_t size() const override { return values_.shape(0); }
+  Features instance(std::size_t n, Featurizer& featurizer, bool, Featurizer::Scratch& scratch) const override {
+    return featurizer.row(std::span(values_.data() + n * values_.shape(1), values_.shape(1)), scratch);
+  }
+
+ private:
+  Matrix values_;
+};
+
+/// Records that own their text.
+class Records : public Batch {
+ public:
+  std::size_t size() const override { return end_.size(); }
+  Features instance(std::size_t n, Featurizer& featurizer, bool learn, Featurizer::Scratch& scratch) const override {
+    thread_local Record record;
+    record.clear();
+    const std::size_t begin = n == 0 ? 0 : end_[n - 1];
+    record.entries.assign(entries_.begin() + static_cast<std::ptrdiff_t>(begin),
+                          entries_.begin() + static_cast<std::ptrdiff_t>(end_[n]));
+    record.has_text = !text_.empty();
+    if (record.has_text) record.text = text_[n];
+    return learn ? featurizer(record) : std::as_const(featurizer)(record, columns_, scratch);
+  }
+
+ protected:
+  std::string_view kept(std::string_view text) {
+    char* copy = std::pmr::polymorphic_allocator<char>(&arena_).allocate(text.size() + 1);
+    std::copy(text.begin(), text.end(), copy);
+    return {copy, text.size()};
+  }
+  void end_record() { end_.push_back(entries_.size()); }
+
+  std::vector<Entry> entries_;
+  std::vector<std::string_view> text_;  // of each record, or none at all
+  std::vector<std::size_t> end_;        // of a record's entries
+  std::vector<Index> columns_;          // places, set by begin()
+
+ private:
+  std::pmr::monotonic_buffer_resource arena_;
+};
+
+/// The UTF-8 of a Python string, which holds it as long as it lives.
+std::string_view utf8(nb::handle text) {
+  Py_ssize_t size = 0;
+  const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+  if (bytes == nullptr) throw nb::python_error();  // a lone surrogate
+  return {bytes, static_cast<std::size_t>(size)};
+}
+
+std::string type_of(nb::handle h) { return nb::cast<std::string>(nb::steal<nb::str>(PyObject_Str(h.type().attr("__name__").ptr()))); }
+
+/// use(entry) for each of a dict's features; `keep` copies a name that is made here.
+template <class Keep, class Use>
+void for_each_entry(nb::handle row, Keep keep, Use use) {
+  PyObject *key = nullptr, *value = nullptr;
+  for (Py_ssize_t at = 0; PyDict_Next(row.ptr(), &at, &key, &value);) {
+    if (value == Py_None) continue;
+    Entry e{Entry::Kind::kName, 0, {}, 1};
+    if (PyUnicode_Check(key)) {
+      e.name = utf8(key);
+    } else if (PyLong_Check(key)) {
+      e.kind = Entry::Kind::kIndex;
+      const long long index = PyLong_AsLongLong(key);
+      if (PyErr_Occurred() || index < 0 || index > kMaxIndex - 1) {
+        PyErr_Clear();
+        throw DataError("feature " + nb::cast<std::string>(nb::str(nb::handle(key))) + ": expected a name, or a whole number from 0 to " +
+                        std::to_string(kMaxIndex - 1));
+      }
+      e.index = static_cast<Index>(index);
+    } else {
+      throw DataError("feature " + shown(nb::cast<std::string>(nb::str(nb::handle(key)))) + ": expected a name or a whole number, not " + type_of(key));
+    }
+    const auto name = [&] { return e.kind == Entry::Kind::kIndex ? std::to_string(e.index) : std::string(e.name); };
+    if (PyUnicode_Check(value)) {
+      e.name = keep(name() + "=" + std::string(utf8(value)));
+      e.kind = Entry::Kind::kName;
+    } else {
+      e.value = PyFloat_CheckExact(value) ? PyFloat_AS_DOUBLE(value) : PyFloat_AsDouble(value);
+      if (e.value == -1 && PyErr_Occurred()) {
+        PyErr_Clear();
+        throw DataError("feature " + shown(name()) + ": expected a number or a word, not " + type_of(value));
+      }
+      if (!(std::abs(e.value) <= kMost))
+        throw DataError("feature " + shown(name()) + ": " + (std::isnan(e.value) ? "NaN" : shortest(e.value)) +
+                        "; expected a finite number from -1e18 to 1e18");
+      if (e.kind == Entry::Kind::kName && plain_number(e.name, &e.index)) e.kind = Entry::Kind::kIndex;
+    }
+    use(e);
+  }
+}
+
+class Dicts final : public Records {
+ public:
+  explicit Dicts(nb::sequence rows) {
+    for (nb::handle row : rows) {
+      if (!PyDict_Check(row.ptr())) bad(size(), "expected a dict, not " + type_of(row));
+      try {
+        for_each_entry(row, [&](const std::string& name) { return kept(name); },
+                       [&](Entry e) {
+                         e.name = kept(e.name);
+                         entries_.push_back(e);
+                       });
+      } catch (const DataError& e) {
+        bad(size(), e.what());
+      }
+      end_record();
+    }
+  }
+};
+
+class Texts final : public Records {
+ public:
+  explicit Texts(nb::sequence rows) {
+    for (nb::handle row : rows) {
+      if (!PyUnicode_Check(row.ptr())) bad(size(), "expected a text, not " + type_of(row));
+      text_.push_back(kept(utf8(row)));
+      end_record();
+    }
+  }
+};
+
+class Table final : public Records {
+ public:
+  explicit Table(nb::list columns) {
+    struct Column {
+      std::string name;
+      std::optional<Array<double>> numbers;
+      nb::list words;
+      bool text = false;
+    };
+    std::vector<Column> all;
+    std::size_t rows = 0;
+    bool has_text = false;
+    for (nb::handle h : columns) {
+      const auto [name, kind, values] = nb::cast<std::tuple<std::string, std::string, nb::object>>(h);
+      Column& c = all.emplace_back();
+      c.name = name;
+      if (kind == "number") {
+        c.numbers = nb::cast<Array<double>>(values);
+        names_.push_back(name);
+        rows = c.numbers->shape(0);
+      } else {
+        c.words = nb::cast<nb::list>(values);
+        c.text = kind == "text";
+        has_text |= c.text;
+        rows = c.words.size();
+      }
+    }
+    for (std::size_t n = 0; n < rows; ++n) {
+      Index number = 0;
+      if (has_text) text_.emplace_back();
+      for (const Column& c : all) {
+        if (c.numbers) {
+          const double value = (*c.numbers)(n);
+          if (!(std::abs(value) <= kMost)) bad_value(n, "column " + shown(c.name), value);
+          entries_.push_back({Entry::Kind::kColumn, number++, {}, value});
+          continue;
+        }
+        const nb::handle value = c.words[n];
+        if (value.is_none()) continue;
+        if (!PyUnicode_Check(value.ptr())) bad(n, "column " + shown(c.name) + ": expected a word, not " + type_of(value));
+        const std::string_view word = utf8(value);
+        if (c.text)
+          text_.back() = kept(word);
+        else if (!word.empty())
+          entries_.push_back({Entry::Kind::kName, 0, kept(c.name + "=" + std::string(word)), 1});
+      }
+      end_record();
+    }
+  }
+  void begin(Featurizer& featurizer, bool learn) override {
+    if (learn) featurizer.begin(names_, "table");
+    columns_ = std::as_const(featurizer).columns(names_, "table");
+  }
+
+ private:
+  std::vector<std::string> names_;
+};
+
+}  // namespace
+
+std::unique_ptr<Batch> csr32(Array<std::int32_t> indptr, Array<std::int32_t> indices, Array<double> data) {
+  return std::make_unique<Csr<std::int32_t>>(std::move(indptr), std::move(indices), std::move(data));
+}
+std::unique_ptr<Batch> csr64(Array<std::int64_t> indptr, Array<std::int64_t> indices, Array<double> data) {
+  return std::make_unique<Csr<std::int64_t>>(std::move(indptr), std::move(indices), std::move(data));
+}
+std::unique_ptr<Batch> dense(Matrix values) { return std::make_unique<Dense>(std::move(values)); }
+std::unique_ptr<Batch> dicts(nb::sequence rows) { return std::make_unique<Dicts>(std::move(rows)); }
+std::unique_ptr<Batch> texts(nb::sequence rows) { return std::make_unique<Texts>(std::move(rows)); }
+std::unique_ptr<Batch> table(nb::list columns) { return std::make_unique<Table>(std::move(columns)); }
+
+void fill(Record& record, nb::dict row) {
+  record.clear();
+  for_each_entry(row, [&](const std::string& name) { return record.keep(name); },
+                 [&](const Entry& e) { record.entries.push_back(e); });
+}
+
+}  // namespace quorate::python

@@ -1,0 +1,607 @@
+// The module quorate._core: a model, locked, as the Python classes hold it; and the registry.
+//
+// Locks. What Python owns is read with the interpreter's lock and without the model's; work on the model is done with the
+// model's lock and without the interpreter's, unless it is a single example. Nobody waits for a model with the interpreter's
+// lock in hand, so the two never wait for each other.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <mutex>
+#include <shared_mutex>
+
+#include "batch.h"
+#include "quorate/registry.h"
+#include "quorate/run/model.h"
+#include "quorate/run/trainer.h"
+#include "quorate/version.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace quorate::python {
+namespace {
+
+/// Holds a model for one who changes it (exclusive) or for one of many readers.
+template <bool exclusive>
+class Lock {
+ public:
+  explicit Lock(std::shared_mutex& mutex) : mutex_(mutex) {
+    if (exclusive ? mutex.try_lock() : mutex.try_lock_shared()) return;
+    const nb::gil_scoped_release others;
+    exclusive ? mutex.lock() : mutex.lock_shared();
+  }
+  ~Lock() { exclusive ? mutex_.unlock() : mutex_.unlock_shared(); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  std::shared_mutex& mutex_;
+};
+using Writing = Lock<true>;
+using Reading = Lock<false>;
+
+/// A NumPy array that owns `values`. T = std::uint8_t with Shown = bool: flags.
+template <class Shown, class T>
+nb::object array(std::vector<T>&& values, std::vector<std::size_t> shape = {}) {
+  static_assert(sizeof(Shown) == sizeof(T));
+  if (shape.empty()) shape = {values.size()};
+  auto* kept = new std::vector<T>(std::move(values));
+  const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, Shown>(kept->data(), shape.size(), shape.data(), owner));
+}
+
+/// The tasks of a batch's examples: names[codes[n]]. No codes: none named theirs.
+struct TaskCodes {
+  Array<std::uint32_t> codes;
+  std::vector<std::string> names;
+};
+
+/// What was done with examples, column by column.
+struct Columns {
+  std::vector<std::uint32_t> task;
+  std::vector<double> margin, probability, draw;
+  std::vector<std::uint8_t> asked, updated, audited;
+  std::vector<std::int8_t> label;    // kLater: none
+  std::vector<std::int64_t> ticket;  // -1: none
+
+  void add(Task t, const Step& s) {
+    task.push_back(t);
+    margin.push_back(s.decision.margin);
+    probability.push_back(s.decision.probability);
+    draw.push_back(s.decision.draw);
+    asked.push_back(s.asked);
+    updated.push_back(s.updated);
+    audited.push_back(s.audited);
+    label.push_back(static_cast<std::int8_t>(s.label.value_or(kLater)));
+    ticket.push_back(s.ticket ? static_cast<std::int64_t>(*s.ticket) : -1);
+  }
+  nb::dict arrays() {
+    nb::dict out;
+    out["task"] = array<std::uint32_t>(std::move(task));
+    out["margin"] = array<double>(std::move(margin));
+    out["probability"] = array<double>(std::move(probability));
+    out["draw"] = array<double>(std::move(draw));
+    out["asked"] = array<bool>(std::move(asked));
+    out["label"] = array<std::int8_t>(std::move(label));
+    out["updated"] = array<bool>(std::move(updated));
+    out["audited"] = array<bool>(std::move(audited));
+    out["ticket"] = array<std::int64_t>(std::move(ticket));
+    return out;
+  }
+};
+
+std::optional<Rounds> rounds_named(const std::string& name) {
+  for (const Rounds r : {Rounds::kEach, Rounds::kPerTask, Rounds::kAllTasks})
+    if (name == to_text(r)) return r;
+  if (name.empty()) return std::nullopt;
+  throw UsageError("rounds " + shown(name) + ": expected each, per-task or all-tasks");
+}
+
+Model make_model(const std::string& spec, SessionOptions options, const FeatureSettings& features, const std::string& reduction,
+                 const std::vector<std::string>& classes, const std::vector<std::string>& tasks) {
+  const Spec learner = parse_spec(spec);
+  if (!reduction.empty()) {
+    const auto known = reduction_named(reduction);
+    if (!known) throw UsageError("reduction " + shown(reduction) + ": expected one-vs-rest or one-vs-one");
+    const Classes all(*known, classes);
+    const Names names = all.task_names();
+    options.tasks = &names;
+    options.even_over *= all.tasks();
+    return {Session(learner, options), Featurizer(features), Labels::of_classes(ClassNames(classes), false), all};
+  }
+  Names names;
+  for (const std::string& name : tasks) names.intern(name);
+  options.tasks = &names;
+  Labels labels;
+  labels.restore(classes.at(1), classes.at(0));
+  return {Session(learner, options), Featurizer(features), std::move(labels)};
+}
+
+class Core {
+ public:
+  explicit Core(Model&& model) : model_(std::move(model)) {}
+  static std::unique_ptr<Core> from_bytes(const nb::bytes& bytes) {
+    const std::string_view view(bytes.c_str(), bytes.size());
+    const nb::gil_scoped_release others;
+    return std::make_unique<Core>(Model::from_bytes(view));
+  }
+  static std::unique_ptr<Core> load(const std::string& path) {
+    const nb::gil_scoped_release others;
+    return std::make_unique<Core>(Model::load(path));
+  }
+  nb::bytes to_bytes() {
+    std::string bytes;
+    {
+      const nb::gil_scoped_release others;
+      const std::shared_lock lock(mutex_);
+      bytes = model_.to_bytes();
+    }
+    return nb::bytes(bytes.data(), bytes.size());
+  }
+  void save(const std::string& path) {
+    const nb::gil_scoped_release others;
+    const std::shared_lock lock(mutex_);
+    model_.save(path);
+  }
+  std::unique_ptr<Core> snapshot() {
+    const nb::gil_scoped_release others;
+    std::string bytes;
+    {
+      const std::shared_lock lock(mutex_);
+      bytes = model_.to_bytes();
+    }
+    return std::make_unique<Core>(Model::from_bytes(bytes));
+  }
+
+  /// Shows the session a batch. `labels`: of the data, 0 if unknown; none at all: answers come later. Returns the columns if
+  /// `trace` or later. Ctrl-C stops it between two examples.
+  nb::object run(Batch& batch, const std::optional<TaskCodes>& tasks, const std::optional<Array<std::int16_t>>& labels,
+                 const std::optional<Array<double>>& times, const std::string& rounds, bool trace) {
+    const std::size_t size = batch.size();
+    check_size("tasks", tasks ? tasks->codes.shape(0) : size, size);
+    check_size("labels", labels ? labels->shape(0) : size, size);
+    check_size("times", times ? times->shape(0) : size, size);
+    Columns columns;
+    bool interrupted = false;
+    {
+      const nb::gil_scoped_release others;
+      const std::unique_lock lock(mutex_);
+      Session& session = model_.session;
+      const Classes* classes = model_.classes ? &*model_.classes : nullptr;
+      const auto chooses = [&] { return session.learner().chooses(); };
+      const Rounds cut = resolve_rounds(rounds_named(rounds), classes != nullptr, chooses);
+      check_labels_per_round(session.labels_per_round(), to_text(session.spec()), chooses);
+      check_times(times.has_value());
+      batch.begin(model_.featurizer, true);
+      Trainer::Watch watch;
+      if (trace || !labels) watch = [&](Task task, const Step& step) { columns.add(task, step); };
+      Trainer trainer(session, classes, cut, !labels, watch);
+      std::vector<std::optional<Task>> places(tasks && classes == nullptr ? tasks->names.size() : 0);
+      for (std::size_t n = 0; n < size && !interrupted; ++n) {
+        const Features x = batch.instance(n, model_.featurizer, true, scratch_);
+        Task task = 0;
+        if (classes == nullptr && tasks) {
+          std::optional<Task>& place = places[tasks->codes(n)];
+          if (!place) place = session.task(tasks->names[tasks->codes(n)]);
+          task = *place;
+        } else if (classes == nullptr) {
+          task = session.task(kOnlyTask);
+        }
+        trainer.add(task, labels ? (*labels)(n) : 0, times ? std::optional((*times)(n)) : std::nullopt, x);
+        if (n % 1024 == 1023) interrupted = signalled();
+      }
+      trainer.flush();
+    }
+    if (interrupted) throw nb::python_error();
+    return trace || !labels ? columns.arrays() : nb::object(nb::none());
+  }
+
+  /// One round of the whole batch, whose labels come later: what a learner that chooses would have of it.
+  nb::object round(Batch& batch, const std::optional<TaskCodes>& tasks) {
+    check_size("tasks", tasks ? tasks->codes.shape(0) : batch.size(), batch.size());
+    Columns columns;
+    {
+      const nb::gil_scoped_release others;
+      const std::unique_lock lock(mutex_);
+      Session& session = model_.session;
+      if (!session.learner().chooses())
+        throw UsageError(to_text(session.spec()) +
+                         " does not choose among examples; expected a learner that does, as shampo, or query=shared");
+      batch.begin(model_.featurizer, true);
+      Dataset pool;
+      for (std::size_t n = 0; n < batch.size(); ++n) {
+        const Features x = batch.instance(n, model_.featurizer, true, scratch_);
+        if (model_.classes)
+          for (Task task = 0; task < model_.classes->tasks(); ++task) pool.add(task, 0, x);
+        else
+          pool.add(session.task(tasks ? std::string_view(tasks->names[tasks->codes(n)]) : kOnlyTask), 0, x);
+      }
+      std::vector<Example> examples;
+      for (std::size_t n = 0; n < pool.size(); ++n) examples.push_back(pool.example(n));
+      std::vector<Step> steps(examples.size());
+      session.round(examples, [](std::size_t) { return kLater; }, steps);
+      for (std::size_t n = 0; n < steps.size(); ++n) columns.add(examples[n].task, steps[n]);
+    }
+    return columns.arrays();
+  }
+
+  /// Late answers, in order: +1, -1 or 0 for neither; or, if `of_classes`, the class's place. Returns which changed the model.
+  nb::object answer(Array<std::uint64_t> tickets, Array<std::int16_t> labels, bool of_classes) {
+    check_size("answers", labels.shape(0), tickets.shape(0));
+    std::vector<std::uint8_t> updated(tickets.shape(0));
+    {
+      const nb::gil_scoped_release others;
+      const std::unique_lock lock(mutex_);
+      Session& session = model_.session;
+      check_issued(tickets);
+      for (std::size_t n = 0; n < updated.size(); ++n) {
+        int label = labels(n);
+        if (of_classes) {
+          const Pending::Item* item = session.pending().find(tickets(n));
+          label = item == nullptr ? 0 : model_.classes.value().feedback(item->task, static_cast<std::size_t>(label));
+        }
+        const std::optional<Step> step = session.answer(tickets(n), label);
+        updated[n] = step && step->updated;
+      }
+    }
+    return array<bool>(std::move(updated));
+  }
+  /// Nobody will answer. Returns which were still awaited.
+  nb::object withdraw(Array<std::uint64_t> tickets) {
+    std::vector<std::uint8_t> done(tickets.shape(0));
+    {
+      const nb::gil_scoped_release others;
+      const std::unique_lock lock(mutex_);
+      check_issued(tickets);
+      for (std::size_t n = 0; n < done.size(); ++n) done[n] = model_.session.withdraw(tickets(n));
+    }
+    return array<bool>(std::move(done));
+  }
+
+  /// Margins: (n,), or of classes (n, C) with the predicted class the largest of its row, the first among equals.
+  nb::object decision(Batch& batch, const std::optional<TaskCodes>& tasks) {
+    check_size("tasks", tasks ? tasks->codes.shape(0) : batch.size(), batch.size());
+    const std::size_t size = batch.size();
+    std::vector<double> out;
+    std::vector<std::size_t> shape{size};
+    {
+      const nb::gil_scoped_release others;
+      const std::shared_lock lock(mutex_);
+      batch.begin(model_.featurizer, false);
+      const Learner& learner = model_.session.learner();
+      Featurizer::Scratch scratch;
+      if (model_.classes) {
+        shape.push_back(model_.classes->size());
+        for (std::size_t n = 0; n < size; ++n) decide_class(batch.instance(n, model_.featurizer, false, scratch), out);
+      } else {
+        std::vector<Task> places;
+        if (tasks)
+          for (const std::string& name : tasks->names) places.push_back(place_of_task(name));
+        else
+          places.push_back(place_of_task(kOnlyTask));
+        out.reserve(size);
+        for (std::size_t n = 0; n < size; ++n) {
+          const Features x = batch.instance(n, model_.featurizer, false, scratch);
+          out.push_back(learner.score({places[tasks ? tasks->codes(n) : 0], x}));
+        }
+      }
+    }
+    return array<double>(std::move(out), shape);
+  }
+  /// Of margins; nothing if the learner does not calibrate.
+  nb::object log_odds(Array<double> margins) {
+    const Reading lock(mutex_);
+    const Learner& learner = model_.session.learner();
+    if (!learner.log_odds(0)) return nb::none();
+    std::vector<double> out;
+    for (std::size_t n = 0; n < margins.shape(0); ++n) out.push_back(*learner.log_odds(margins(n)));
+    return array<double>(std::move(out));
+  }
+
+  // One example at a time: a dict, or a NumPy vector.
+  double learn_one(nb::handle x, int label, std::string_view task, std::optional<double> time) {
+    const Writing lock(mutex_);
+    check_times(time.has_value());
+    const Features features = instance(x, scratch_, true);
+    Session& session = model_.session;
+    if (time) session.set_time(*time);
+    one_.clear();
+    if (model_.classes)
+      for (Task t = 0; t < model_.classes->tasks(); ++t) one_.push_back({t, features});
+    else
+      one_.push_back({session.task(task), features});
+    one_step_.assign(one_.size(), {});
+    const Classes* classes = model_.classes ? &*model_.classes : nullptr;
+    const auto answer = [&](std::size_t n) { return known_answer(classes, one_[n].task, label); };
+    session.round(one_, std::cref(answer), one_step_);
+    return one_step_[0].decision.margin;
+  }
+  double score_one(nb::handle x, std::string_view task) {
+    const Reading lock(mutex_);
+    thread_local Featurizer::Scratch scratch;
+    const Features features = instance(x, scratch, false);
+    return model_.session.learner().score({place_of_task(task), features});
+  }
+
+  void set_columns(const std::vector<std::string>& names) {
+    const Writing lock(mutex_);
+    model_.featurizer.begin(names, "table");
+  }
+
+  nb::object relations() {
+    std::vector<double> out;
+    std::size_t size = 0;
+    {
+      const nb::gil_scoped_release others;
+      const std::shared_lock lock(mutex_);
+      size = model_.session.tasks().size();
+      for (Task to = 0; to < size; ++to)
+        for (Task from = 0; from < size; ++from) out.push_back(model_.session.learner().relation(to, from));
+    }
+    return array<double>(std::move(out), {size, size});
+  }
+  std::vector<std::string> tasks() {
+    const Reading lock(mutex_);
+    std::vector<std::string> out;
+    for (Task t = 0; t < model_.session.tasks().size(); ++t) out.emplace_back(model_.session.tasks()[t]);
+    return out;
+  }
+  nb::dict counts() {
+    const Reading lock(mutex_);
+    std::vector<std::uint64_t> examples, labels, updates, mistakes;
+    for (Task t = 0; t < model_.session.tasks().size(); ++t) {
+      const TaskCount c = model_.session.count(t);
+      examples.push_back(c.examples);
+      labels.push_back(c.labels);
+      updates.push_back(c.updates);
+      mistakes.push_back(c.mistakes);
+    }
+    nb::dict out;
+    out["examples"] = array<std::uint64_t>(std::move(examples));
+    out["labels"] = array<std::uint64_t>(std::move(labels));
+    out["updates"] = array<std::uint64_t>(std::move(updates));
+    out["mistakes"] = array<std::uint64_t>(std::move(mistakes));
+    return out;
+  }
+  nb::dict info() {
+    const Reading lock(mutex_);
+    const Session& s = model_.session;
+    nb::dict out;
+    out["spec"] = to_text(s.spec());
+    out["examples"] = s.total().examples;
+    out["labels"] = s.total().labels;
+    out["updates"] = s.total().updates;
+    out["unanswered"] = s.unanswered();
+    out["too_late"] = s.too_late();
+    out["pending"] = s.pending().size();
+    out["model_bytes"] = s.model_bytes();
+    out["peak_bytes"] = s.peak_bytes();
+    out["memory_limit"] =
+        s.memory_limit() == Memory::kNoLimit ? nb::object(nb::none()) : nb::object(nb::int_(s.memory_limit()));
+    out["scale"] = s.learner().scale();
+    out["chooses"] = s.learner().chooses();
+    out["calibrated"] = s.learner().log_odds(0).has_value();
+    out["reduction"] = model_.classes ? to_text(model_.classes->reduction()) : std::string();
+    std::vector<std::string> classes;
+    if (model_.classes)
+      classes = model_.classes->names();
+    else
+      classes = {model_.labels.word(-1), model_.labels.word(1)};
+    out["classes"] = classes;
+    const FeatureSettings& f = model_.featurizer.settings();
+    out["bits"] = f.bits;
+    out["bias"] = f.bias;
+    out["normalize"] = f.normalize;
+    out["bigrams"] = f.bigrams;
+    out["binary"] = f.binary;
+    out["audit"] = nb::none();
+    if (const Audit* a = s.audit()) {
+      const auto interval = [](const Accuracy& x) { return nb::make_tuple(x.value, x.low, x.high); };
+      nb::dict audit;
+      audit["labels"] = a->bought();
+      audit["stream"] = interval(a->stream());
+      audit["now"] = interval(a->now());
+      out["audit"] = audit;
+    }
+    return out;
+  }
+  std::string question(Task task) {
+    const Reading lock(mutex_);
+    return model_.classes ? model_.classes->question(task) : std::string(model_.session.tasks()[task]);
+  }
+
+ private:
+  static void check_size(const char* what, std::size_t is, std::size_t expected) {
+    if (is != expected)
+      throw UsageError(std::string(what) + ": " + std::to_string(is) + " for " + std::to_string(expected) + " examples");
+  }
+  void check_times(bool given) const {
+    const auto& rate = model_.session.budget().limits().rate;
+    if (rate && rate->seconds && !given) throw UsageError("labels " + to_text(*rate) + ": expected the time of each example");
+  }
+  void check_issued(Array<std::uint64_t> tickets) const {
+    for (std::size_t n = 0; n < tickets.shape(0); ++n)
+      if (tickets(n) >= model_.session.tickets())
+        throw UsageError("id " + std::to_string(tickets(n)) + " was never asked about; expected one below " +
+                         std::to_string(model_.session.tickets()));
+  }
+  /// Whether a signal wants to stop us; then a Python error is set.
+  static bool signalled() {
+    const nb::gil_scoped_acquire interpreter;
+    return PyErr_CheckSignals() != 0;
+  }
+  /// A task never seen gets a place no task has: learners answer with what all tasks share.
+  Task place_of_task(std::string_view name) const {
+    const Names& tasks = model_.session.tasks();
+    return tasks.find(name).value_or(static_cast<Task>(tasks.size()));
+  }
+  Features instance(nb::handle x, Featurizer::Scratch& scratch, bool learn) {
+    if (PyDict_Check(x.ptr())) {
+      thread_local Record record;
+      fill(record, nb::borrow<nb::dict>(x));
+      return learn ? model_.featurizer(record) : std::as_const(model_.featurizer)(record, {}, scratch);
+    }
+    const auto values = nb::cast<Array<double>>(x);
+    for (std::size_t k = 0; k < values.shape(0); ++k)
+      if (!(std::abs(values(k)) <= 1e18))
+        throw DataError("column " + std::to_string(k) + ": expected a finite number from -1e18 to 1e18");
+    return model_.featurizer.row(std::span(values.data(), values.shape(0)), scratch);
+  }
+  void decide_class(const Features& x, std::vector<double>& out) const {
+    thread_local std::vector<double> margins;
+    thread_local Classes::Ballot ballot;
+    const Classes& classes = *model_.classes;
+    margins.clear();
+    for (Task t = 0; t < classes.tasks(); ++t) margins.push_back(model_.session.learner().score({t, x}));
+    if (classes.reduction() == Classes::Reduction::kOneVsRest) {
+      out.insert(out.end(), margins.begin(), margins.end());
+      return;
+    }
+    classes.predict(margins, ballot);
+    // A class with more votes is ahead; among equals that with the larger sum.
+    for (std::size_t c = 0; c < classes.size(); ++c)
+      out.push_back(ballot.votes[c] + ballot.sums[c] / (3 * (std::abs(ballot.sums[c]) + 1)));
+  }
+
+  Model model_;
+  std::shared_mutex mutex_;
+  Featurizer::Scratch scratch_;  // of who changes the model
+  std::vector<Example> one_;
+  std::vector<Step> one_step_;
+};
+
+nb::list describe_params(const std::vector<ParamInfo>& params) {
+  nb::list out;
+  for (const ParamInfo& p : params) {
+    nb::dict one;
+    one["name"] = p.name;
+    one["type"] = p.type;
+    one["initial"] = p.initial;
+    one["range"] = p.range;
+    one["meaning"] = p.meaning;
+    one["source"] = p.source;
+    nb::list choices;
+    for (const ChoiceInfo& c : p.choices) {
+      nb::dict choice;
+      choice["name"] = c.name;
+      choice["meaning"] = c.meaning;
+      choice["params"] = describe_params(c.params);
+      choices.append(choice);
+    }
+    one["choices"] = choices;
+    out.append(one);
+  }
+  return out;
+}
+
+/// The rows of the registry.
+nb::list describe() {
+  nb::list out;
+  for (const Algorithm& a : algorithms()) {
+    nb::dict one;
+    one["name"] = std::string(a.name);
+    one["title"] = std::string(a.title);
+    one["source"] = std::string(a.source);
+    one["params"] = describe_params(a.params());
+    Memory memory;
+    Names tasks(&memory);
+    one["calibrated"] = make_learner({std::string(a.name), {}}, {tasks, &memory})->log_odds(0).has_value();
+    out.append(one);
+  }
+  return out;
+}
+
+/// A spec's word, and the text of each of its arguments.
+std::tuple<std::string, std::vector<std::tuple<std::string, std::string>>> parts(const std::string& spec) {
+  const Spec whole = canonical(parse_spec(spec));
+  std::vector<std::tuple<std::string, std::string>> args;
+  for (const Spec::Arg& a : whole.args) args.emplace_back(a.key, to_text(a.value));
+  return {whole.word, args};
+}
+
+std::string canonical_text(const std::string& spec) { return to_text(canonical(parse_spec(spec))); }
+
+}  // namespace
+}  // namespace quorate::python
+
+NB_MODULE(_core, m) {
+  using namespace quorate;
+  using namespace quorate::python;
+  nb::register_exception_translator([](const std::exception_ptr& p, void*) {
+    try {
+      std::rethrow_exception(p);
+    } catch (const FileError& e) {
+      PyErr_SetString(PyExc_OSError, e.what());
+    } catch (const MemoryError& e) {
+      PyErr_SetString(PyExc_MemoryError, e.what());
+    } catch (const Error& e) {
+      PyErr_SetString(PyExc_ValueError, e.what());
+    }
+  });
+  m.attr("__version__") = kVersion;
+  m.attr("ONLY_TASK") = std::string(kOnlyTask);
+  m.def("describe", &describe);
+  m.def("canonical", &canonical_text, "spec"_a);
+  m.def("parts", &parts, "spec"_a);
+
+  nb::class_<Batch>(m, "Batch").def("__len__", &Batch::size);
+  m.def("csr", &csr32, "indptr"_a, "indices"_a, "data"_a);
+  m.def("csr", &csr64, "indptr"_a, "indices"_a, "data"_a);
+  m.def("dense", &dense, "values"_a);
+  m.def("dicts", &dicts, "rows"_a);
+  m.def("texts", &texts, "rows"_a);
+  m.def("table", &table, "columns"_a);
+
+  nb::class_<TaskCodes>(m, "Tasks")
+      .def("__init__",
+           [](TaskCodes* self, Array<std::uint32_t> codes, std::vector<std::string> names) {
+             for (std::size_t n = 0; n < codes.shape(0); ++n)
+               if (codes(n) >= names.size()) throw UsageError("tasks: a code without a name");
+             new (self) TaskCodes{std::move(codes), std::move(names)};
+           },
+           "codes"_a, "names"_a);
+
+  nb::class_<Core>(m, "Model")
+      .def("__init__",
+           [](Core* self, const std::string& spec, const std::vector<std::string>& classes, const std::string& reduction,
+              const std::vector<std::string>& tasks, std::uint64_t seed, const std::vector<std::string>& labels,
+              std::optional<std::uint64_t> labels_per_task, std::uint64_t even_over, std::optional<std::uint64_t> memory,
+              double audit, std::uint64_t labels_per_round, std::uint64_t max_pending, std::uint32_t bits, bool bias,
+              bool normalize, bool bigrams, bool binary) {
+             SessionOptions o{.seed = seed, .even_over = even_over, .labels_per_round = labels_per_round};
+             for (const std::string& text : labels) o.limits.add(text);
+             if (labels_per_task) o.limits.per_task = *labels_per_task;
+             if (memory) o.memory_limit = *memory;
+             o.audit = audit;
+             o.max_pending = max_pending;
+             const FeatureSettings features{bits, bias, normalize, bigrams, binary};
+             new (self) Core(make_model(spec, o, features, reduction, classes, tasks));
+           },
+           nb::kw_only(), "spec"_a, "classes"_a, "reduction"_a = "", "tasks"_a = std::vector<std::string>(), "seed"_a = 1,
+           "labels"_a = std::vector<std::string>(), "labels_per_task"_a = nb::none(), "even_over"_a = 0,
+           "memory"_a = nb::none(), "audit"_a = 0.0, "labels_per_round"_a = 1, "max_pending"_a = 10'000, "bits"_a = 18,
+           "bias"_a = true, "normalize"_a = true, "bigrams"_a = false, "binary"_a = false)
+      .def_static("from_bytes", &Core::from_bytes, "data"_a)
+      .def_static("load", &Core::load, "path"_a)
+      .def("to_bytes", &Core::to_bytes)
+      .def("save", &Core::save, "path"_a)
+      .def("snapshot", &Core::snapshot)
+      .def("run", &Core::run, "batch"_a, "tasks"_a.none(), "labels"_a.none(), "times"_a.none(), "rounds"_a, "trace"_a)
+      .def("round", &Core::round, "batch"_a, "tasks"_a.none())
+      .def("answer", &Core::answer, "tickets"_a, "labels"_a, "of_classes"_a)
+      .def("withdraw", &Core::withdraw, "tickets"_a)
+      .def("decision", &Core::decision, "batch"_a, "tasks"_a.none())
+      .def("log_odds", &Core::log_odds, "margins"_a)
+      .def("learn_one", &Core::learn_one, "x"_a, "label"_a, "task"_a, "time"_a = nb::none())
+      .def("score_one", &Core::score_one, "x"_a, "task"_a)
+      .def("set_columns", &Core::set_columns, "names"_a)
+      .def("relations", &Core::relations)
+      .def("tasks", &Core::tasks)
+      .def("counts", &Core::counts)
+      .def("info", &Core::info)
+      .def("question", &Core::question, "task"_a);
+}

@@ -1,0 +1,12 @@
+"""Many related classifiers from one stream, few labels, fixed memory.
+
+The learner to reach for is `Cohort`. Every class is a scikit-learn estimator, a learner of one example at a time, and an
+active learner: `fit`, `predict`; `learn_one`, `predict_one`; `decide`, `learn`.
+"""
+
+from quorate._core import __version__
+from quorate._estimator import Decisions, Estimator, Questions
+from quorate.learners import *  # noqa: F403
+from quorate.learners import __all__ as _learners
+
+__all__ = ["Decisions", "Estimator", "Questions", "__version__", *_learners]

@@ -1,0 +1,140 @@
+"""One class for each row of the registry, made from what the engine declares: parameters, ranges, meanings, sources."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from typing import Any
+
+import numpy as np
+
+from quorate import _core
+from quorate._estimator import Calibrated, Estimator
+
+# What every learner takes besides its own parameters: name, default, type, meaning.
+_SHARED: list[tuple[str, Any, str, str]] = [
+    ("labels", None, "int | str | list[int | str] | None", "most labels to buy, a hard limit: 500 in all, '50/1000' in any so many examples, '20/day' by time; a list for a total and a rate"),
+    ("labels_per_task", None, "int | None", "most labels to buy for each task, a hard limit"),
+    ("pace", None, "int | str | None", "spend the labels in all evenly over so many examples; 'even': over those of `fit`"),
+    ("memory", None, "int | str | None", "bytes that the model never exceeds, as '64MB': budget_* learners forget, Cohort takes tables that fit, others raise MemoryError"),
+    ("audit", 0.0, "float", "share of the labels, bought at random and used only to estimate the true accuracy (`info_['audit']`)"),
+    ("seed", 1, "int", "of the learner's draws"),
+    ("passes", 1, "int", "times that `fit` goes through the examples"),
+    ("tasks", None, "list[Any] | None", "names of tasks known beforehand; others get their place when they come"),
+    ("task_column", None, "str | None", "column of a frame, or key of dicts, that names the task"),
+    ("text_column", None, "str | None", "column of a frame that holds raw text"),
+    ("categorical_columns", None, "list[str] | None", "columns of a frame whose values are words, besides those of strings and categories"),
+    ("rounds", None, "str | None", "what arrives before labels are bought: 'each' example, or 'per-task' until a task comes again or the call ends; None: per-task for learners that choose"),
+    ("labels_per_round", 1, "int", "labels that a learner which chooses buys in each round"),
+    ("reduction", "one-vs-rest", "str", "how three classes and more become tasks: 'one-vs-rest' or 'one-vs-one'"),
+    ("bits", 18, "int", "names and words are hashed to 2^bits features, 1 to 31; 0 keeps every name"),
+    ("bias", True, "bool", "a constant feature"),
+    ("normalize", True, "bool", "scale examples to unit length"),
+    ("bigrams", False, "bool", "text: pairs of neighbouring words too"),
+    ("binary", False, "bool", "text: a word counts once however often it comes"),
+    ("max_pending", 10_000, "int", "labels waited for; beyond that the longest awaited is withdrawn"),
+    ("trace", False, "bool", "keep `trace_`, what happened with each example of the last call of fit or partial_fit"),
+]  # fmt: skip
+
+
+def _value(kind: str, text: str) -> Any:
+    if kind == "bool":
+        return text == "true"
+    return int(text) if kind == "int" else float(text) if kind == "float" else text
+
+
+def _type(kind: str) -> str:
+    return {"bool": "bool", "int": "int", "float": "float"}.get(kind, "str")
+
+
+def _class_name(learner: str) -> str:
+    return "".join(word.capitalize() for word in learner.split("-"))
+
+
+def _choice(choice: dict[str, Any]) -> str:
+    params = ", ".join(f"{p['name']}={p['initial']}" for p in choice["params"])
+    return f"{choice['name']}({params})" if params else choice["name"]
+
+
+def _docstring(row: dict[str, Any]) -> str:
+    lines = [f"{row['title']}.", "", f"Source: {row['source']}. `repr` is the learner's spec, as `quorate` and model files have it.", ""]
+    lines += ["Parameters", "----------"]
+    for p in row["params"]:
+        range_ = f",{p['range']}" if p["range"] else ""
+        lines.append(f"{p['name']} : {_type(p['type'])}{range_}, default {p['initial']!r}")
+        lines.append(f"    {p['meaning']} [{p['source']}]")
+        lines += [f"    - '{_choice(c)}': {c['meaning']}" for c in p["choices"]]
+    for name, default, type_, meaning in _SHARED:
+        lines += [f"{name} : {type_}, default {default!r}", f"    {meaning}"]
+    lines += ["", "Attributes", "----------", "classes_, tasks_, n_labels_, counts_, info_, trace_, tensors"]
+    return "\n".join(lines)
+
+
+def _make(row: dict[str, Any]) -> type[Estimator]:
+    own = [(p["name"].replace("-", "_"), _value(p["type"], p["initial"]), _type(p["type"])) for p in row["params"]]
+    shared = [(name, default, type_) for name, default, type_, _ in _SHARED]
+    clash = {name for name, *_ in own} & {name for name, *_ in shared}
+    assert not clash, f"{row['name']}: parameters {clash} have names that all learners share"
+    defaults = {name: default for name, default, _ in own + shared}
+
+    def __init__(self: Estimator, **given: Any) -> None:
+        unknown = given.keys() - defaults.keys()
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no parameter {min(unknown)!r}; it has {', '.join(defaults)}")
+        for name, default in defaults.items():
+            setattr(self, name, given.get(name, default))
+
+    signature = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+    signature += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=type_)
+        for name, default, type_ in own + shared
+    ]
+    __init__.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
+    body = {
+        "__init__": __init__,
+        "__doc__": _docstring(row),
+        "__module__": __name__,
+        "_learner": row["name"],
+        "_own": tuple(name for name, *_ in own),
+        "_together": row["name"] == "amlc",
+    }
+    return type(_class_name(row["name"]), (Calibrated if row["calibrated"] else Estimator,), body)
+
+
+_ROWS: list[dict[str, Any]] = _core.describe()
+LEARNERS: dict[str, type[Estimator]] = {row["name"]: _make(row) for row in _ROWS}
+"""The classes by the name of their learner, as in `LEARNERS["budget-random"]`."""
+
+globals().update({cls.__name__: cls for cls in LEARNERS.values()})
+__all__ = ["LEARNERS", "from_spec", "load", *(cls.__name__ for cls in LEARNERS.values())]
+
+
+def from_spec(spec: str, **shared: Any) -> Estimator:
+    """A new learner from its text, as "cmtl(query=margin(b=0.1))", and parameters that all learners share."""
+    name, args = _core.parts(spec)
+    row = next(row for row in _ROWS if row["name"] == name)
+    kinds = {p["name"]: p["type"] for p in row["params"]}
+    return LEARNERS[name](**{key: _value(kinds[key], text) for key, text in args}, **shared)
+
+
+def _from_model(model: Any) -> Estimator:
+    info = model.info()
+    shared = {name: info[name] for name in ("bits", "bias", "normalize", "bigrams", "binary")}
+    shared["memory"] = info["memory_limit"]
+    if info["reduction"]:
+        shared["reduction"] = info["reduction"]
+    out = from_spec(info["spec"], **shared)
+    words = info["classes"]
+    try:
+        classes = np.array([int(word) for word in words])
+    except ValueError:
+        classes = np.array(words)
+    out._model = model
+    out._set_classes(classes)
+    return out
+
+
+def load(path: str | os.PathLike[str]) -> Estimator:
+    """The learner that a model file holds, written by `save` or by the program. Classes are whole numbers if all of them look
+    like it, else strings. Raises OSError, or ValueError for what is no model file."""
+    return _from_model(_core.Model.load(os.fspath(path)))
