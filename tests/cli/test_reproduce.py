@@ -230,12 +230,14 @@ def test_the_document_holds_what_the_page_tells(quorate, tiny):
         ("All", {"labels": 118}, "not reproduced"), ("Half", {}, None)]
     for result in group["results"]:
         row = rows_of(page.out)[result["method"]]
-        assert result["learner"] == row[1].strip("`") and f"{result['mean']['labels']:.1f} +- {result['std']['labels']:.1f}" == row[3]
+        assert result["learner"] == row[1].strip("`")
+        assert f"{result['mean']['labels']:.1f} +- {result['std']['labels']:.1f}" == row[3]
     assert {paper["name"] for paper in quorate.ok("reproduce", "list", "--json").json()} == {"tiny"}
 
 
 def test_the_document_of_a_figure_has_every_setting(quorate, tiny):
-    rows = [{"name": "S", "learner": "perceptron(query=random(p={}))"}, {"name": "U", "learner": "perceptron", "published": {"labels": 7}}]
+    rows = [{"name": "S", "learner": "perceptron(query=random(p={}))"},
+            {"name": "U", "learner": "perceptron", "published": {"labels": 7}}]
     tiny(paper={"figure": {"x": "p", "y": ["labels"]}}, rows=rows, sweep={"parameter": "p", "values": [0.25, 0.5]})
     result = quorate.ok("reproduce", "tiny", "--json", "--progress", "lines")
     [group] = result.json()["papers"][0]["groups"]
