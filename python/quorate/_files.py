@@ -9,6 +9,7 @@ import math
 import numbers
 import os
 import re
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
@@ -99,6 +100,8 @@ def _pair(X: Any, y: list[str], task: list[str] | None, name: str, path: Path, c
     if hasattr(X, "tocsr"):
         rows = X.shape[0]
     else:
+        if isinstance(X, (str, bytes, Mapping, set)) or not hasattr(X, "__len__"):
+            raise TypeError(f"{name}: X is {_kind(X)}; expected numbers in rows and columns, a frame, dicts or texts")
         if not isinstance(X, np.ndarray):
             X = X if isinstance(X, (list, tuple)) else _values(X)
         rows = len(X)
@@ -234,6 +237,11 @@ def _frame(data: Any) -> nw.DataFrame[Any] | None:
         import narwhals.stable.v1 as narwhals
     except ImportError:
         raise ImportError("frames need narwhals: pip install 'quorate[frames]'") from None
+    # Frames of pandas and Arrow may have a column twice.
+    columns = data.columns if type(data).__module__.startswith("pandas") else getattr(data, "column_names", ())
+    for column, count in Counter(map(str, columns)).items():
+        if count > 1:
+            raise ValueError(f"column {column!r} comes more than once; expected each once")
     found = narwhals.from_native(data, pass_through=True)
     if isinstance(found, narwhals.LazyFrame):
         raise TypeError(f"a lazy frame ({_kind(data)}); expected one with its rows: .collect()")

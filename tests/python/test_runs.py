@@ -378,6 +378,9 @@ BAD = {
     "too few tasks": (lambda: (X, Y, TASK[:-1]), "160 rows of X and 159 of task"),
     "too few labels beside a frame": (lambda: (pd.DataFrame(X), Y[:-1]), "160 rows of X and 159 of label"),
     "labels in columns": (lambda: (X, np.array(Y)[:, None]), "data, y: .* in row 0; expected one value a row"),
+    "a column twice": (lambda: pd.DataFrame([[1, 2, 1]], columns=["a", "a", "label"]), "column 'a' comes more than once"),
+    "a column twice in Arrow": (lambda: pytest.importorskip("pyarrow").table([[1], [2], [1]], names=["a", "a", "label"]),
+                                "column 'a' comes more than once"),
     "no labels": (lambda: (X,), "1 parts; expected"),
     "one dimension": (lambda: (X[:, 0], Y), "X has 1 dimensions; expected rows and columns"),
     "words in an array": (lambda: (X.astype(str), Y), "expected numbers in rows and columns, a frame"),
@@ -402,6 +405,12 @@ def test_bad_data_are_a_value_error_with_row_and_column(folder, make, words):
 def test_what_is_no_data_is_a_type_error(folder, data):
     with pytest.raises(TypeError, match=r"data: .*; expected a path, \(X, y\)"):
         runs.simulate(data)
+
+
+@pytest.mark.parametrize("data", [3, "abc", {"a": 1}, iter([1])], ids=lambda data: type(data).__name__)
+def test_what_is_no_matrix_is_a_type_error(folder, data):
+    with pytest.raises(TypeError, match="data: X is .*; expected numbers in rows and columns, a frame, dicts or texts"):
+        runs.simulate((data, Y))
 
 
 def test_a_lazy_frame_is_a_type_error(folder):
