@@ -38,9 +38,9 @@ def run(command: str, arguments: Sequence[str] = (), *, progress: bool = False,
     `progress`: show a bar, by tqdm; the command must know `--progress lines`. `explain` puts the program's messages in
     the caller's terms. What a run that ended well had to say becomes a warning.
 
-    Raises ValueError (bad data, bad usage), MemoryError (the memory given does not do), OSError (files), ImportError (no
-    tqdm), each with the program's message; KeyboardInterrupt if either was interrupted, and then the program has ended,
-    too."""
+    Raises ValueError (bad data, bad usage), MemoryError (the memory given does not do), OSError (files), ImportError
+    (no tqdm), each with the program's message; KeyboardInterrupt if either was interrupted, and then the program has
+    ended, too."""
     bar = _Bar(command) if progress else None
     wanted = ["--progress", "lines"] if progress else []
     child = subprocess.Popen([program(), command, *wanted, *arguments], stdin=subprocess.DEVNULL,

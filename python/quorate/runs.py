@@ -49,83 +49,87 @@ Learner = object
 
 
 class Options(TypedDict, total=False):
-    """What every simulation can be told. None is the same as not to say it."""
+    """What every experiment can be told; None is the same as not to say it.
+
+    labels             most labels to buy: 500 in all, "50/1000" in any so many examples, "20/day" by time_column; or a
+                       list of a total and a rate
+    labels_per_task    most labels to buy for each task
+    pace               "even": spend the labels evenly over the examples
+    memory             bytes that no model exceeds, or "8MB"
+    classes            labels are two or more classes, with a binary task for each ("one-vs-rest") or each pair
+                       ("one-vs-one")
+    rounds             what arrives before labels are bought: "each" example, the next "per-task", one for "all-tasks"
+                       (as the learner needs it)
+    labels_per_round   labels that learners buy in each round if they choose whom to ask (1)
+    seed               of the first run (1)
+    threads            runs at the same time; the result does not depend on it (1)
+    positive           the label that means +1; every other label means -1
+    bits               names and words are hashed to 2**bits features; 0 keeps every name (18)
+    bigrams, binary    of texts: pairs of neighbouring words, too; a word counts once
+    bias, normalize    a constant feature; examples are scaled to unit length (True)
+    format             of files: csv, jsonl, svmlight or vw (by the ending of the name)
+    task_column, label_column, id_column, text_column
+                       columns or keys that mean that (task, label, id, text)
+    time_column        column or key of the example's time
+    categorical_column, ignore_column
+                       columns of words in a CSV file (those of a frame are known by themselves); columns to leave out
+    on_error           at a bad line of a file "stop", or "skip" it and warn"""
 
     labels: int | str | Sequence[int | str] | None
-    """Most labels to buy: 500 in all, "50/1000" in any so many examples, "20/day" by time_column; or a total and a
-    rate."""
     labels_per_task: int | None
-    """Most labels to buy for each task."""
     pace: Literal["even"] | None
-    """Spend the labels evenly over the examples; default: as the query rule asks."""
     memory: int | str | None
-    """Bytes no model exceeds, or "8MB"."""
     classes: Literal["one-vs-rest", "one-vs-one"] | None
-    """Labels are two or more classes, with a binary task for each class or each pair."""
     rounds: Literal["each", "per-task", "all-tasks"] | None
-    """What arrives before labels are bought; default: as the learner needs it."""
     labels_per_round: int | None
-    """Labels that learners buy in each round if they choose whom to ask. Default 1."""
     seed: int | None
-    """Of the first run. Default 1."""
     threads: int | None
-    """Runs at the same time; the result does not depend on it. Default 1."""
     positive: str | int | None
-    """The label that means +1; every other label means -1."""
     bits: int | None
-    """Names and words are hashed to 2**bits features; 0 keeps every name. Default 18."""
     bigrams: bool | None
-    """Of texts, pairs of neighbouring words, too."""
     binary: bool | None
-    """A word of a text counts once."""
     bias: bool | None
-    """A constant feature. Default True."""
     normalize: bool | None
-    """Examples are scaled to unit length. Default True."""
     format: Literal["csv", "jsonl", "svmlight", "vw"] | None
-    """Of files; default: by the ending of the name."""
     task_column: str | None
     label_column: str | None
     id_column: str | None
     text_column: str | None
-    """Columns or keys that mean that; default: task, label, id, text."""
     time_column: str | None
-    """Column or key of the example's time; default: none."""
     categorical_column: str | Sequence[str] | None
-    """Columns of a CSV file whose values are words (columns of text in a frame are, by themselves)."""
     ignore_column: str | Sequence[str] | None
-    """Columns to leave out."""
     on_error: Literal["stop", "skip"] | None
-    """What to do at a bad line of a file. Default "stop"."""
 
 
 class RunOptions(Options, total=False):
-    """What `simulate` and `compare` can be told."""
+    """What `simulate` and `compare` can be told beside that.
+
+    test               data to test on
+    train_per_task     learn from so many examples of each task (of each class), drawn anew in each run, and test on the
+                       others
+    runs               each with a seed, an order and a split of its own (1)
+    passes             times each run goes through the data (1)
+    in_order           go through the data as they lie, never shuffled
+    audit              share of the labels that is bought at random, for nothing but an honest estimate of the accuracy
+    delay              answers come after so many more examples: 100, or "lognormal(100)", which is the mean (0)
+    lost               chance that an answer never comes (0)"""
 
     test: Data | None
-    """Data to test on."""
     train_per_task: int | None
-    """Learn from so many examples of each task (of each class), drawn anew in each run, and test on the others."""
     runs: int | None
-    """Each with a seed, an order and a split of its own. Default 1."""
     passes: int | None
-    """Times each run goes through the data. Default 1."""
     in_order: bool | None
-    """Go through the data as they lie, never shuffled."""
     audit: float | None
-    """Share of the labels that is bought at random, for nothing but an honest estimate of the accuracy."""
     delay: int | str | None
-    """Answers come after so many more examples: 100, or "lognormal(100)", which is the mean."""
     lost: float | None
-    """Chance that an answer never comes."""
 
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _tells_its_options(options: Any) -> Callable[[F], F]:
-    """For functions with `**options: Unpack[...]`: the signature names every option; one that there is not is a
-    TypeError."""
+    """For functions with `**options: Unpack[...]`: signature and help name every option; one that there is not
+    is a TypeError."""
 
     def wrap(function: F) -> F:
         own = inspect.signature(function)
@@ -142,6 +146,8 @@ def _tells_its_options(options: Any) -> Callable[[F], F]:
                     raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}")
             return function(*args, **kwargs)
 
+        tables = [text.split("\n\n", 1)[1] for text in dict.fromkeys([Options.__doc__, options.__doc__]) if text]
+        called.__doc__ = f"{function.__doc__}\n\n    Options (their defaults):\n\n" + "\n".join(tables)
         called.__signature__ = signature  # type: ignore[attr-defined]
         return called  # type: ignore[return-value]
 
@@ -161,9 +167,9 @@ def simulate(data: Data, learner: Learner | None = None, *, per_task: bool = Fal
     learner in full, mean and std over the runs, tasks, features, examples, limits, and of classes the confusion
     matrices (rows: the truth).
 
-    learner: default "cohort". stop_when: end a run when its audits say so, "accuracy>=0.9". forecast: how many labels
-    will this accuracy take? progress: show a bar. options: see RunOptions; ValueError, OSError, MemoryError tell what
-    is wrong with what."""
+    data: a path, (X, y), (X, y, task), a frame or dicts, see quorate.runs. learner: default "cohort". stop_when: end a
+    run when its audits say so, "accuracy>=0.9". forecast: how many labels will this accuracy take? progress: show a
+    bar. ValueError, OSError and MemoryError say what is wrong with what."""
     if per_task and trace:
         raise ValueError("per_task and trace: expected one of them")
     pandas = _pandas()
@@ -201,8 +207,9 @@ def compare(data: Data, learners: Sequence[Learner] | Mapping[str, Learner], *,
     95 % interval _low, _high; its difference from the first learner's, pair by pair, is difference with difference_low
     and difference_high. A learner's full text is its spec. `plot()` draws it.
 
-    label_budgets: hard limits to compare at, numbers or shares of the examples: [100, "5%"]. progress: show a bar.
-    options: see RunOptions; ValueError, OSError, MemoryError tell what is wrong with what."""
+    data: a path, (X, y), (X, y, task), a frame or dicts, see quorate.runs. label_budgets: hard limits to compare at,
+    numbers or shares of the examples: [100, "5%"]. progress: show a bar. ValueError, OSError and MemoryError say what
+    is wrong with what."""
     _pandas()
     from quorate._comparison import Comparison
 
@@ -230,10 +237,11 @@ def tune(data: Data, learner: Learner, grid: str | Mapping[str, Any], *, measure
     std, the labels bought, and the learner in full. `attrs["best"]` is the best of these; of equals, the one that comes
     first in the grid.
 
-    grid: "c=0.1..100:20, ..." as the program has it (lo..hi:n is n values at equal ratios), or a dict from a parameter
-    to a value, such a range, or a list of values; "query.b" is the b inside query. measure: what is best, accuracy
-    (default), balanced_accuracy, f1, auc or online_f1. folds: default 10. share: learn from this share of the examples
-    only. progress: show a bar. options: see Options; ValueError, OSError, MemoryError tell what is wrong with what."""
+    data: a path, (X, y), (X, y, task), a frame or dicts, see quorate.runs. grid: "c=0.1..100:20, ..." as the program
+    has it (lo..hi:n is n values at equal ratios), or a dict from a parameter to a value, such a range, or a list of
+    values; "query.b" is the b inside query. measure: what is best, accuracy (default), balanced_accuracy, f1, auc or
+    online_f1. folds: default 10. share: learn from this share of the examples only. progress: show a bar. ValueError,
+    OSError and MemoryError say what is wrong with what."""
     pandas = _pandas()
     if isinstance(grid, Mapping):
         grid = ",".join(f"{name}=" + ",".join(map(_text, values if isinstance(values, (list, tuple)) else [values]))

@@ -5,6 +5,7 @@ import inspect
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -202,6 +203,9 @@ def test_every_option_of_the_program_is_an_argument(cli):
         assert named - other <= known, function.__name__
         assert known - named <= {"learner", "learners", "bias", "normalize", "name", "progress"}, function.__name__
         assert {"seed", "threads", "progress", "data"} <= named & known
+        if function is not runs.reproduce:
+            words = re.findall(r"\w+", function.__doc__)
+            assert known <= set(words), known - set(words)
 
 
 @pytest.mark.parametrize("function, more", [
