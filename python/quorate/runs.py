@@ -146,8 +146,9 @@ def _tells_its_options(options: Any) -> Callable[[F], F]:
                     raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}")
             return function(*args, **kwargs)
 
-        tables = [text.split("\n\n", 1)[1] for text in dict.fromkeys([Options.__doc__, options.__doc__]) if text]
-        called.__doc__ = f"{function.__doc__}\n\n    Options (their defaults):\n\n" + "\n".join(tables)
+        texts = [inspect.cleandoc(text.__doc__ or "") for text in dict.fromkeys([Options, options])]
+        tables = "\n".join(text.partition("\n\n")[2] for text in texts)
+        called.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nOptions (their defaults):\n\n{tables}"
         called.__signature__ = signature  # type: ignore[attr-defined]
         return called  # type: ignore[return-value]
 
