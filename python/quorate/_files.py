@@ -14,12 +14,12 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
-if TYPE_CHECKING:
-    import narwhals as nw
+from quorate._inputs import word_of
 
 _MOST = 1e18  # what the program takes for a number
 _FINITE = "expected a finite number from -1e18 to 1e18"
@@ -233,19 +233,15 @@ def _frame(data: Any) -> nw.DataFrame[Any] | None:
     """data by narwhals if it is a frame of pandas, polars, Arrow or their like."""
     if isinstance(data, np.ndarray) or not hasattr(type(data), "columns"):
         return None
-    try:
-        import narwhals.stable.v1 as narwhals
-    except ImportError:
-        raise ImportError("frames need narwhals: pip install 'quorate[frames]'") from None
     # Frames of pandas and Arrow may have a column twice.
     columns = data.columns if type(data).__module__.startswith("pandas") else getattr(data, "column_names", ())
     for column, count in Counter(map(str, columns)).items():
         if count > 1:
             raise ValueError(f"column {column!r} comes more than once; expected each once")
-    found = narwhals.from_native(data, pass_through=True)
-    if isinstance(found, narwhals.LazyFrame):
+    found = nw.from_native(data, pass_through=True)
+    if isinstance(found, nw.LazyFrame):
         raise TypeError(f"a lazy frame ({_kind(data)}); expected one with its rows: .collect()")
-    return found if isinstance(found, narwhals.DataFrame) else None
+    return found if isinstance(found, nw.DataFrame) else None
 
 
 def _csv(frame: nw.DataFrame[Any], name: str, path: Path, columns: Columns,
@@ -286,12 +282,10 @@ def _csv(frame: nw.DataFrame[Any], name: str, path: Path, columns: Columns,
 
 
 def _kind_of_column(series: nw.Series[Any], place: str) -> str:
-    import narwhals.stable.v1 as narwhals
-
     dtype = series.dtype
-    if dtype.is_numeric() or dtype == narwhals.Boolean:
+    if dtype.is_numeric() or dtype == nw.Boolean:
         return "number"
-    if dtype in (narwhals.String, narwhals.Categorical, narwhals.Enum):
+    if dtype in (nw.String, nw.Categorical, nw.Enum):
         return "categorical"
     values = [value for value in series.to_list() if not _missing(value)]
     if all(isinstance(value, str) for value in values):
@@ -344,23 +338,14 @@ def _labels(column: Any, place: str) -> list[str]:
 
 
 def _word(value: Any, place: str) -> str:
-    """A label, a task or a category as the files have it: whole numbers without a point, "" for nothing."""
-    if isinstance(value, str):
-        return str(value)
+    """A label, a task or a category as the files have it, "" for nothing."""
     if _missing(value):
         return ""
-    if isinstance(value, (bool, np.bool_)):
-        return "1" if value else "0"
-    if isinstance(value, numbers.Integral):
-        return str(int(value))
-    if isinstance(value, numbers.Real):
-        number = float(value)
-        if math.isinf(number):
-            raise ValueError(f"{place}: infinity; expected a word or a finite number")
-        return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
+    if isinstance(value, numbers.Real) and math.isinf(value):
+        raise ValueError(f"{place}: infinity; expected a word or a finite number")
     if isinstance(value, (bytes, list, tuple, dict, set, np.ndarray)):
         raise ValueError(f"{place}: {_kind(value)}; expected a word or a number")
-    return str(value)
+    return word_of(value)
 
 
 def _time(value: Any) -> str:

@@ -127,7 +127,7 @@ class _Bar:
         try:
             from tqdm.auto import tqdm
         except ImportError:
-            raise ImportError("progress=True needs tqdm: pip install tqdm") from None
+            raise ImportError("progress=True needs tqdm: pip install 'quorate[progress]'") from None
         self._bar = tqdm(total=100, desc=command, bar_format="{l_bar}{bar}| {elapsed}<{remaining}{postfix}")
 
     def show(self, line: dict[str, Any]) -> None:

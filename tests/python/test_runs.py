@@ -22,6 +22,7 @@ pd = pytest.importorskip("pandas")
 sys.path.append(f"{TESTS}/cli")
 if importlib.util.find_spec("quorate") is None:
     sys.path.insert(0, str(CHECKOUT / "python"))
+quorate_package = pytest.importorskip("quorate", reason="the package is neither installed nor built beside its sources")
 
 import samples  # noqa: E402
 from quorate import _files, _program, runs  # noqa: E402
@@ -172,14 +173,11 @@ def test_tune_has_the_best_first_and_of_equals_the_first(folder, cli):
     assert len(tied) == 3 and tied["online_f1"].nunique() == 1
 
 
-class Estimator:
-    def __repr__(self):
-        return "perceptron(query=random(p=0.5))"
-
-
 def test_an_estimator_is_a_learner(folder):
-    same(runs.simulate("a.csv", Estimator()), runs.simulate("a.csv", repr(Estimator())))
-    assert runs.compare("a.csv", [Estimator(), "cmtl"]).index[0] == repr(Estimator())
+    learner = quorate_package.Cohort(noise=0.3)
+    same(runs.simulate("a.csv", learner), runs.simulate("a.csv", "cohort(noise=0.3)"))
+    assert runs.compare("a.csv", [learner, "cmtl"]).index[0] == repr(learner)
+    same(runs.tune("a.csv", learner, "eta=0.1,0.3", folds=2), runs.tune("a.csv", str(learner), "eta=0.1,0.3", folds=2))
 
 
 @pytest.mark.parametrize("options, words", [
@@ -228,7 +226,6 @@ def frames():
 
 @pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in frames()])
 def test_a_frame_is_its_csv_file(folder, make):
-    pytest.importorskip("narwhals")
     same(runs.simulate(make(), **OPTIONS), runs.simulate("a.csv", **OPTIONS))
     same(runs.tune(make(), "cmtl", "scale=none,auto", folds=2), runs.tune("a.csv", "cmtl", "scale=none,auto", folds=2))
 
@@ -286,7 +283,6 @@ def test_texts_are_their_json_lines(folder, make):
 
 
 def test_a_frame_of_texts_words_numbers_and_other_names(folder):
-    pytest.importorskip("narwhals")
     spam = ["yes" if y > 0 else "no" for y in Y]
     frame = pd.DataFrame({"body": TEXTS, "who": TASK, "spam": spam, "hour": np.arange(160) % 24, "junk": [[1]] * 160,
                           "from": ["bob", "ann", None, "eve, \"x\""] * 40, "late": np.arange(160) % 2 == 0,
@@ -301,7 +297,6 @@ def test_a_frame_of_texts_words_numbers_and_other_names(folder):
 
 
 def test_a_frame_beside_its_labels(folder):
-    pytest.importorskip("narwhals")
     frame = pd.DataFrame(X, columns=[f"f{j + 1}" for j in range(X.shape[1])])
     same(runs.simulate((frame, Y, TASK), **OPTIONS), runs.simulate("a.csv", **OPTIONS))
     with pytest.raises(ValueError, match="data: X has a column 'label'"):
@@ -342,8 +337,7 @@ def test_numbers_are_written_to_the_bit(tmp_path, kind):
 
     ones = [1] * len(values)
     if kind == "frame":
-        pytest.importorskip("narwhals")
-        found = [float(line) for line in lines(pd.DataFrame({"v": values}))[1:]]
+            found = [float(line) for line in lines(pd.DataFrame({"v": values}))[1:]]
     elif kind == "dicts":
         found = [json.loads(line)["x"]["v"] for line in lines(([{"v": v} for v in values], ones))]
     else:
@@ -496,9 +490,8 @@ def test_where_the_program_is_looked_for(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("module, call, words", [
     ("pandas", lambda: runs.simulate("a.csv"), r"pip install 'quorate\[frames\]'"),
-    ("narwhals.stable.v1", lambda: runs.simulate(pd.DataFrame({"label": Y, "a": Y})), r"pip install 'quorate\[frames\]'"),
-    ("tqdm.auto", lambda: runs.simulate("a.csv", progress=True), "pip install tqdm"),
-    ("matplotlib.pyplot", lambda: runs.compare("a.csv", ["cmtl"]).plot(), "pip install matplotlib")])
+    ("tqdm.auto", lambda: runs.simulate("a.csv", progress=True), r"pip install 'quorate\[progress\]'"),
+    ("matplotlib.pyplot", lambda: runs.compare("a.csv", ["cmtl"]).plot(), r"pip install 'quorate\[plot\]'")])
 def test_what_is_not_installed_is_named(folder, monkeypatch, module, call, words):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match=words):
@@ -579,8 +572,11 @@ def test_reproduce_of_a_figure_has_its_end_points(folder, paper):
     assert ends["ours"].isna().all()
 
 
-def test_the_list_has_every_paper(folder):
-    frame = runs.reproduce("list", papers=CHECKOUT / "papers")
+@pytest.mark.parametrize("papers", [CHECKOUT / "papers", None], ids=["a folder", "the package's"])
+def test_the_list_has_every_paper(folder, papers):
+    if papers is None and not (Path(runs.__file__).parent / "papers").is_dir():
+        pytest.skip("the package is not installed: it carries no papers")
+    frame = runs.reproduce("list", papers=papers)
     assert set(frame["name"]) == {path.stem for path in (CHECKOUT / "papers").glob("*.json")}
     assert list(frame.columns) == ["name", "title"]
 
