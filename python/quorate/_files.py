@@ -281,7 +281,7 @@ def _csv(frame: nw.DataFrame[Any], name: str, path: Path, columns: Columns,
     return File(str(path), name, None if lines else 2, words)
 
 
-def _kind_of_column(series: nw.Series[Any], place: str) -> str:
+def _kind_of_column(series: Any, place: str) -> str:
     dtype = series.dtype
     if dtype.is_numeric() or dtype == nw.Boolean:
         return "number"
@@ -295,7 +295,7 @@ def _kind_of_column(series: nw.Series[Any], place: str) -> str:
     raise ValueError(f"{place}: {dtype}; expected numbers, words, or its name as time_column or ignore_column")
 
 
-def _number_column(series: nw.Series[Any], place: str, column: str) -> list[str]:
+def _number_column(series: Any, place: str, column: str) -> list[str]:
     array = series.to_numpy()
     if array.dtype.kind == "f" and bool((np.abs(array) <= _MOST).all()):
         return [*map(repr, array.astype(np.float64).tolist())]
