@@ -55,8 +55,8 @@ def test_the_examples_are_typed(tmp_path):
 
 
 def test_the_types_know_a_wrong_parameter(tmp_path):
-    (tmp_path / "wrong.py").write_text("import quorate\nquorate.Cohort(labels=3, nois=0.1)\nquorate.Amlc(b='x')\n")
+    (tmp_path / "wrong.py").write_text("import quorate\nquorate.Cohort(labels=3, nois=0.1)\nquorate.Shampo(b='x')\n")
     command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "wrong.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert 'Unexpected keyword argument "nois"' in done.stdout
-    assert 'Argument "b" to "Amlc" has incompatible type "str"' in done.stdout
+    assert 'Argument "b" to "Shampo" has incompatible type "str"' in done.stdout
