@@ -315,8 +315,8 @@ CLI::Option* add_memory_limit(CLI::App& app, std::size_t& limit) {
   return app
       .add_option(
           "--memory", limit,
-          "bytes that a model never exceeds, as in 8MB (KB, MB, GB; KiB, MiB, GiB): budget-* learners forget, others "
-          "stop with an error (default: no limit)")
+          "bytes that a model never exceeds, as in 8MB (KB, MB, GB; KiB, MiB, GiB): budget-* learners forget, cohort "
+          "takes tables that fit, others stop with an error (default: no limit)")
       ->transform(CLI::Validator(in_bytes, "SIZE"));
 }
 

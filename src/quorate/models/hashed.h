@@ -1,7 +1,5 @@
 // Numbers of many blocks in a table that never grows: what fits no more shares a place with something else.
 #pragma once
-#include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
@@ -18,8 +16,6 @@ class Hashed {
  public:
   /// slots: 1 to 2^32.
   Hashed(std::size_t slots, std::pmr::memory_resource* memory) : cells_(slots, memory) {}
-
-  std::size_t slots() const { return cells_.size(); }
 
   /// Asks the processor for x's cells, some hundred of which it can fetch in the time of ten.
   void prefetch(std::uint32_t block, const Features& x) const {
