@@ -11,6 +11,7 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <chrono>
 #include <mutex>
 #include <shared_mutex>
 
@@ -54,6 +55,24 @@ nb::object array(std::vector<T>&& values, std::vector<std::size_t> shape = {}) {
   const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
   return nb::cast(nb::ndarray<nb::numpy, Shown>(kept->data(), shape.size(), shape.data(), owner));
 }
+
+/// Lets Ctrl-C end a long call: asked at every example, it looks about 20 times a second. The interpreter's lock is not held.
+class Interrupt {
+ public:
+  /// Whether a signal wants to stop us; then a Python error is set.
+  bool operator()() {
+    if (++asked_ % 8 != 0) return false;
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_) return false;
+    next_ = now + std::chrono::milliseconds(50);
+    const nb::gil_scoped_acquire interpreter;
+    return PyErr_CheckSignals() != 0;
+  }
+
+ private:
+  unsigned asked_ = 0;
+  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+};
 
 /// The tasks of a batch's examples: names[codes[n]]. No codes: none named theirs.
 struct TaskCodes {
@@ -168,6 +187,7 @@ class Core {
     check_size("times", times ? times->shape(0) : size, size);
     Columns columns;
     bool interrupted = false;
+    Interrupt interrupt;
     {
       const nb::gil_scoped_release others;
       const std::unique_lock lock(mutex_);
@@ -193,7 +213,7 @@ class Core {
           task = session.task(kOnlyTask);
         }
         trainer.add(task, labels ? (*labels)(n) : 0, times ? std::optional((*times)(n)) : std::nullopt, x);
-        if (n % 1024 == 1023) interrupted = signalled();
+        interrupted = interrupt();
       }
       trainer.flush();
     }
@@ -269,6 +289,8 @@ class Core {
     const std::size_t size = batch.size();
     std::vector<double> out;
     std::vector<std::size_t> shape{size};
+    bool interrupted = false;
+    Interrupt interrupt;
     {
       const nb::gil_scoped_release others;
       const std::shared_lock lock(mutex_);
@@ -277,7 +299,10 @@ class Core {
       Featurizer::Scratch scratch;
       if (model_.classes) {
         shape.push_back(model_.classes->size());
-        for (std::size_t n = 0; n < size; ++n) decide_class(batch.instance(n, model_.featurizer, false, scratch), out);
+        for (std::size_t n = 0; n < size && !interrupted; ++n) {
+          decide_class(batch.instance(n, model_.featurizer, false, scratch), out);
+          interrupted = interrupt();
+        }
       } else {
         std::vector<Task> places;
         if (tasks)
@@ -285,12 +310,14 @@ class Core {
         else
           places.push_back(place_of_task(kOnlyTask));
         out.reserve(size);
-        for (std::size_t n = 0; n < size; ++n) {
+        for (std::size_t n = 0; n < size && !interrupted; ++n) {
           const Features x = batch.instance(n, model_.featurizer, false, scratch);
           out.push_back(learner.score({places[tasks ? tasks->codes(n) : 0], x}));
+          interrupted = interrupt();
         }
       }
     }
+    if (interrupted) throw nb::python_error();
     return array<double>(std::move(out), shape);
   }
   /// Of margins; nothing if the learner does not calibrate.
@@ -399,6 +426,19 @@ class Core {
     out["normalize"] = f.normalize;
     out["bigrams"] = f.bigrams;
     out["binary"] = f.binary;
+    std::vector<std::string> columns;
+    for (std::uint32_t i = 0; i < model_.featurizer.column_names().size(); ++i)
+      columns.emplace_back(model_.featurizer.column_names()[i]);
+    out["columns"] = columns;
+    const LabelLimits& limits = s.budget().limits();
+    const auto number = [](std::uint64_t n) { return n == LabelLimits::kNone ? nb::object(nb::none()) : nb::object(nb::int_(n)); };
+    nb::dict limit;
+    limit["total"] = number(limits.total);
+    limit["per_task"] = number(limits.per_task);
+    limit["rate"] = limits.rate ? nb::object(nb::str(to_text(*limits.rate).c_str())) : nb::object(nb::none());
+    out["limits"] = limit;
+    out["labels_per_round"] = s.labels_per_round();
+    out["audit_share"] = s.audit() ? s.audit()->share() : 0.0;
     out["audit"] = nb::none();
     if (const Audit* a = s.audit()) {
       const auto interval = [](const Accuracy& x) { return nb::make_tuple(x.value, x.low, x.high); };
@@ -430,11 +470,6 @@ class Core {
         throw UsageError("id " + std::to_string(tickets(n)) + " was never asked about; expected one below " +
                          std::to_string(model_.session.tickets()));
   }
-  /// Whether a signal wants to stop us; then a Python error is set.
-  static bool signalled() {
-    const nb::gil_scoped_acquire interpreter;
-    return PyErr_CheckSignals() != 0;
-  }
   /// A task never seen gets a place no task has: learners answer with what all tasks share.
   Task place_of_task(std::string_view name) const {
     const Names& tasks = model_.session.tasks();
@@ -446,7 +481,9 @@ class Core {
       fill(record, nb::borrow<nb::dict>(x));
       return learn ? model_.featurizer(record) : std::as_const(model_.featurizer)(record, {}, scratch);
     }
-    const auto values = nb::cast<Array<double>>(x);
+    Array<double> values;
+    if (!nb::try_cast(x, values))
+      throw nb::type_error("x: expected a dict, or a NumPy array of shape (d,)");
     for (std::size_t k = 0; k < values.shape(0); ++k)
       if (!(std::abs(values(k)) <= 1e18))
         throw DataError("column " + std::to_string(k) + ": expected a finite number from -1e18 to 1e18");
@@ -597,8 +634,8 @@ NB_MODULE(_core, m) {
       .def("withdraw", &Core::withdraw, "tickets"_a)
       .def("decision", &Core::decision, "batch"_a, "tasks"_a.none())
       .def("log_odds", &Core::log_odds, "margins"_a)
-      .def("learn_one", &Core::learn_one, "x"_a, "label"_a, "task"_a, "time"_a = nb::none())
-      .def("score_one", &Core::score_one, "x"_a, "task"_a)
+      .def("learn_one", &Core::learn_one, "x"_a.none(), "label"_a, "task"_a, "time"_a = nb::none())
+      .def("score_one", &Core::score_one, "x"_a.none(), "task"_a)
       .def("set_columns", &Core::set_columns, "names"_a)
       .def("relations", &Core::relations)
       .def("tasks", &Core::tasks)
