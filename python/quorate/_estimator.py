@@ -453,7 +453,7 @@ class Estimator(ClassifierMixin, BaseEstimator):
         if all(kind == "number" for kind in self._kinds.values()):
             if len(names) == 0 or (anew and len(X) == 0):
                 validate_data(self, _inputs.numbers(X), reset=False)  # says what is wrong
-            return _inputs.matrix(_inputs.numbers(_in_order(X, self._kinds)))
+            return _inputs.named_matrix(_in_order(X, self._kinds))
         return _inputs.table(X, self._kinds)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -51,6 +52,16 @@ def matrix(X: Any) -> _core.Batch:
         index = np.int32 if X.indptr.dtype == np.int32 and X.indices.dtype == np.int32 else np.int64
         return _core.csr(np.ascontiguousarray(X.indptr, index), np.ascontiguousarray(X.indices, index), data)
     return _core.dense(np.ascontiguousarray(X, dtype=np.float64))
+
+
+def named_matrix(X: Any) -> _core.Batch:
+    """A frame of numbers as a matrix; what is wrong is told with the column's name."""
+    try:
+        return matrix(numbers(X))
+    except ValueError as error:
+        names = columns_of(X) or []
+        told = re.sub(r"column (\d+):", lambda place: f"column {names[int(place[1])]!r}:", str(error))
+        raise ValueError(told) from None
 
 
 def records(X: Sequence[Any]) -> _core.Batch:
