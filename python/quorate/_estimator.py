@@ -342,6 +342,8 @@ class Estimator(ClassifierMixin, BaseEstimator):
 
     def _open(self, X: Any, classes: Any) -> Any:
         """The model; None if it was made just now."""
+        if self.audit:
+            raise ValueError(f"audit={self.audit}: an audit does not wait for answers; expected fit, partial_fit or learn_one")
         if hasattr(self, "_model"):
             self._check_classes(classes)
             return self._model
