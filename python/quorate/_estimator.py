@@ -167,7 +167,7 @@ class Estimator(ClassifierMixin, BaseEstimator):
         try:
             label = self._place[y]
         except KeyError:
-            if y is not None and y == y:  # NaN is none either
+            if not _inputs.is_missing(y):
                 raise ValueError(f"y: {y!r}; expected one of {', '.join(map(repr, self.classes_.tolist()))}") from None
             label = 0
         except AttributeError:
@@ -183,7 +183,7 @@ class Estimator(ClassifierMixin, BaseEstimator):
     def predict_one(self, x: Any, task: Any = None) -> Any:
         """The class of one example."""
         if self._reduction():
-            return self.predict([x] if isinstance(x, Mapping) else np.asarray(x)[None, :])[0]
+            return self.predict([x] if isinstance(x, Mapping) else np.asarray(x)[None, :]).tolist()[0]
         return self._words[self.score_one(x, task) > 0]
 
     def start(self, classes: Sequence[Any]) -> Any:
