@@ -20,6 +20,7 @@
 #include "quorate/run/model.h"
 #include "quorate/run/trainer.h"
 #include "quorate/version.h"
+#include "turns.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -31,7 +32,7 @@ namespace {
 template <bool exclusive>
 class Lock {
  public:
-  explicit Lock(std::shared_mutex& mutex) : mutex_(mutex) {
+  explicit Lock(Turns& mutex) : mutex_(mutex) {
     if (exclusive ? mutex.try_lock() : mutex.try_lock_shared()) return;
     const nb::gil_scoped_release others;
     exclusive ? mutex.lock() : mutex.lock_shared();
@@ -41,7 +42,7 @@ class Lock {
   Lock& operator=(const Lock&) = delete;
 
  private:
-  std::shared_mutex& mutex_;
+  Turns& mutex_;
 };
 using Writing = Lock<true>;
 using Reading = Lock<false>;
@@ -506,7 +507,7 @@ class Core {
   }
 
   Model model_;
-  std::shared_mutex mutex_;
+  Turns mutex_;
   Featurizer::Scratch scratch_;  // of who changes the model
   std::vector<Example> one_;
   std::vector<Step> one_step_;
