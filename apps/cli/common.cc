@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 
 #include "quorate/base/error.h"
@@ -113,15 +114,31 @@ std::stop_token interrupt() {
   return source.get_token();
 }
 
-Progress::Progress(bool quiet, std::function<double()> fraction, std::function<std::uint64_t()> count)
+void ProgressOptions::add(CLI::App& app) {
+  CLI::Option* none = app.add_flag("--quiet", quiet, "no progress");
+  app.add_option(
+         "--progress", how,
+         "auto: a line on standard error if that is a terminal; lines: for programs, a JSON line a few times a second, "
+         "{\"fraction\": 0.31, \"examples\": 1234}")
+      ->check(CLI::IsMember({"auto", "lines"}))
+      ->capture_default_str()
+      ->excludes(none);
+}
+
+Progress::Progress(const ProgressOptions& options, std::function<double()> fraction, std::function<std::uint64_t()> count,
+                   bool results_on_terminal)
     : fraction_(std::move(fraction)), count_(std::move(count)) {
-  if (quiet || isatty(STDERR_FILENO) == 0) return;
-  thread_ = std::jthread([this](const std::stop_token& end) {
-    while (!end.stop_requested()) {
+  const bool lines = options.how == "lines";
+  if (options.quiet || (!lines && (results_on_terminal || isatty(STDERR_FILENO) == 0))) return;
+  thread_ = std::jthread([this, lines](const std::stop_token& end) {
+    for (int tick = 1; !end.stop_requested(); ++tick) {
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
-      show(false);
+      if (!lines)
+        rewrite(false);
+      else if (tick % 2 == 0)
+        line();
     }
-    show(true);
+    lines ? line() : rewrite(true);
   });
 }
 
@@ -131,7 +148,14 @@ Progress::~Progress() {
   thread_.join();
 }
 
-void Progress::show(bool last) {
+void Progress::line() {
+  const std::uint64_t count = count_();
+  const double done = fraction_();
+  const Json out{{"fraction", done < 0 ? Json(nullptr) : number(std::min(done, 1.0))}, {"examples", count}};
+  std::fprintf(stderr, "%s\n", out.dump().c_str());
+}
+
+void Progress::rewrite(bool last) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   if (seconds < 0.5) return;
   const std::uint64_t count = count_();
@@ -141,6 +165,13 @@ void Progress::show(bool last) {
   if (done > 0 && !last) line += ", " + percent(done) + " done, " + duration(seconds / done * (1 - done)) + " left";
   std::fprintf(stderr, "\r\033[K%s%s", line.c_str(), last ? "\n" : "");
   std::fflush(stderr);
+}
+
+std::function<double()> share_read(const std::string& path, const std::atomic<std::uint64_t>& consumed) {
+  std::error_code unknown;
+  const auto bytes = static_cast<double>(std::filesystem::file_size(path, unknown));
+  if (unknown || !(bytes > 0)) return [] { return -1.0; };
+  return [&consumed, bytes] { return static_cast<double>(consumed) / bytes; };
 }
 
 void report_skipped(const RecordReader& reader) {

@@ -26,7 +26,8 @@ struct Options {
   bool pace_even = false;
   std::uint64_t length = 0;
   std::uint64_t seed = 1, skip = 0;
-  bool json = false, quiet = false;
+  bool json = false;
+  ProgressOptions progress;
   bool settings_given = false;
 };
 
@@ -88,18 +89,13 @@ int run(const Options& o) {
   const Rounds rounds = resolve_rounds(parse_rounds(o.rounds), model.classes.has_value(), chooses);
   check_labels_per_round(session.labels_per_round(), to_text(session.spec()), chooses);
   Examples examples(o.data, o.read.options(), model.featurizer, model.labels);
-  std::error_code unknown;
-  const double bytes =
-      o.data == "-" ? 0 : static_cast<double>(std::filesystem::file_size(examples.reader().path(), unknown));
 
   const auto& rate = session.budget().limits().rate;
   const bool by_time = rate && rate->seconds;
   std::atomic<std::uint64_t> seen = 0, consumed = 0;
   Trainer trainer(session, model.classes ? &*model.classes : nullptr, rounds);
   {
-    const Progress shown(
-        o.quiet, [&] { return bytes > 0 && !unknown ? static_cast<double>(consumed) / bytes : -1.0; },
-        [&] { return seen.load(); });
+    const Progress shown(o.progress, share_read(examples.reader().path(), consumed), [&] { return seen.load(); });
     Examples::Item item;
     while (!stop.stop_requested() && examples.next(item)) {
       if (++seen <= o.skip) continue;
@@ -184,7 +180,7 @@ Command add_train(CLI::App& app) {
   app.add_option("--skip", o->skip, "pass over the first N examples (to go on where an interrupted run stopped)")
       ->check(whole(0));
   app.add_flag("--json", o->json, "the summary as a JSON document");
-  app.add_flag("--quiet", o->quiet, "no progress");
+  o->progress.add(app);
   CLI::Option* memory = add_memory_limit(app, o->memory);
   o->classes.add(app);
   app.add_option("--rounds", o->rounds,
