@@ -12,6 +12,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
+#include <cmath>
 #include <mutex>
 #include <shared_mutex>
 
@@ -128,6 +129,8 @@ Model make_model(const std::string& spec, SessionOptions options, const FeatureS
   if (!reduction.empty()) {
     const auto known = reduction_named(reduction);
     if (!known) throw UsageError("reduction " + shown(reduction) + ": expected one-vs-rest or one-vs-one");
+    if (classes.size() > ClassNames::kMost)
+      throw UsageError(std::to_string(classes.size()) + " classes; expected at most " + std::to_string(ClassNames::kMost));
     const Classes all(*known, classes);
     const Names names = all.task_names();
     options.tasks = &names;
@@ -337,6 +340,7 @@ class Core {
     check_times(time.has_value());
     const Features features = instance(x, scratch_, true);
     Session& session = model_.session;
+    if (time && !std::isfinite(*time)) throw UsageError("time: expected a finite number of seconds, or a date");
     if (time) session.set_time(*time);
     one_.clear();
     if (model_.classes)

@@ -161,7 +161,7 @@ class Estimator(ClassifierMixin, BaseEstimator):
 
     # One example at a time -------------------------------------------------------------------------------------------
 
-    def learn_one(self, x: Any, y: Any, task: Any = None, time: float | None = None) -> None:
+    def learn_one(self, x: Any, y: Any, task: Any = None, time: Any = None) -> None:
         """As `partial_fit` with one example, a dict or a vector, at a few microseconds less. The classes must be known: call
         `start` first."""
         try:
@@ -172,25 +172,28 @@ class Estimator(ClassifierMixin, BaseEstimator):
             label = 0
         except AttributeError:
             raise self._not_fitted() from None
-        self._model.learn_one(x, label, _ONLY if task is None else _inputs.word_of(task), time)
+        if time is not None and not isinstance(time, (int, float)):
+            time = float(_inputs.times([time], 1)[0])
+        self._model.learn_one(x, label, _ONLY if task is None else _inputs.word_of(task) or _ONLY, time)
 
     def score_one(self, x: Any, task: Any = None) -> float:
         """The margin of one example of a binary problem."""
         if self._reduction():
             raise ValueError("score_one: of several classes there is no one margin; expected two classes")
-        return self._fitted().score_one(x, _ONLY if task is None else _inputs.word_of(task))
+        return self._fitted().score_one(x, _ONLY if task is None else _inputs.word_of(task) or _ONLY)
 
     def predict_one(self, x: Any, task: Any = None) -> Any:
         """The class of one example."""
         if self._reduction():
             return self.predict([x] if isinstance(x, Mapping) else np.asarray(x)[None, :]).tolist()[0]
-        return self._words[self.score_one(x, task) > 0]
+        above = self.score_one(x, task) > 0
+        return self._words[above]
 
     def start(self, classes: Sequence[Any]) -> Any:
         """A new model that has seen nothing, of these classes."""
         for name in ("_model", "n_features_in_", "feature_names_in_", "trace_", "_kinds"):
             vars(self).pop(name, None)
-        self._new(np.unique(np.asarray(classes)), None)
+        self._new(_distinct(classes), None)
         return self
 
     # What a model holds ----------------------------------------------------------------------------------------------
@@ -310,7 +313,7 @@ class Estimator(ClassifierMixin, BaseEstimator):
         tasks = [] if self.tasks is None else self.tasks
         if isinstance(tasks, (str, bytes)) or not hasattr(tasks, "__iter__"):
             raise ValueError(f"tasks={tasks!r}: expected a list of names")
-        if isinstance(self.audit, (bool, str)) or not np.isscalar(self.audit):
+        if isinstance(self.audit, bool) or not isinstance(self.audit, (int, float, np.integer, np.floating)):
             raise ValueError(f"audit={self.audit!r}: expected a share of the labels from 0 to below 1")
         for name, choices in (("reduction", ("one-vs-rest", "one-vs-one")), ("rounds", (None, "each", "per-task", "all-tasks"))):
             if getattr(self, name) not in choices:
@@ -349,11 +352,11 @@ class Estimator(ClassifierMixin, BaseEstimator):
             return self._model
         if classes is None:
             raise ValueError("classes: not known yet; expected them in the first call")
-        self._new(np.unique(np.asarray(classes)), None)
+        self._new(_distinct(classes), None)
         return None
 
     def _check_classes(self, classes: Any) -> None:
-        if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), np.sort(self.classes_)):
+        if classes is not None and not np.array_equal(_distinct(classes), np.sort(self.classes_)):
             raise ValueError(f"classes {classes!r}: not those of the first call, {self.classes_.tolist()}")
 
     def _learn(self, X: Any, y: Any, classes: Any, task: Any, time: Any, anew: bool, all_examples: bool = False) -> None:
@@ -376,7 +379,7 @@ class Estimator(ClassifierMixin, BaseEstimator):
             assert_all_finite(labels[known], input_name="y")
         check_classification_targets(labels[known].tolist() if labels.dtype == object else labels[known])
         if anew or not hasattr(self, "_model"):
-            self._new(np.unique(_plain(labels[known]) if classes is None else np.asarray(classes)), len(labels) if all_examples else None)
+            self._new(_distinct(_plain(labels[known]) if classes is None else classes), len(labels) if all_examples else None)
             self._name_columns()
         else:
             self._check_classes(classes)
@@ -482,7 +485,8 @@ class Calibrated(Estimator):
     @available_if(lambda self: not self._reduction())
     def predict_proba_one(self, x: Any, task: Any = None) -> dict[Any, float]:
         """The chance of each of two classes for one example."""
-        odds = float(self._model.log_odds(np.array([self.score_one(x, task)]))[0])
+        margin = self.score_one(x, task)
+        odds = float(self._model.log_odds(np.array([margin]))[0])
         second = 1 / (1 + np.exp(-odds)) if odds > -700 else 0.0
         return dict(zip(self._words, (float(1 - second), float(second)), strict=True))
 
@@ -563,8 +567,20 @@ def _known(y: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     return ~np.isnan(y) if y.dtype.kind == "f" else np.ones(len(y), dtype=bool)
 
 
+def _distinct(classes: Any) -> npt.NDArray[Any]:
+    """Classes in order, each once."""
+    values = np.asarray(_column(classes if hasattr(classes, "__array__") or isinstance(classes, str) else list(classes)))
+    if not _known(values.ravel()).all():
+        raise ValueError(f"classes {classes!r}: expected no missing ones")
+    return np.unique(_plain(values.ravel()))
+
+
 def _plain(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Labels as an array of their own type, so that they can be put in order."""
+    if y.dtype == object and len({isinstance(v, str) for v in y.tolist()}) == 2:
+        word = next(v for v in y.tolist() if isinstance(v, str))
+        number = next(v for v in y.tolist() if not isinstance(v, str))
+        raise ValueError(f"y: {word!r} and {number!r}; expected words or numbers, not both")
     return np.asarray(y.tolist()) if y.dtype == object and not all(isinstance(v, str) for v in y.tolist()) else y
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -166,17 +167,21 @@ def word_of(value: Any) -> str:
         return value.decode()
     if isinstance(value, (bool, np.bool_)):
         return "1" if value else "0"
-    if isinstance(value, (float, np.floating)) and float(value).is_integer():
-        return str(int(value))
+    if isinstance(value, (float, np.floating)):
+        if float(value).is_integer():
+            return str(int(value))
+        if np.isnan(value):
+            raise ValueError("NaN where a name is expected")
     return str(value)
 
 
 def task_codes(task: Any, rows: int) -> _core.Tasks | None:
-    """The task of each row: one value for all, or an array of names or numbers. None: data of one task."""
+    """The task of each row: one value for all, or an array of names or numbers; "" is no name, as in files. None: data of one
+    task."""
     if task is None:
         return None
     if isinstance(task, (str, int, float, np.number)) and not is_missing(task):
-        return _core.Tasks(np.zeros(rows, dtype=np.uint32), [word_of(task)])
+        return _core.Tasks(np.zeros(rows, dtype=np.uint32), [word_of(task) or _core.ONLY_TASK])
     values = np.asarray(task)
     if values.ndim != 1 or len(values) != rows:
         raise ValueError(f"task: shape {values.shape}; expected one task for each of the {rows} examples")
@@ -185,7 +190,7 @@ def task_codes(task: Any, rows: int) -> _core.Tasks | None:
         if missing:
             raise ValueError(f"task: row {missing[0]} has none; expected a name or whole number")
         places: dict[str, int] = {}
-        codes = np.fromiter((places.setdefault(word_of(t), len(places)) for t in values.tolist()), np.uint32, rows)
+        codes = np.fromiter((places.setdefault(word_of(t) or _core.ONLY_TASK, len(places)) for t in values.tolist()), np.uint32, rows)
         return _core.Tasks(codes, list(places))
     if values.dtype.kind not in "iufb":
         raise ValueError(f"task: {values.dtype}; expected names or whole numbers")
@@ -196,12 +201,17 @@ def task_codes(task: Any, rows: int) -> _core.Tasks | None:
 
 
 def times(time: Any, rows: int) -> npt.NDArray[np.float64] | None:
-    """Seconds since 1970: numbers, or NumPy's dates."""
+    """Seconds since 1970: numbers, or dates, of UTC unless they say of where."""
     if time is None:
         return None
     values = np.asarray(time)
-    if values.dtype == object:
-        values = values.astype("datetime64[us]")
+    try:
+        if values.dtype == object:
+            values = np.array([_in_utc(date) for date in values.tolist()], dtype="datetime64[us]")
+        elif values.dtype.kind in "UT":
+            values = np.array([date.removesuffix("Z") for date in values.tolist()], dtype="datetime64[us]")
+    except ValueError as error:
+        raise ValueError(f"time: {error}; expected dates as 2026-11-21 or 2026-11-21T13:15:00Z") from None
     if values.dtype.kind == "M":
         if np.isnat(values).any():
             raise ValueError("time: NaT; expected a date for each example")
@@ -210,3 +220,10 @@ def times(time: Any, rows: int) -> npt.NDArray[np.float64] | None:
     if values.shape != (rows,) or not np.isfinite(values).all():
         raise ValueError(f"time: expected one finite number of seconds, or a date, for each of the {rows} examples")
     return values
+
+
+def _in_utc(date: Any) -> Any:
+    """A date without its time zone, which NumPy does not know."""
+    if getattr(date, "tzinfo", None) is None:
+        return date
+    return date.astimezone(datetime.timezone.utc).replace(tzinfo=None)

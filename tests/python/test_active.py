@@ -185,11 +185,12 @@ def test_max_pending_withdraws_the_longest_awaited():
     assert (model.n_labels_, model.info_["too_late"]) == (5, 55)
 
 
-@pytest.mark.parametrize("kind", ["datetime64", "seconds", "datetime", "pandas", "polars"])
+@pytest.mark.parametrize("kind", ["datetime64", "seconds", "datetime", "pandas", "polars", "text", "zone"])
 def test_a_limit_by_time_counts_days(kind):
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     dates = np.datetime64("2026-11-20T00:00:00") + np.arange(60) * np.timedelta64(2, "h")
     times = {"datetime64": dates, "seconds": dates.astype("datetime64[s]").astype(np.int64), "datetime": dates.tolist(),
+             "text": [f"{date}Z" for date in dates], "zone": pandas.Series(dates).dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo"),
              "pandas": pandas.Series(dates), "polars": polars.Series(dates.astype("datetime64[us]"))}[kind]
     model = Cohort(query="always", labels="4/day")
     ask = decided(model, time=times).ask
@@ -200,6 +201,12 @@ def test_a_limit_by_time_counts_days(kind):
     for x, y, t, time in zip(DATA.X, DATA.y, DATA.task, dates.astype("datetime64[s]").astype(float)):
         single.learn_one(x, y, t, time)
     assert multitask.same_model(single, fitted)
+    by_date = Cohort(query="always", labels="4/day").start([-1, 1])
+    for x, y, t, time in zip(DATA.X, DATA.y, DATA.task, dates):
+        by_date.learn_one(x, y, t, time)
+    assert multitask.same_model(by_date, fitted)
+    with pytest.raises(ValueError, match="time"):
+        by_date.learn_one(DATA.X[0], 1, "t0", float("nan"))
 
 
 def test_a_limit_by_time_needs_the_time():

@@ -425,6 +425,44 @@ def test_one_class_at_first_others_later():
         Cohort().fit(DATA.X, np.ones(120, dtype=int), classes=[1])
 
 
+def test_classes_that_cannot_be_are_told():
+    y = np.arange(120) % 2
+    for classes in ([0, 1, None], [0, 1, np.nan], ["a", 1], [1], [], "ab"):
+        for call in (lambda: Cohort().fit(DATA.X, y, classes=classes), lambda: Cohort().decide(DATA.X, classes=classes),  # noqa: B023
+                     lambda: Cohort().start(classes)):  # noqa: B023
+            with pytest.raises(ValueError):
+                call()
+    assert Cohort().start({1, 0}).classes_.tolist() == Cohort().start((0, 1, 1)).classes_.tolist() == [0, 1]
+    with pytest.raises(ValueError, match="words or numbers"):
+        Cohort().fit(DATA.X[:3], [1, "a", None])
+    # What could not be read back is not made.
+    wide = np.ones((1001, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(ValueError, match="1001 classes; expected at most 1000"):
+            Cohort().fit(wide, np.arange(1001))
+        thousand = Perceptron().fit(wide[:1000], np.arange(1000))
+    assert multitask.same_model(pickle.loads(pickle.dumps(thousand)), thousand)
+
+
+def test_an_empty_task_is_no_task_as_in_files():
+    expected = Cohort().fit(DATA.X[:2], [1, 0])
+    assert expected.tasks_ == ["all"]
+    for task in ("", ["", ""], ["all", ""]):
+        assert multitask.same_model(Cohort().fit(DATA.X[:2], [1, 0], task=task), expected)
+    single = Cohort().start([0, 1])
+    single.learn_one(DATA.X[0], 1, "")
+    single.learn_one(DATA.X[1], 0)
+    assert multitask.same_model(single, expected)
+
+
+def test_without_a_model_single_examples_tell_so():
+    from sklearn.exceptions import NotFittedError
+    for call in (Cohort().predict_one, Cohort().score_one, Cohort().predict_proba_one):
+        with pytest.raises(NotFittedError):
+            call(DATA.X[0])
+
+
 def test_single_rows_warn_of_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
