@@ -172,6 +172,7 @@ class Estimator(ClassifierMixin, BaseEstimator):
             label = 0
         except AttributeError:
             raise self._not_fitted() from None
+        self._check_width(x)
         if time is not None and not isinstance(time, (int, float)):
             time = float(_inputs.times([time], 1)[0])
         self._model.learn_one(x, label, _ONLY if task is None else _inputs.word_of(task) or _ONLY, time)
@@ -180,6 +181,7 @@ class Estimator(ClassifierMixin, BaseEstimator):
         """The margin of one example of a binary problem."""
         if self._reduction():
             raise ValueError("score_one: of several classes there is no one margin; expected two classes")
+        self._check_width(x)
         return self._fitted().score_one(x, _ONLY if task is None else _inputs.word_of(task) or _ONLY)
 
     def predict_one(self, x: Any, task: Any = None) -> Any:
@@ -279,6 +281,11 @@ class Estimator(ClassifierMixin, BaseEstimator):
             return self._model
         except AttributeError:
             raise self._not_fitted() from None
+
+    def _check_width(self, x: Any) -> None:
+        width = self.__dict__.get("n_features_in_")
+        if width is not None and isinstance(x, np.ndarray) and x.shape != (width,):
+            raise ValueError(f"x: shape {x.shape}; expected ({width},), as in the data learned from")
 
     def _reduction(self) -> str:
         return self.reduction if hasattr(self, "classes_") and len(self.classes_) > 2 else ""

@@ -423,7 +423,11 @@ def test_bad_records_are_refused():
                           ([{"a": 1}, None], "row 1.*NoneType"), ([{"a": 1}, {"\ud800": 1}], "surrogate")]:
         with pytest.raises(ValueError, match=message):
             Cmtl().fit(rows, [0, 1])
-    for x in ([1.0], "text", None, ROWS[:1], 3):
+    for call in (fitted(ROWS).score_one, fitted(ROWS).predict_one, lambda x: fitted(ROWS).learn_one(x, 1)):
+        for x in (ROWS[:1], ROWS[0, 1:], np.ones(8)):
+            with pytest.raises(ValueError, match=r"shape \(.*; expected \(7,\)"):
+                call(x)
+    for x in ([1.0], "text", None, 3):
         with pytest.raises(TypeError, match="expected a dict, or a NumPy array"):
             fitted(ROWS).score_one(x, "t0")
 
