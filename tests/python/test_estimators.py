@@ -534,6 +534,43 @@ def test_memory_is_never_exceeded(memory):
         Cmtl(memory=10).fit(X, rng.integers(2, size=500))
 
 
+@pytest.mark.parametrize("name", quorate.LEARNERS)
+def test_a_model_that_ran_out_of_memory_says_so_ever_after(name):
+    """Whatever was half done then: nothing crashes, nothing is saved, and `fit` starts anew."""
+    ran_out = 0
+    for memory in [*range(400, 8000, 311), 12_000, 30_000]:
+        model = multitask.learners(memory=memory)[name]
+        try:
+            model.fit(DATA.X, DATA.y, task=DATA.task)
+        except MemoryError:
+            ran_out += 1
+            if not hasattr(model, "_model"):
+                continue
+            for call in (model.to_bytes, lambda: model.predict(DATA.X), lambda: model.info_, model.snapshot, model.relations,  # noqa: B023
+                         lambda: model.partial_fit(DATA.X, DATA.y), lambda: model.learn_one(DATA.X[0], 1),  # noqa: B023
+                         lambda: model.score_one(DATA.X[0]), lambda: pickle.dumps(model), lambda: model.decide(DATA.X)):  # noqa: B023
+                with pytest.raises(MemoryError, match="broke off"):
+                    call()
+            model.set_params(memory=None).fit(DATA.X, DATA.y, task=DATA.task).predict(DATA.X)
+        else:
+            assert model.info_["peak_bytes"] <= memory
+    assert ran_out > 0
+
+
+def test_what_a_learner_refuses_in_the_middle_leaves_a_whole_model():
+    import scipy.sparse as sp
+    learner = quorate.ShampoSecondOrder()
+    with pytest.raises(ValueError, match="full matrices"):
+        learner.fit(sp.csr_matrix(([1.0, 1.0], ([0, 1], [0, 10**6])), shape=(2, 10**6 + 1)), [0, 1])
+    assert multitask.same_model(pickle.loads(pickle.dumps(learner)), learner)
+    later = quorate.ShampoSecondOrder()
+    d = later.decide(sp.csr_matrix(([1.0, 1.0], ([0, 1], [0, 10**6])), shape=(2, 10**6 + 1)), classes=[0, 1])
+    with pytest.raises(ValueError, match="full matrices"):
+        later.learn(d.ids[1:], [1])
+    assert not later.learn(d.ids[1:], [1])[0]  # the label counts as bought and answered
+    assert multitask.same_model(pickle.loads(pickle.dumps(later)), later)
+
+
 def test_fit_starts_anew_every_time():
     model = Cohort(query="always", trace=True).fit(DATA.X, DATA.y, task=DATA.task)
     before = model.to_bytes()
