@@ -86,6 +86,7 @@ class Featurizer {
   Features row(std::span<const double> value, Scratch& scratch) const;
 
   const FeatureSettings& settings() const { return settings_; }
+  const Names& column_names() const { return columns_; }  ///< numeric columns, in the first file's order
 
   template <class S>
   static void state(S& s, auto&& v) {
