@@ -5,8 +5,10 @@
 
 #include <charconv>
 #include <cmath>
+#include <condition_variable>
 #include <cstdio>
 #include <iostream>
+#include <mutex>
 
 #include "quorate/base/error.h"
 #include "quorate/base/number.h"
@@ -19,6 +21,15 @@ std::atomic<int> interrupted = 0;  // lock-free, so a handler may write it
 void on_signal(int signal_number) {
   if (interrupted != 0) _exit(kInterrupted);
   interrupted = signal_number;
+}
+
+/// Waits so long, or until the end is asked for: nobody waits for a thread that sleeps. Returns whether it was.
+bool ends_within(const std::stop_token& end, std::chrono::milliseconds time) {
+  std::mutex mutex;
+  std::condition_variable_any never;
+  std::unique_lock lock(mutex);
+  never.wait_for(lock, end, time, [] { return false; });
+  return end.stop_requested();
 }
 
 std::string duration(double seconds) {
@@ -105,10 +116,9 @@ std::stop_token interrupt() {
     return sigaction(SIGINT, &action, nullptr) == 0 && sigaction(SIGTERM, &action, nullptr) == 0;
   }();
   static const std::jthread watcher([](const std::stop_token& end) {
-    while (!end.stop_requested()) {  // a handler may not touch a stop_source, so somebody looks
+    do {  // a handler may not touch a stop_source, so somebody looks
       if (interrupted != 0) source.request_stop();
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
+    } while (!ends_within(end, std::chrono::milliseconds(20)));
   });
   return source.get_token();
 }
@@ -117,10 +127,7 @@ Progress::Progress(bool quiet, std::function<double()> fraction, std::function<s
     : fraction_(std::move(fraction)), count_(std::move(count)) {
   if (quiet || isatty(STDERR_FILENO) == 0) return;
   thread_ = std::jthread([this](const std::stop_token& end) {
-    while (!end.stop_requested()) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-      show(false);
-    }
+    while (!ends_within(end, std::chrono::milliseconds(100))) show(false);
     show(true);
   });
 }
@@ -143,10 +150,10 @@ void Progress::show(bool last) {
   std::fflush(stderr);
 }
 
-void report_skipped(const RecordReader& reader) {
-  if (reader.skipped() == 0) return;
-  std::fprintf(stderr, "quorate: %s: %s bad lines skipped; the first: %s\n", reader.path().c_str(),
-               grouped(reader.skipped()).c_str(), reader.first_skipped().c_str());
+void report_skipped(const std::string& path, std::uint64_t skipped, const std::string& first) {
+  if (skipped == 0) return;
+  std::fprintf(stderr, "quorate: %s: %s bad lines skipped; the first: %s\n", path.c_str(), grouped(skipped).c_str(),
+               first.c_str());
 }
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
