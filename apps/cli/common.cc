@@ -5,9 +5,11 @@
 
 #include <charconv>
 #include <cmath>
+#include <condition_variable>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
+#include <mutex>
 
 #include "quorate/base/error.h"
 #include "quorate/base/number.h"
@@ -20,6 +22,15 @@ std::atomic<int> interrupted = 0;  // lock-free, so a handler may write it
 void on_signal(int signal_number) {
   if (interrupted != 0) _exit(kInterrupted);
   interrupted = signal_number;
+}
+
+/// Waits so long, or until the end is asked for: nobody waits for a thread that sleeps. Returns whether it was.
+bool ends_within(const std::stop_token& end, std::chrono::milliseconds time) {
+  std::mutex mutex;
+  std::condition_variable_any never;
+  std::unique_lock lock(mutex);
+  never.wait_for(lock, end, time, [] { return false; });
+  return end.stop_requested();
 }
 
 std::string duration(double seconds) {
@@ -106,10 +117,9 @@ std::stop_token interrupt() {
     return sigaction(SIGINT, &action, nullptr) == 0 && sigaction(SIGTERM, &action, nullptr) == 0;
   }();
   static const std::jthread watcher([](const std::stop_token& end) {
-    while (!end.stop_requested()) {  // a handler may not touch a stop_source, so somebody looks
+    do {  // a handler may not touch a stop_source, so somebody looks
       if (interrupted != 0) source.request_stop();
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
+    } while (!ends_within(end, std::chrono::milliseconds(20)));
   });
   return source.get_token();
 }
@@ -131,8 +141,7 @@ Progress::Progress(const ProgressOptions& options, std::function<double()> fract
   const bool lines = options.how == "lines";
   if (options.quiet || (!lines && (results_on_terminal || isatty(STDERR_FILENO) == 0))) return;
   thread_ = std::jthread([this, lines](const std::stop_token& end) {
-    for (int tick = 1; !end.stop_requested(); ++tick) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    for (int tick = 1; !ends_within(end, std::chrono::milliseconds(100)); ++tick) {
       if (!lines)
         rewrite(false);
       else if (tick % 2 == 0)
@@ -174,10 +183,10 @@ std::function<double()> share_read(const std::string& path, const std::atomic<st
   return [&consumed, bytes] { return static_cast<double>(consumed) / bytes; };
 }
 
-void report_skipped(const RecordReader& reader) {
-  if (reader.skipped() == 0) return;
-  std::fprintf(stderr, "quorate: %s: %s bad lines skipped; the first: %s\n", reader.path().c_str(),
-               grouped(reader.skipped()).c_str(), reader.first_skipped().c_str());
+void report_skipped(const std::string& path, std::uint64_t skipped, const std::string& first) {
+  if (skipped == 0) return;
+  std::fprintf(stderr, "quorate: %s: %s bad lines skipped; the first: %s\n", path.c_str(), grouped(skipped).c_str(),
+               first.c_str());
 }
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }

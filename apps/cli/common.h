@@ -108,7 +108,12 @@ class Progress {
 std::function<double()> share_read(const std::string& path, const std::atomic<std::uint64_t>& consumed);
 
 /// Tells on standard error how many bad lines were passed over, and the first of them.
-void report_skipped(const RecordReader& reader);
+void report_skipped(const std::string& path, std::uint64_t skipped, const std::string& first);
+/// `data`: a RecordReader or Examples.
+template <class Data>
+void report_skipped(const Data& data) {
+  report_skipped(data.path(), data.skipped(), data.first_skipped());
+}
 
 /// JSON's null for what is not a number.
 Json number(double value);
