@@ -58,7 +58,8 @@ class Turns {
   }
   bool holds() const { return std::find(held().begin(), held().end(), this) != held().end(); }
   void check() const {
-    if (holds()) throw std::runtime_error("the model is in use by this very thread, which was interrupted; expected a snapshot");
+    if (holds())
+      throw std::runtime_error("the model is in use by this very thread, which was interrupted; expected a snapshot");
   }
   void forget() const {
     auto& all = held();

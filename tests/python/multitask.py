@@ -1,4 +1,5 @@
 """Small seeded multitask data for the tests of the Python package, and their text for the program."""
+
 import json
 from dataclasses import dataclass
 
@@ -45,19 +46,29 @@ def classes(n=120, C=4, d=6, seed=1) -> Data:
 
 def svmlight(data: Data) -> str:
     """Column j of X is the index j, as it is for a matrix in Python."""
-    return "".join(f"{y} task:{t} " + " ".join(f"{j}:{float(v)!r}" for j, v in enumerate(x) if v != 0) + "\n"
-                   for x, y, t in zip(data.X, data.y, data.task))
+    return "".join(
+        f"{y} task:{t} " + " ".join(f"{j}:{float(v)!r}" for j, v in enumerate(x) if v != 0) + "\n"
+        for x, y, t in zip(data.X, data.y, data.task)
+    )
 
 
 def jsonl(data: Data) -> str:
-    return "".join(json.dumps({"task": str(t), "label": int(y), "x": {f"f{j}": float(v) for j, v in enumerate(x)}}) + "\n"
-                   for x, y, t in zip(data.X, data.y, data.task))
+    return "".join(
+        json.dumps({"task": str(t), "label": int(y), "x": {f"f{j}": float(v) for j, v in enumerate(x)}}) + "\n"
+        for x, y, t in zip(data.X, data.y, data.task)
+    )
 
 
 def csv(data: Data) -> str:
     d = data.X.shape[1]
-    return "task,label," + ",".join(f"f{j}" for j in range(d)) + "\n" + "".join(
-        f"{t},{y}," + ",".join(repr(float(v)) for v in x) + "\n" for x, y, t in zip(data.X, data.y, data.task))
+    return (
+        "task,label,"
+        + ",".join(f"f{j}" for j in range(d))
+        + "\n"
+        + "".join(
+            f"{t},{y}," + ",".join(repr(float(v)) for v in x) + "\n" for x, y, t in zip(data.X, data.y, data.task)
+        )
+    )
 
 
 def same_model(a, b) -> bool:
@@ -74,5 +85,7 @@ def differences(a: dict, b: dict) -> list[str]:
 def learners(**shared):
     """One of each class, small enough for tests."""
     small = {"budget": 20}
-    return {name: cls(**{k: v for k, v in small.items() if k in cls()._own}, **shared)
-            for name, cls in quorate.LEARNERS.items()}
+    return {
+        name: cls(**{k: v for k, v in small.items() if k in cls()._own}, **shared)
+        for name, cls in quorate.LEARNERS.items()
+    }

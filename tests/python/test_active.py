@@ -1,4 +1,5 @@
 """Labels that come later: in any order, twice, never, after a file; limits hold whatever is answered."""
+
 import copy
 import pickle
 
@@ -97,8 +98,12 @@ def test_what_is_awaited_outlives_the_process(through, tmp_path):
         model.save(tmp_path / "m")
         other = quorate.load(tmp_path / "m")
     else:
-        other = {"bytes": lambda: pickle.loads(pickle.dumps(model, protocol=2)), "pickle": lambda: pickle.loads(pickle.dumps(model)),
-                 "deepcopy": lambda: copy.deepcopy(model), "snapshot": model.snapshot}[through]()
+        other = {
+            "bytes": lambda: pickle.loads(pickle.dumps(model, protocol=2)),
+            "pickle": lambda: pickle.loads(pickle.dumps(model)),
+            "deepcopy": lambda: copy.deepcopy(model),
+            "snapshot": model.snapshot,
+        }[through]()
     for m in (model, other):
         m.learn(d.ids[d.ask][::-1], DATA.y[d.ask][::-1])
         m.partial_fit(DATA.X, DATA.y, task=DATA.task)
@@ -111,12 +116,28 @@ def test_bad_answers_are_refused_and_nothing_is_learned():
     before = model.to_bytes()
     good = d.ids[:2].tolist()
     for ids, kwargs in [
-        ([*good, -1], {"y": [1, 1, 1]}), ([*good, 60], {"y": [1, 1, 1]}), ([*good, 2**63], {"y": [1, 1, 1]}),
-        ([*good, 2**80], {"y": [1, 1, 1]}), ([0.5, 1.0], {"y": [1, 1]}), ([True, False], {"y": [1, 1]}), (["0"], {"y": [1]}),
-        ([None], {"y": [1]}), (d.ask, {"y": DATA.y}), (good, {"y": [1]}), (good, {"y": [1, 5]}), (good, {"y": [1, "x"]}),
-        (good, {"y": [1, None]}), (good, {"y": [1, np.nan]}), (good, {}), (good, {"y": [1, 1], "feedback": [1, 1]}),
-        (good, {"feedback": [1, 2]}), (good, {"feedback": [1, 0.5]}), (good, {"feedback": [True, False]}),
-        (good, {"feedback": np.array([1, 65537])}), (good, {"feedback": ["yes", "no"]}), (good, {"feedback": [1, None]}),
+        ([*good, -1], {"y": [1, 1, 1]}),
+        ([*good, 60], {"y": [1, 1, 1]}),
+        ([*good, 2**63], {"y": [1, 1, 1]}),
+        ([*good, 2**80], {"y": [1, 1, 1]}),
+        ([0.5, 1.0], {"y": [1, 1]}),
+        ([True, False], {"y": [1, 1]}),
+        (["0"], {"y": [1]}),
+        ([None], {"y": [1]}),
+        (d.ask, {"y": DATA.y}),
+        (good, {"y": [1]}),
+        (good, {"y": [1, 5]}),
+        (good, {"y": [1, "x"]}),
+        (good, {"y": [1, None]}),
+        (good, {"y": [1, np.nan]}),
+        (good, {}),
+        (good, {"y": [1, 1], "feedback": [1, 1]}),
+        (good, {"feedback": [1, 2]}),
+        (good, {"feedback": [1, 0.5]}),
+        (good, {"feedback": [True, False]}),
+        (good, {"feedback": np.array([1, 65537])}),
+        (good, {"feedback": ["yes", "no"]}),
+        (good, {"feedback": [1, None]}),
     ]:
         with pytest.raises(ValueError):
             model.learn(ids, **kwargs)
@@ -128,20 +149,39 @@ def test_bad_answers_are_refused_and_nothing_is_learned():
     assert model.learn([], []).shape == model.withdraw([]).shape == (0,)
 
 
-@pytest.mark.parametrize("call", [lambda m: m.learn([0], [1]), lambda m: m.withdraw([0]), lambda m: m.predict(DATA.X),
-                                  lambda m: m.learn_one(DATA.X[0], 1), lambda m: m.score_one(DATA.X[0]), lambda m: m.info_,
-                                  lambda m: m.to_bytes(), lambda m: m.snapshot(), lambda m: m.tensors])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda m: m.learn([0], [1]),
+        lambda m: m.withdraw([0]),
+        lambda m: m.predict(DATA.X),
+        lambda m: m.learn_one(DATA.X[0], 1),
+        lambda m: m.score_one(DATA.X[0]),
+        lambda m: m.info_,
+        lambda m: m.to_bytes(),
+        lambda m: m.snapshot(),
+        lambda m: m.tensors,
+    ],
+)
 def test_without_a_model_that_is_said(call):
     from sklearn.exceptions import NotFittedError
+
     with pytest.raises(NotFittedError):
         call(Cohort())
     with pytest.raises(ValueError, match="classes"):
         Cohort().decide(DATA.X)
 
 
-@pytest.mark.parametrize("limits, total, per_task", [({"labels": 7}, 7, 60), ({"labels_per_task": 2}, 8, 2),
-                                                     ({"labels": 7, "labels_per_task": 2}, 7, 2),
-                                                     ({"labels": 0}, 0, 0)], ids=str)
+@pytest.mark.parametrize(
+    "limits, total, per_task",
+    [
+        ({"labels": 7}, 7, 60),
+        ({"labels_per_task": 2}, 8, 2),
+        ({"labels": 7, "labels_per_task": 2}, 7, 2),
+        ({"labels": 0}, 0, 0),
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("answers", ["all", "none", "some", "withdrawn"])
 def test_limits_hold_whatever_is_answered(limits, total, per_task, answers):
     model = Cohort(query="always", **limits)
@@ -173,8 +213,8 @@ def test_audits_do_not_wait():
 
 def test_a_rate_holds_in_every_window():
     model = Cohort(query="always", labels="3/10")
-    asked = np.concatenate([model.decide(DATA.X[n:n + 1], classes=[-1, 1]).ask for n in range(60)])
-    assert max(asked[n:n + 10].sum() for n in range(51)) == 3
+    asked = np.concatenate([model.decide(DATA.X[n : n + 1], classes=[-1, 1]).ask for n in range(60)])
+    assert max(asked[n : n + 10].sum() for n in range(51)) == 3
 
 
 def test_max_pending_withdraws_the_longest_awaited():
@@ -189,12 +229,18 @@ def test_max_pending_withdraws_the_longest_awaited():
 def test_a_limit_by_time_counts_days(kind):
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     dates = np.datetime64("2026-11-20T00:00:00") + np.arange(60) * np.timedelta64(2, "h")
-    times = {"datetime64": dates, "seconds": dates.astype("datetime64[s]").astype(np.int64), "datetime": dates.tolist(),
-             "text": [f"{date}Z" for date in dates], "zone": pandas.Series(dates).dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo"),
-             "pandas": pandas.Series(dates), "polars": polars.Series(dates.astype("datetime64[us]"))}[kind]
+    times = {
+        "datetime64": dates,
+        "seconds": dates.astype("datetime64[s]").astype(np.int64),
+        "datetime": dates.tolist(),
+        "text": [f"{date}Z" for date in dates],
+        "zone": pandas.Series(dates).dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo"),
+        "pandas": pandas.Series(dates),
+        "polars": polars.Series(dates.astype("datetime64[us]")),
+    }[kind]
     model = Cohort(query="always", labels="4/day")
     ask = decided(model, time=times).ask
-    assert max(ask[n:n + 12].sum() for n in range(49)) == 4 and ask.sum() == 20
+    assert max(ask[n : n + 12].sum() for n in range(49)) == 4 and ask.sum() == 20
     fitted = Cohort(query="always", labels="4/day").fit(DATA.X, DATA.y, task=DATA.task, time=times)
     assert fitted.n_labels_ == 20
     single = Cohort(query="always", labels="4/day").start([-1, 1])
@@ -211,8 +257,12 @@ def test_a_limit_by_time_counts_days(kind):
 
 def test_a_limit_by_time_needs_the_time():
     model = Cohort(query="always", labels="4/day")
-    for call in (lambda: model.fit(DATA.X, DATA.y), lambda: model.decide(DATA.X, classes=[-1, 1]),
-                 lambda: model.start([-1, 1]).learn_one(DATA.X[0], 1), lambda: Shampo(labels="4/day").ask_next(DATA.X, classes=[-1, 1])):
+    for call in (
+        lambda: model.fit(DATA.X, DATA.y),
+        lambda: model.decide(DATA.X, classes=[-1, 1]),
+        lambda: model.start([-1, 1]).learn_one(DATA.X[0], 1),
+        lambda: Shampo(labels="4/day").ask_next(DATA.X, classes=[-1, 1]),
+    ):
         with pytest.raises(ValueError, match="time"):
             call()
     for bad in (np.full(60, np.nan), np.zeros(59), ["soon"] * 60, np.full(60, np.datetime64("NaT"))):

@@ -1,4 +1,5 @@
 """Estimators as scikit-learn has them: checks, parameters, files, metadata, probabilities, limits, classes."""
+
 import copy
 import inspect
 import pickle
@@ -21,13 +22,22 @@ from quorate import Cmtl, Cohort, Perceptron, Shampo
 
 DATA = multitask.binary(120, seed=21)
 CLASSES = multitask.classes(120, seed=22)
-SPECS = ["cohort", "cohort(query=margin(b=0.25), noise=0.2, guess=0.5, eta=0, store=hashed, scale=none)",
-         "perceptron(query=random(p=0.125))", "cmtl(graph=disconnected, query=margin(b=1e-05))", "amtl(query=similarity)",
-         "peer(b=0.1, bq=2.5, share=peers)", "amlc(c=1.5, rows=one, share=none, weigh=mistake, cap=1)",
-         "shampo(b=0.1, prior=counts, adaptive=counts, choose=smallest, aggressive=0.5, zero=weak)",
-         "shampo-second-order(aggressive=true, diagonal=true)", "kernel-perceptron(kernel=polynomial)",
-         "budget-random(budget=7, kernel=linear)", "budget-forgetron(budget=12)", "budget-projectron(eta=0.5)",
-         "budget-projectron-shared(kernel=gaussian(gamma=0.1), scale=idf)"]
+SPECS = [
+    "cohort",
+    "cohort(query=margin(b=0.25), noise=0.2, guess=0.5, eta=0, store=hashed, scale=none)",
+    "perceptron(query=random(p=0.125))",
+    "cmtl(graph=disconnected, query=margin(b=1e-05))",
+    "amtl(query=similarity)",
+    "peer(b=0.1, bq=2.5, share=peers)",
+    "amlc(c=1.5, rows=one, share=none, weigh=mistake, cap=1)",
+    "shampo(b=0.1, prior=counts, adaptive=counts, choose=smallest, aggressive=0.5, zero=weak)",
+    "shampo-second-order(aggressive=true, diagonal=true)",
+    "kernel-perceptron(kernel=polynomial)",
+    "budget-random(budget=7, kernel=linear)",
+    "budget-forgetron(budget=12)",
+    "budget-projectron(eta=0.5)",
+    "budget-projectron-shared(kernel=gaussian(gamma=0.1), scale=idf)",
+]
 
 # By its default Cohort asks for 34 of 900 labels of the check's 300 blobs and stops at an accuracy of 0.72.
 FEW_LABELS = {"check_classifiers_train": "the default buys 34 of 900 labels of an easy problem and then no more"}
@@ -40,9 +50,19 @@ def test_scikit_learns_checks_pass(name):
         check_estimator(quorate.LEARNERS[name](), expected_failed_checks=FEW_LABELS if name == "cohort" else None)
 
 
-@pytest.mark.parametrize("learner", [Cohort(query="always"), Cohort(query="always", reduction="one-vs-one"),
-                                     Cmtl(labels=10**6, pace="even", query="margin(b=1)"), Perceptron(memory="16MB"),
-                                     Shampo(labels_per_round=3), Cmtl(bits=0), Cohort(query="always", trace=True)], ids=repr)
+@pytest.mark.parametrize(
+    "learner",
+    [
+        Cohort(query="always"),
+        Cohort(query="always", reduction="one-vs-one"),
+        Cmtl(labels=10**6, pace="even", query="margin(b=1)"),
+        Perceptron(memory="16MB"),
+        Shampo(labels_per_round=3),
+        Cmtl(bits=0),
+        Cohort(query="always", trace=True),
+    ],
+    ids=repr,
+)
 def test_scikit_learns_checks_pass_with_other_settings(learner):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -53,6 +73,7 @@ def test_scikit_learns_checks_pass_with_other_settings(learner):
 
 def test_a_committee_says_that_it_is_bad_at_classes():
     from sklearn.utils import get_tags
+
     assert [n for n, cls in quorate.LEARNERS.items() if get_tags(cls()).classifier_tags.poor_score] == ["amlc"]
     assert all(get_tags(cls()).input_tags.sparse for cls in quorate.LEARNERS.values())
 
@@ -65,9 +86,14 @@ def test_repr_is_the_spec_and_from_spec_its_inverse(spec):
     learner = quorate.from_spec(spec)
     again = quorate.from_spec(repr(learner))
     assert repr(again) == repr(learner) and again.get_params() == learner.get_params() and type(again) is type(learner)
-    assert eval(f"quorate.LEARNERS[{learner._learner!r}](**{learner.get_params()!r})").get_params() == learner.get_params()
-    assert {name: value for name, value in learner.get_params().items() if name in inspect.signature(type(learner)).parameters} \
-        == learner.get_params()
+    assert (
+        eval(f"quorate.LEARNERS[{learner._learner!r}](**{learner.get_params()!r})").get_params() == learner.get_params()
+    )
+    assert {
+        name: value
+        for name, value in learner.get_params().items()
+        if name in inspect.signature(type(learner)).parameters
+    } == learner.get_params()
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -95,17 +121,74 @@ def test_unknown_keywords_are_type_errors(cls):
 
 
 BAD = [
-    ("labels", -1), ("labels", 2.5), ("labels", "x"), ("labels", [5, 6]), ("labels", True), ("labels", "5/0"), ("labels", {}),
-    ("labels_per_task", -1), ("labels_per_task", "a"), ("labels_per_task", 1.5), ("pace", "odd"), ("pace", -5), ("pace", 0),
-    ("pace", 1.5), ("memory", -1), ("memory", 0), ("memory", 1e6), ("memory", "12 parsecs"), ("memory", "-1MB"),
-    ("memory", "1QB"), ("memory", "MB"), ("memory", ""), ("memory", "99999999999999999GB"), ("audit", -1), ("audit", 1),
-    ("audit", "x"), ("audit", None), ("audit", float("nan")), ("seed", -1), ("seed", None), ("seed", 1.5), ("seed", 2**64),
-    ("passes", 0), ("passes", -1), ("passes", 1.5), ("passes", "x"), ("tasks", "abc"), ("tasks", 5), ("rounds", "x"),
-    ("rounds", "all-tasks"), ("rounds", 5), ("labels_per_round", 0), ("labels_per_round", 2), ("reduction", "x"),
-    ("reduction", None), ("bits", -1), ("bits", 40), ("bits", 1.5), ("bias", "no"), ("bias", 1), ("normalize", None),
-    ("bigrams", "yes"), ("binary", 2), ("max_pending", -1), ("max_pending", 0), ("noise", -1), ("noise", "x"), ("noise", None),
-    ("noise", float("nan")), ("guess", 2), ("query", "margin(b=-1)"), ("query", "nothing"), ("query", "always, noise=5"),
-    ("query", 3), ("query", "always)"), ("store", None), ("scale", True), ("task_column", 5),
+    ("labels", -1),
+    ("labels", 2.5),
+    ("labels", "x"),
+    ("labels", [5, 6]),
+    ("labels", True),
+    ("labels", "5/0"),
+    ("labels", {}),
+    ("labels_per_task", -1),
+    ("labels_per_task", "a"),
+    ("labels_per_task", 1.5),
+    ("pace", "odd"),
+    ("pace", -5),
+    ("pace", 0),
+    ("pace", 1.5),
+    ("memory", -1),
+    ("memory", 0),
+    ("memory", 1e6),
+    ("memory", "12 parsecs"),
+    ("memory", "-1MB"),
+    ("memory", "1QB"),
+    ("memory", "MB"),
+    ("memory", ""),
+    ("memory", "99999999999999999GB"),
+    ("audit", -1),
+    ("audit", 1),
+    ("audit", "x"),
+    ("audit", None),
+    ("audit", float("nan")),
+    ("seed", -1),
+    ("seed", None),
+    ("seed", 1.5),
+    ("seed", 2**64),
+    ("passes", 0),
+    ("passes", -1),
+    ("passes", 1.5),
+    ("passes", "x"),
+    ("tasks", "abc"),
+    ("tasks", 5),
+    ("rounds", "x"),
+    ("rounds", "all-tasks"),
+    ("rounds", 5),
+    ("labels_per_round", 0),
+    ("labels_per_round", 2),
+    ("reduction", "x"),
+    ("reduction", None),
+    ("bits", -1),
+    ("bits", 40),
+    ("bits", 1.5),
+    ("bias", "no"),
+    ("bias", 1),
+    ("normalize", None),
+    ("bigrams", "yes"),
+    ("binary", 2),
+    ("max_pending", -1),
+    ("max_pending", 0),
+    ("noise", -1),
+    ("noise", "x"),
+    ("noise", None),
+    ("noise", float("nan")),
+    ("guess", 2),
+    ("query", "margin(b=-1)"),
+    ("query", "nothing"),
+    ("query", "always, noise=5"),
+    ("query", 3),
+    ("query", "always)"),
+    ("store", None),
+    ("scale", True),
+    ("task_column", 5),
 ]
 
 
@@ -117,15 +200,23 @@ def test_a_bad_value_is_told_at_fit(name, value):
         learner.fit(DATA.X, DATA.y)
     parts = [str(part).lower() for part in (value if isinstance(value, list) else [value])]
     parts += str(value).replace("(", "=").strip(")").split("=")
-    assert any(part in str(error.value).lower() for part in parts) and name in str(error.value).replace(" ", "_").replace("-", "_") \
-        or name == "query", error.value
+    assert (
+        any(part in str(error.value).lower() for part in parts)
+        and name in str(error.value).replace(" ", "_").replace("-", "_")
+        or name == "query"
+    ), error.value
     assert not hasattr(learner, "n_labels_") or learner.n_labels_ == 0
 
 
 def test_settings_are_taken_in_the_forms_people_have():
-    for name, values in {"labels": [7, np.int64(7), "7", [7], ("7",)], "memory": [2**20, "1MiB", " 1 mib", "1.0MiB", "1024KiB"],
-                         "seed": [3, np.uint8(3)], "bias": [True, np.bool_(True)], "labels_per_task": [4, np.int32(4)],
-                         "tasks": [["t1"], ("t1",), np.array(["t1"])]}.items():
+    for name, values in {
+        "labels": [7, np.int64(7), "7", [7], ("7",)],
+        "memory": [2**20, "1MiB", " 1 mib", "1.0MiB", "1024KiB"],
+        "seed": [3, np.uint8(3)],
+        "bias": [True, np.bool_(True)],
+        "labels_per_task": [4, np.int32(4)],
+        "tasks": [["t1"], ("t1",), np.array(["t1"])],
+    }.items():
         models = [Cohort(**{name: value}).fit(DATA.X, DATA.y, task=DATA.task).to_bytes() for value in values]
         assert len(set(models)) == 1, name
 
@@ -143,8 +234,13 @@ def test_numbers_that_numpy_wraps_are_parameters():
 
 def ways_round(model, folder):
     model.save(folder / "model")
-    return {"pickle": pickle.loads(pickle.dumps(model)), "copy": copy.copy(model), "deepcopy": copy.deepcopy(model),
-            "snapshot": model.snapshot(), "file": quorate.load(folder / "model")}
+    return {
+        "pickle": pickle.loads(pickle.dumps(model)),
+        "copy": copy.copy(model),
+        "deepcopy": copy.deepcopy(model),
+        "snapshot": model.snapshot(),
+        "file": quorate.load(folder / "model"),
+    }
 
 
 @pytest.mark.parametrize("name", quorate.LEARNERS)
@@ -177,8 +273,11 @@ def test_a_frames_columns_survive_copies(tmp_path):
 def test_a_file_of_the_program_is_ours_and_ours_is_its(quorate, name):
     engine = __import__("quorate")
     data, classes = multitask.in_turns(seed=23), multitask.classes(60, seed=24)
-    for kind, d, options in [("binary", data, []), ("classes", classes, ["--classes", "one-vs-rest"]),
-                             ("pairs", classes, ["--classes", "one-vs-one"])]:
+    for kind, d, options in [
+        ("binary", data, []),
+        ("classes", classes, ["--classes", "one-vs-rest"]),
+        ("pairs", classes, ["--classes", "one-vs-one"]),
+    ]:
         (quorate.folder / "data.svm").write_text(multitask.svmlight(d))
         learner = multitask.learners(reduction=options[-1] if options else "one-vs-rest")[name]
         quorate.ok("train", "--data", "data.svm", "--model", kind, "--learner", repr(learner), "--quiet", *options)
@@ -208,7 +307,14 @@ def test_what_is_no_model_file_is_told(tmp_path):
         quorate.load(tmp_path / "nothing")
     good = Cohort().fit(DATA.X, DATA.y).to_bytes()
     rng = np.random.default_rng(3)
-    for bad in (b"", b"text", good[:-1], good[:100], good + b"x", *(_flipped(good, at) for at in rng.integers(len(good), size=20))):
+    for bad in (
+        b"",
+        b"text",
+        good[:-1],
+        good[:100],
+        good + b"x",
+        *(_flipped(good, at) for at in rng.integers(len(good), size=20)),
+    ):
         (tmp_path / "bad").write_bytes(bad)
         with pytest.raises(ValueError):
             quorate.load(tmp_path / "bad")
@@ -217,11 +323,13 @@ def test_what_is_no_model_file_is_told(tmp_path):
 
 
 def _flipped(data, at):
-    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1:]
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
 
 
 def test_loaded_models_know_their_limits(tmp_path):
-    model = Cohort(labels=[30, "5/10"], labels_per_task=9, audit=0.25, memory="1MB", bits=12, bias=False).fit(DATA.X, DATA.y)
+    model = Cohort(labels=[30, "5/10"], labels_per_task=9, audit=0.25, memory="1MB", bits=12, bias=False).fit(
+        DATA.X, DATA.y
+    )
     model.save(tmp_path / "m")
     loaded = quorate.load(tmp_path / "m")
     for name in ("labels_per_task", "audit", "bits", "bias"):
@@ -229,8 +337,20 @@ def test_loaded_models_know_their_limits(tmp_path):
     assert loaded.memory == 10**6 and loaded.info_["limits"] == model.info_["limits"] and loaded.labels == [30, "5/10"]
 
 
-@pytest.mark.parametrize("words", [["10", "9", "1"], ["-1", "0", "7"], ["01", "1", "2"], ["1_0", "2", "3"], ["a", "B", "\u00e9"],
-                                   ["0.5", "10.0", "9.0"], ["", "x", "y"], ["true", "false", "1"]], ids=str)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["10", "9", "1"],
+        ["-1", "0", "7"],
+        ["01", "1", "2"],
+        ["1_0", "2", "3"],
+        ["a", "B", "\u00e9"],
+        ["0.5", "10.0", "9.0"],
+        ["", "x", "y"],
+        ["true", "false", "1"],
+    ],
+    ids=str,
+)
 def test_classes_of_files_keep_their_words(words, tmp_path):
     y = np.array(words)[np.arange(120) % 3]
     model = Cohort().fit(CLASSES.X, y)
@@ -246,8 +366,17 @@ def test_classes_of_files_keep_their_words(words, tmp_path):
 def test_classes_of_the_programs_files_may_lie_in_any_order(quorate):
     engine = __import__("quorate")
     d = multitask.binary(60, seed=25)
-    for positive, other, options in [("a", "b", ["--positive", "a"]), ("b", "a", ["--positive", "b"]), ("+1", "-1", []), ("1", "0", [])]:
-        text = multitask.jsonl(d).replace('"label": 1,', f'"label": "{positive}",').replace('"label": -1,', f'"label": "{other}",')
+    for positive, other, options in [
+        ("a", "b", ["--positive", "a"]),
+        ("b", "a", ["--positive", "b"]),
+        ("+1", "-1", []),
+        ("1", "0", []),
+    ]:
+        text = (
+            multitask.jsonl(d)
+            .replace('"label": 1,', f'"label": "{positive}",')
+            .replace('"label": -1,', f'"label": "{other}",')
+        )
         (quorate.folder / "data.jsonl").write_text(text)
         (quorate.folder / "m").unlink(missing_ok=True)
         quorate.ok("train", "--data", "data.jsonl", "--model", "m", "--quiet", *options)
@@ -259,7 +388,10 @@ def test_classes_of_the_programs_files_may_lie_in_any_order(quorate):
         y = [as_word(positive if v > 0 else other) for v in d.y]
         quorate.ok("train", "--data", "data.jsonl", "--model", "m", "--quiet")
         model.partial_fit(X, y, task=d.task)
-        assert multitask.differences(engine.load(quorate.folder / "m").tensors, model.tensors) in ([], ["input.columns_fixed"])
+        assert multitask.differences(engine.load(quorate.folder / "m").tensors, model.tensors) in (
+            [],
+            ["input.columns_fixed"],
+        )
 
 
 def test_tensors_are_what_safetensors_reads():
@@ -286,14 +418,23 @@ def routing():
 
 def test_tasks_are_routed_through_pipelines_and_searches(routing):
     def requested(learner):
-        return learner.set_fit_request(task=True).set_predict_request(task=True).set_score_request(task=True) \
+        return (
+            learner.set_fit_request(task=True)
+            .set_predict_request(task=True)
+            .set_score_request(task=True)
             .set_decision_function_request(task=True)
+        )
+
     pipeline = make_pipeline(StandardScaler(), requested(Cmtl())).fit(DATA.X, DATA.y, task=DATA.task)
     assert pipeline[-1].tasks_ == ["t0", "t1", "t2", "t3"]
     direct = Cmtl().fit(pipeline[0].transform(DATA.X), DATA.y, task=DATA.task)
     assert multitask.same_model(pipeline[-1], direct)
-    assert (pipeline.predict(DATA.X, task=DATA.task) == direct.predict(pipeline[0].transform(DATA.X), task=DATA.task)).all()
-    search = GridSearchCV(pipeline, {"cmtl__query": ["always", "margin(b=0.1)"], "cmtl__graph": ["complete", "disconnected"]}, cv=3)
+    assert (
+        pipeline.predict(DATA.X, task=DATA.task) == direct.predict(pipeline[0].transform(DATA.X), task=DATA.task)
+    ).all()
+    search = GridSearchCV(
+        pipeline, {"cmtl__query": ["always", "margin(b=0.1)"], "cmtl__graph": ["complete", "disconnected"]}, cv=3
+    )
     search.fit(DATA.X, DATA.y, task=DATA.task)
     assert len(search.cv_results_["mean_test_score"]) == 4 and search.score(DATA.X, DATA.y, task=DATA.task) > 0.6
     scores = cross_val_score(requested(Cohort(query="always")), DATA.X, DATA.y, cv=3, params={"task": DATA.task})
@@ -308,9 +449,13 @@ def test_tasks_that_are_not_asked_for_are_no_secret(routing):
 
 def test_a_task_column_needs_no_routing():
     X = pd.DataFrame(DATA.X, columns=list("abcdef")).assign(task=DATA.task)
-    found = cross_validate(Cohort(task_column="task", query="always"), X, DATA.y, cv=3, error_score="raise", return_estimator=True)
+    found = cross_validate(
+        Cohort(task_column="task", query="always"), X, DATA.y, cv=3, error_score="raise", return_estimator=True
+    )
     assert sorted(found["estimator"][0].tasks_) == ["t0", "t1", "t2", "t3"]
-    scored = GridSearchCV(Cohort(task_column="task"), {"noise": [0.1, 1]}, cv=2, error_score="raise", n_jobs=2).fit(X, DATA.y)
+    scored = GridSearchCV(Cohort(task_column="task"), {"noise": [0.1, 1]}, cv=2, error_score="raise", n_jobs=2).fit(
+        X, DATA.y
+    )
     assert scored.best_estimator_.task_column == "task"
     passed = make_pipeline(FunctionTransformer(), Cohort(task_column="task")).fit(X, DATA.y)
     assert (passed.predict(X) == Cohort(task_column="task").fit(X, DATA.y).predict(X)).all()
@@ -341,16 +486,30 @@ def test_probabilities_are_there_where_they_can_be():
     assert not hasattr(Cmtl().fit(DATA.X, DATA.y), "predict_proba")
     pairs = Cohort(reduction="one-vs-one").fit(CLASSES.X, CLASSES.y)
     assert not hasattr(pairs, "predict_proba") and not hasattr(pairs, "predict_log_proba")
-    assert hasattr(Cohort(), "predict_proba") and hasattr(Cohort(reduction="one-vs-one").fit(DATA.X, DATA.y), "predict_proba")
+    assert hasattr(Cohort(), "predict_proba") and hasattr(
+        Cohort(reduction="one-vs-one").fit(DATA.X, DATA.y), "predict_proba"
+    )
     assert not hasattr(Cohort().fit(CLASSES.X, CLASSES.y), "predict_proba_one")
 
 
 def test_tasks_are_what_files_call_them():
     numbers = np.arange(120) % 4
     expected = Cohort().fit(DATA.X, DATA.y, task=[str(n) for n in numbers])
-    forms = [numbers, numbers.tolist(), numbers.astype(np.uint8), numbers.astype(float), numbers.astype(str), numbers.astype(object),
-             numbers.astype(bytes), pd.Series(numbers), pd.Series(numbers.astype(str), dtype="category"),
-             pd.Categorical(numbers), pl.Series(numbers.astype(str)), pl.Series(numbers), tuple(map(np.str_, numbers))]
+    forms = [
+        numbers,
+        numbers.tolist(),
+        numbers.astype(np.uint8),
+        numbers.astype(float),
+        numbers.astype(str),
+        numbers.astype(object),
+        numbers.astype(bytes),
+        pd.Series(numbers),
+        pd.Series(numbers.astype(str), dtype="category"),
+        pd.Categorical(numbers),
+        pl.Series(numbers.astype(str)),
+        pl.Series(numbers),
+        tuple(map(np.str_, numbers)),
+    ]
     for task in forms:
         model = Cohort().fit(DATA.X, DATA.y, task=task)
         assert multitask.same_model(model, expected), type(task)
@@ -398,7 +557,11 @@ def test_labels_that_nobody_knows(missing, classes):
     assert Perceptron().fit(DATA.X, [missing] * 120, classes=classes).n_labels_ == 0
 
 
-@pytest.mark.parametrize("classes", [[0, 1], [False, True], [-1.0, 1.0], [3.0, 8.0, 9.0], ["no", "yes"], ["a", "b", "c"], [-5, 0, 5]], ids=str)
+@pytest.mark.parametrize(
+    "classes",
+    [[0, 1], [False, True], [-1.0, 1.0], [3.0, 8.0, 9.0], ["no", "yes"], ["a", "b", "c"], [-5, 0, 5]],
+    ids=str,
+)
 def test_classes_keep_their_type(classes, tmp_path):
     y = np.array(classes)[np.arange(120) % len(classes)]
     model = Cohort(query="always").fit(DATA.X, y)
@@ -428,8 +591,11 @@ def test_one_class_at_first_others_later():
 def test_classes_that_cannot_be_are_told():
     y = np.arange(120) % 2
     for classes in ([0, 1, None], [0, 1, np.nan], ["a", 1], [1], [], "ab"):
-        for call in (lambda: Cohort().fit(DATA.X, y, classes=classes), lambda: Cohort().decide(DATA.X, classes=classes),  # noqa: B023
-                     lambda: Cohort().start(classes)):  # noqa: B023
+        for call in (
+            lambda: Cohort().fit(DATA.X, y, classes=classes),
+            lambda: Cohort().decide(DATA.X, classes=classes),  # noqa: B023
+            lambda: Cohort().start(classes),
+        ):  # noqa: B023
             with pytest.raises(ValueError):
                 call()
     assert Cohort().start({1, 0}).classes_.tolist() == Cohort().start((0, 1, 1)).classes_.tolist() == [0, 1]
@@ -458,6 +624,7 @@ def test_an_empty_task_is_no_task_as_in_files():
 
 def test_without_a_model_single_examples_tell_so():
     from sklearn.exceptions import NotFittedError
+
     for call in (Cohort().predict_one, Cohort().score_one, Cohort().predict_proba_one):
         with pytest.raises(NotFittedError):
             call(DATA.X[0])
@@ -468,22 +635,30 @@ def test_single_rows_warn_of_nothing():
         warnings.simplefilter("error")
         model = Cohort().partial_fit(DATA.X[:1], DATA.y[:1], classes=[-1, 1])
         for n in range(1, 10):
-            model.partial_fit(DATA.X[n:n + 1], DATA.y[n:n + 1], task=DATA.task[n:n + 1])
-            model.predict(DATA.X[n:n + 1])
-        Cohort().fit(pd.DataFrame(DATA.X, columns=list("abcdef")), DATA.y).predict(pd.DataFrame(DATA.X, columns=list("abcdef")))
+            model.partial_fit(DATA.X[n : n + 1], DATA.y[n : n + 1], task=DATA.task[n : n + 1])
+            model.predict(DATA.X[n : n + 1])
+        Cohort().fit(pd.DataFrame(DATA.X, columns=list("abcdef")), DATA.y).predict(
+            pd.DataFrame(DATA.X, columns=list("abcdef"))
+        )
 
 
 # Limits --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("labels, most", [(10, 10), (0, 0), ("10", 10), ("2/20", 12), ([10, "2/20"], 10), (["1/10"], 12), (None, 120)], ids=str)
+@pytest.mark.parametrize(
+    "labels, most",
+    [(10, 10), (0, 0), ("10", 10), ("2/20", 12), ([10, "2/20"], 10), (["1/10"], 12), (None, 120)],
+    ids=str,
+)
 @pytest.mark.parametrize("query", ["always", "margin(b=1)", "random(p=0.9)"])
 def test_label_budgets_are_never_exceeded(labels, most, query):
     model = Cohort(query=query, labels=labels, trace=True).fit(DATA.X, DATA.y, task=DATA.task)
     assert model.n_labels_ == model.trace_.asked.sum() == model.counts_["labels"].sum() <= most
     assert query != "always" or model.n_labels_ == most
     model.partial_fit(DATA.X, DATA.y, task=DATA.task)
-    assert model.n_labels_ <= (2 * most if isinstance(labels, (str, type(None))) and labels != "10" or labels == ["1/10"] else most)
+    assert model.n_labels_ <= (
+        2 * most if isinstance(labels, (str, type(None))) and labels != "10" or labels == ["1/10"] else most
+    )
 
 
 def test_labels_per_task_are_never_exceeded():
@@ -499,7 +674,7 @@ def test_an_even_pace_spends_the_labels_to_the_end(data, passes):
     by_number = make(120 * passes).fit(data.X, data.y, task=data.task)
     assert multitask.same_model(even, by_number)
     half = [n for n in make("even").set_params(passes=1).fit(data.X, data.y, task=data.task).trace_.asked]
-    first = sum(half[:len(half) // 2])
+    first = sum(half[: len(half) // 2])
     assert 10 <= first <= 20 and sum(half) >= 27
     for stream in (lambda m: m.partial_fit(data.X, data.y), lambda m: m.fit(iter([(data.X, data.y)]))):
         with pytest.raises(ValueError, match="pace='even'"):
@@ -519,8 +694,12 @@ def test_audits_estimate_accuracy():
 def test_memory_is_never_exceeded(memory):
     limit = 300_000 if memory == "300KB" else 10**6
     rng = np.random.default_rng(4)
-    for learner in (quorate.BudgetRandom(budget=10**6, memory=memory), quorate.BudgetForgetron(budget=10**6, memory=memory),
-                    quorate.BudgetProjectron(budget=10**6, memory=memory), Cohort(query="always", memory=memory)):
+    for learner in (
+        quorate.BudgetRandom(budget=10**6, memory=memory),
+        quorate.BudgetForgetron(budget=10**6, memory=memory),
+        quorate.BudgetProjectron(budget=10**6, memory=memory),
+        Cohort(query="always", memory=memory),
+    ):
         for _ in range(6):
             X = rng.normal(size=(500, 60))
             learner.partial_fit(X, rng.integers(2, size=500), classes=[0, 1], task=rng.integers(30, size=500))
@@ -546,9 +725,18 @@ def test_a_model_that_ran_out_of_memory_says_so_ever_after(name):
             ran_out += 1
             if not hasattr(model, "_model"):
                 continue
-            for call in (model.to_bytes, lambda: model.predict(DATA.X), lambda: model.info_, model.snapshot, model.relations,  # noqa: B023
-                         lambda: model.partial_fit(DATA.X, DATA.y), lambda: model.learn_one(DATA.X[0], 1),  # noqa: B023
-                         lambda: model.score_one(DATA.X[0]), lambda: pickle.dumps(model), lambda: model.decide(DATA.X)):  # noqa: B023
+            for call in (
+                model.to_bytes,
+                lambda: model.predict(DATA.X),
+                lambda: model.info_,
+                model.snapshot,
+                model.relations,  # noqa: B023
+                lambda: model.partial_fit(DATA.X, DATA.y),
+                lambda: model.learn_one(DATA.X[0], 1),  # noqa: B023
+                lambda: model.score_one(DATA.X[0]),
+                lambda: pickle.dumps(model),
+                lambda: model.decide(DATA.X),
+            ):  # noqa: B023
                 with pytest.raises(MemoryError, match="broke off"):
                     call()
             model.set_params(memory=None).fit(DATA.X, DATA.y, task=DATA.task).predict(DATA.X)
@@ -559,6 +747,7 @@ def test_a_model_that_ran_out_of_memory_says_so_ever_after(name):
 
 def test_what_a_learner_refuses_in_the_middle_leaves_a_whole_model():
     import scipy.sparse as sp
+
     learner = quorate.ShampoSecondOrder()
     with pytest.raises(ValueError, match="full matrices"):
         learner.fit(sp.csr_matrix(([1.0, 1.0], ([0, 1], [0, 10**6])), shape=(2, 10**6 + 1)), [0, 1])

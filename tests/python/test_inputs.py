@@ -1,4 +1,5 @@
-"""What users hand in: every form of the same data gives the same model, to the bit; what is no good is refused at once."""
+"""Inputs: the same data in any form gives the same model, to the bit; what is no good is refused at once."""
+
 import copy
 import json
 import tracemalloc
@@ -12,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 import quorate
-from quorate import Cmtl, Cohort
+from quorate import Cmtl, Cohort, load
 
 DATA = multitask.binary(80, d=7, seed=5)
 ROWS = DATA.X * (np.random.default_rng(6).random(DATA.X.shape) < 0.6)  # with zeros
@@ -26,7 +27,9 @@ def fitted(X, spec="cohort(query=margin(b=0.5))", y=DATA.y, task=DATA.task, **sh
 def trained(program, text, ending, spec="cohort(query=margin(b=0.5))", *options):
     """The model that the program makes of a file."""
     (program.folder / f"data.{ending}").write_text(text)
-    program.ok("train", "--data", f"data.{ending}", "--model", f"{ending}.model", "--learner", spec, "--quiet", *options)
+    program.ok(
+        "train", "--data", f"data.{ending}", "--model", f"{ending}.model", "--learner", spec, "--quiet", *options
+    )
     return quorate.load(program.folder / f"{ending}.model")
 
 
@@ -76,14 +79,28 @@ def read_only():
 
 
 MATRICES = {
-    "C": lambda: ROWS, "Fortran": lambda: np.asfortranarray(ROWS), "strided": lambda: np.repeat(ROWS, 2, axis=0)[::2],
-    "columns reversed twice": lambda: ROWS[:, ::-1].copy()[:, ::-1], "read-only": read_only, "lists": lambda: ROWS.tolist(),
-    "objects": lambda: ROWS.astype(object), "big-endian": lambda: ROWS.astype(">f8"),
-    "csr": sparse, "csr_array": lambda: sparse(sp.csr_array), "csc": lambda: sparse(sp.csc_matrix),
-    "coo": lambda: sparse(sp.coo_matrix), "coo_array": lambda: sparse(sp.coo_array), "lil": lambda: sparse(sp.lil_matrix),
-    "dok": lambda: sparse(sp.dok_matrix), "int64 indices": lambda: wide_indices(sparse()), "unsorted": unsorted,
-    "unsorted int64": lambda: wide_indices(unsorted()), "duplicates": duplicates, "explicit zeros": explicit_zeros,
-    "pandas without names": lambda: pd.DataFrame(ROWS), "sparse pandas": lambda: pd.DataFrame.sparse.from_spmatrix(sparse()),
+    "C": lambda: ROWS,
+    "Fortran": lambda: np.asfortranarray(ROWS),
+    "strided": lambda: np.repeat(ROWS, 2, axis=0)[::2],
+    "columns reversed twice": lambda: ROWS[:, ::-1].copy()[:, ::-1],
+    "read-only": read_only,
+    "lists": lambda: ROWS.tolist(),
+    "objects": lambda: ROWS.astype(object),
+    "big-endian": lambda: ROWS.astype(">f8"),
+    "csr": sparse,
+    "csr_array": lambda: sparse(sp.csr_array),
+    "csc": lambda: sparse(sp.csc_matrix),
+    "coo": lambda: sparse(sp.coo_matrix),
+    "coo_array": lambda: sparse(sp.coo_array),
+    "lil": lambda: sparse(sp.lil_matrix),
+    "dok": lambda: sparse(sp.dok_matrix),
+    "int64 indices": lambda: wide_indices(sparse()),
+    "unsorted": unsorted,
+    "unsorted int64": lambda: wide_indices(unsorted()),
+    "duplicates": duplicates,
+    "explicit zeros": explicit_zeros,
+    "pandas without names": lambda: pd.DataFrame(ROWS),
+    "sparse pandas": lambda: pd.DataFrame.sparse.from_spmatrix(sparse()),
 }
 
 
@@ -93,7 +110,10 @@ def test_a_matrix_of_any_form_is_the_same_data(form, spec):
     X = MATRICES[form]()
     model, expected = fitted(X, spec), fitted(ROWS, spec)
     assert multitask.same_model(model, expected)
-    assert model.decision_function(X, task=DATA.task).tobytes() == expected.decision_function(ROWS, task=DATA.task).tobytes()
+    assert (
+        model.decision_function(X, task=DATA.task).tobytes()
+        == expected.decision_function(ROWS, task=DATA.task).tobytes()
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int8, np.int64, np.uint16, np.bool_])
@@ -130,10 +150,8 @@ def test_a_frame_of_numbers_is_the_csv_file(quorate, frame):
 
 def _through_file(model, folder):
     model.save(folder / "saved.model")
-    return quorate_load(folder / "saved.model")
+    return load(folder / "saved.model")
 
-
-quorate_load = quorate.load
 
 
 def test_decide_names_the_columns_as_fit_does():
@@ -166,7 +184,16 @@ def mixed_csv() -> str:
 
 
 SPECIAL = {"task_column": "who", "text_column": "note", "categorical_columns": ["kind"]}
-OPTIONS = ["--task-column", "who", "--text-column", "note", "--categorical-column", "colour", "--categorical-column", "kind"]
+OPTIONS = [
+    "--task-column",
+    "who",
+    "--text-column",
+    "note",
+    "--categorical-column",
+    "colour",
+    "--categorical-column",
+    "kind",
+]
 
 
 @pytest.mark.parametrize("bits", [18, 0])
@@ -192,8 +219,9 @@ def test_words_may_be_categories():
     assert multitask.same_model(plain, Cohort(**{**SPECIAL, "categorical_columns": None}).fit(numbers, DATA.y))
     by_polars = pl.DataFrame(columns).with_columns(pl.col("colour", "kind", "who").cast(pl.Categorical))
     assert multitask.same_model(plain, Cohort(**SPECIAL).fit(by_polars, DATA.y))
-    by_arrow = pa.table({k: pa.array(v).dictionary_encode() if k in ("colour", "kind", "who") else v
-                         for k, v in columns.items()})
+    by_arrow = pa.table(
+        {k: pa.array(v).dictionary_encode() if k in ("colour", "kind", "who") else v for k, v in columns.items()}
+    )
     assert multitask.same_model(plain, Cohort(**SPECIAL).fit(by_arrow, DATA.y))
 
 
@@ -217,9 +245,13 @@ def test_columns_that_are_missing_or_new_are_refused():
     X = pd.DataFrame(mixed())
     model = Cohort(**SPECIAL).fit(X, DATA.y)
     before = model.to_bytes()
-    for bad, message in [(X.drop(columns="size"), "size|features"), (X.assign(more=1.0), "more|features"),
-                         (X.drop(columns="who"), "no column 'who'"), (X.rename(columns={"note": "Note"}), "[Nn]ote"),
-                         (X.rename(columns={"size": "Size"}), "[Ss]ize")]:
+    for bad, message in [
+        (X.drop(columns="size"), "size|features"),
+        (X.assign(more=1.0), "more|features"),
+        (X.drop(columns="who"), "no column 'who'"),
+        (X.rename(columns={"note": "Note"}), "[Nn]ote"),
+        (X.rename(columns={"size": "Size"}), "[Ss]ize"),
+    ]:
         with pytest.raises(ValueError, match=message):
             model.predict(bad)
         with pytest.raises(ValueError, match=message):
@@ -247,12 +279,19 @@ def dicts():
 @pytest.mark.parametrize("bits", [18, 0])
 def test_dicts_are_json_lines(quorate, spec, bits):
     model = fitted(dicts(), spec, bits=bits)
-    assert_same(model, trained(quorate, multitask.jsonl(DATA), "jsonl", spec, "--bits", bits), but=["input.columns_fixed"])
+    assert_same(
+        model, trained(quorate, multitask.jsonl(DATA), "jsonl", spec, "--bits", bits), but=["input.columns_fixed"]
+    )
 
 
 def test_dicts_hold_what_json_lines_hold(quorate):
-    rows = [{"a": 1, "b": True, "w": "x y", "7": 2.5, "n": None, "\u00e9": -1e-300, "": 3}, {}, {"b": False, "a": 10**17},
-            {"w": "", "a": 0}, {"007": 1, "1e3": 2, "4294967292": 1}]
+    rows = [
+        {"a": 1, "b": True, "w": "x y", "7": 2.5, "n": None, "\u00e9": -1e-300, "": 3},
+        {},
+        {"b": False, "a": 10**17},
+        {"w": "", "a": 0},
+        {"007": 1, "1e3": 2, "4294967292": 1},
+    ]
     text = "".join(json.dumps({"label": n % 2, "x": x}) + "\n" for n, x in enumerate(rows))
     model = Cmtl().fit(rows, [n % 2 for n in range(len(rows))])
     assert_same(model, trained(quorate, text, "jsonl", "cmtl"), but=["input.columns_fixed"])
@@ -268,13 +307,26 @@ def test_dicts_of_indices_are_a_matrix():
 
 @pytest.mark.parametrize("binary", [False, True])
 def test_texts_are_json_lines_of_text(quorate, binary):
-    texts = ["Free money, free!", "", "\u0417\u0434\u0440\u0430\u0432\u0441\u0442\u0432\u0443\u0439 \u043c\u0438\u0440",
-             "a b c", "meeting at ten\nmoney", "\x00 nul"] * 5
+    texts = [
+        "Free money, free!",
+        "",
+        "\u0417\u0434\u0440\u0430\u0432\u0441\u0442\u0432\u0443\u0439 \u043c\u0438\u0440",
+        "a b c",
+        "meeting at ten\nmoney",
+        "\x00 nul",
+    ] * 5
     y = [1, 0] * 15
     text = "".join(json.dumps({"label": v, "text": x}) + "\n" for x, v in zip(texts, y))
     options = ["--bigrams", "--binary"] if binary else []
     file = trained(quorate, text, "jsonl", "cohort", *options)
-    forms = [texts, tuple(texts), np.array(texts, dtype=object), pd.Series(texts), pl.Series(texts), pa.chunked_array([texts])]
+    forms = [
+        texts,
+        tuple(texts),
+        np.array(texts, dtype=object),
+        pd.Series(texts),
+        pl.Series(texts),
+        pa.chunked_array([texts]),
+    ]
     for X in forms:
         model = Cohort(bigrams=binary, binary=binary).fit(X, y)
         assert_same(model, file, but=["input.columns_fixed"])
@@ -295,12 +347,14 @@ def test_a_matrix_is_svmlight(quorate):
 def parts_of(X, sizes):
     begin = 0
     for size in sizes:
-        yield X[begin:begin + size], DATA.y[begin:begin + size], DATA.task[begin:begin + size]
+        yield X[begin : begin + size], DATA.y[begin : begin + size], DATA.task[begin : begin + size]
         begin += size
 
 
 @pytest.mark.parametrize("sizes", [[80], [1] * 80, [30, 1, 49]])
-@pytest.mark.parametrize("X", [ROWS, sparse(), pd.DataFrame(ROWS, columns=NAMES), dicts()], ids=["dense", "csr", "pandas", "dicts"])
+@pytest.mark.parametrize(
+    "X", [ROWS, sparse(), pd.DataFrame(ROWS, columns=NAMES), dicts()], ids=["dense", "csr", "pandas", "dicts"]
+)
 def test_a_stream_of_parts_is_the_whole(X, sizes):
     model = Cohort(query="margin(b=0.5)").fit(parts_of(X, sizes), classes=[-1, 1])
     assert multitask.same_model(model, fitted(X))
@@ -322,7 +376,9 @@ def test_one_row_at_a_time_is_the_batch(spec):
     assert multitask.same_model(singles, batch)
     margins = batch.decision_function(data.X, task=data.task)
     assert [singles.score_one(x, t) for x, t in zip(data.X, data.task)] == margins.tolist()
-    assert [singles.predict_one(x, t) for x, t in zip(data.X, data.task)] == batch.predict(data.X, task=data.task).tolist()
+    assert [singles.predict_one(x, t) for x, t in zip(data.X, data.task)] == batch.predict(
+        data.X, task=data.task
+    ).tolist()
 
 
 @pytest.mark.parametrize("reduction", ["one-vs-rest", "one-vs-one"])
@@ -358,14 +414,20 @@ def test_a_bad_value_is_refused_with_its_place_before_anything_is_learned(value,
     bad[70, 3] = value
     rows = dicts()
     rows[70]["f3"] = value
-    for target, X, place in [(model, bad, "row 70, column 3"), (model, np.asfortranarray(bad), "row 70, column 3"),
-                             (model, sp.csr_matrix(bad), "row 70, column 3"),
-                             (model, wide_indices(sp.csr_matrix(bad)), "row 70, column 3"),
-                             (frame_model, pd.DataFrame(bad, columns=NAMES), "row 70, column 'f3'"),
-                             (dict_model, rows, "row 70, feature 'f3'")]:
+    for target, X, place in [
+        (model, bad, "row 70, column 3"),
+        (model, np.asfortranarray(bad), "row 70, column 3"),
+        (model, sp.csr_matrix(bad), "row 70, column 3"),
+        (model, wide_indices(sp.csr_matrix(bad)), "row 70, column 3"),
+        (frame_model, pd.DataFrame(bad, columns=NAMES), "row 70, column 'f3'"),
+        (dict_model, rows, "row 70, feature 'f3'"),
+    ]:
         before = target.to_bytes()
-        for call in (lambda: target.partial_fit(X, DATA.y, task=DATA.task),
-                     lambda: target.decide(X, task=DATA.task), lambda: target.predict(X)):
+        for call in (
+            lambda: target.partial_fit(X, DATA.y, task=DATA.task),
+            lambda: target.decide(X, task=DATA.task),
+            lambda: target.predict(X),
+        ):
             with pytest.raises(ValueError, match=f"{place}: .*{shown}"):
                 call()
         assert target.to_bytes() == before
@@ -403,13 +465,21 @@ def test_a_bad_label_or_task_is_refused_before_anything_is_learned():
 def test_broken_csr_is_refused():
     model = fitted(ROWS)
     before = model.to_bytes()
+
     def broken(change):
         X = sparse()
         change(X)
         return X
-    def negative(X): X.indices[5] = -1
-    def beyond(X): X.indptr[-1] += 5
-    def falls(X): X.indptr[3] = X.indptr[2] - 1
+
+    def negative(X):
+        X.indices[5] = -1
+
+    def beyond(X):
+        X.indptr[-1] += 5
+
+    def falls(X):
+        X.indptr[3] = X.indptr[2] - 1
+
     for change in (negative, beyond, falls):
         with pytest.raises(ValueError):
             model.partial_fit(broken(change), DATA.y, task=DATA.task)
@@ -417,10 +487,16 @@ def test_broken_csr_is_refused():
 
 
 def test_bad_records_are_refused():
-    for rows, message in [([{"a": 1}, "x"], "row 1.*expected a dict"), (["x", {"a": 1}], "row 1.*expected a text"),
-                          ([{"a": 1}, {"b": [1]}], "row 1.*'b'.*list"), ([{"a": 1}, {1.5: 1}], "row 1.*1.5.*float"),
-                          ([{"a": 1}, {-1: 1}], "row 1.*-1"), ([{"a": 1}, {2**40: 1}], "row 1.*1099511627776"),
-                          ([{"a": 1}, None], "row 1.*NoneType"), ([{"a": 1}, {"\ud800": 1}], "surrogate")]:
+    for rows, message in [
+        ([{"a": 1}, "x"], "row 1.*expected a dict"),
+        (["x", {"a": 1}], "row 1.*expected a text"),
+        ([{"a": 1}, {"b": [1]}], "row 1.*'b'.*list"),
+        ([{"a": 1}, {1.5: 1}], "row 1.*1.5.*float"),
+        ([{"a": 1}, {-1: 1}], "row 1.*-1"),
+        ([{"a": 1}, {2**40: 1}], "row 1.*1099511627776"),
+        ([{"a": 1}, None], "row 1.*NoneType"),
+        ([{"a": 1}, {"\ud800": 1}], "surrogate"),
+    ]:
         with pytest.raises(ValueError, match=message):
             Cmtl().fit(rows, [0, 1])
     for call in (fitted(ROWS).score_one, fitted(ROWS).predict_one, lambda x: fitted(ROWS).learn_one(x, 1)):
@@ -433,8 +509,15 @@ def test_bad_records_are_refused():
 
 
 def test_nothing_of_the_callers_is_changed():
-    originals = {"dense": ROWS.copy(), "fortran": np.asfortranarray(ROWS), "csr": unsorted(), "duplicates": duplicates(),
-                 "zeros": explicit_zeros(), "pandas": pd.DataFrame(ROWS, columns=NAMES), "dicts": dicts()}
+    originals = {
+        "dense": ROWS.copy(),
+        "fortran": np.asfortranarray(ROWS),
+        "csr": unsorted(),
+        "duplicates": duplicates(),
+        "zeros": explicit_zeros(),
+        "pandas": pd.DataFrame(ROWS, columns=NAMES),
+        "dicts": dicts(),
+    }
     for name, X in originals.items():
         kept = copy.deepcopy(X)
         y, task = DATA.y.copy(), DATA.task.copy()
@@ -453,9 +536,21 @@ def test_nothing_of_the_callers_is_changed():
         assert (y == DATA.y).all() and (task == DATA.task).all()
 
 
-@pytest.mark.parametrize("make", [lambda: np.zeros((500_000, 10)), lambda: sp.csr_matrix(
-    (np.ones(5_000_000), np.tile(np.arange(10, dtype=np.int32), 500_000), np.arange(0, 5_000_001, 10, dtype=np.int32)),
-    shape=(500_000, 10))], ids=["dense", "csr"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: np.zeros((500_000, 10)),
+        lambda: sp.csr_matrix(
+            (
+                np.ones(5_000_000),
+                np.tile(np.arange(10, dtype=np.int32), 500_000),
+                np.arange(0, 5_000_001, 10, dtype=np.int32),
+            ),
+            shape=(500_000, 10),
+        ),
+    ],
+    ids=["dense", "csr"],
+)
 def test_doubles_are_not_copied(make):
     X = make()
     y = np.tile([0, 1], 250_000)

@@ -1,4 +1,5 @@
 """The interpreter is free during long calls, readers see whole states, and Ctrl-C ends what takes long."""
+
 import signal
 import subprocess
 import sys
@@ -19,7 +20,9 @@ SECONDS = 2.0
 def big(n=20_000, d=2_000, nonzeros=50, seed=1):
     rng = np.random.default_rng(seed)
     index = np.sort(rng.integers(0, d, (n, nonzeros), dtype=np.int32), axis=1)
-    X = sp.csr_matrix((rng.normal(size=n * nonzeros), index.ravel(), np.arange(0, n * nonzeros + 1, nonzeros, dtype=np.int32)), (n, d))
+    X = sp.csr_matrix(
+        (rng.normal(size=n * nonzeros), index.ravel(), np.arange(0, n * nonzeros + 1, nonzeros, dtype=np.int32)), (n, d)
+    )
     X.sum_duplicates()
     return X, np.where(np.asarray(X[:, :500].sum(axis=1)).ravel() > 0, 1, 0), rng.integers(20, size=n)
 
@@ -36,6 +39,7 @@ def run_all(workers, timeout=60):
             work()
         except BaseException as error:  # told in the main thread
             errors.append(error)
+
     threads = [threading.Thread(target=guarded, args=(work,), daemon=True) for work in workers]
     for thread in threads:
         thread.start()
@@ -55,6 +59,7 @@ def beats_during(call):
         while not stop.is_set():
             times.append(time.monotonic())
             time.sleep(0.002)
+
     counter = threading.Thread(target=count)
     counter.start()
     begin = time.monotonic()
@@ -71,8 +76,13 @@ def test_other_threads_run_during_long_calls(what):
     rows, labels = rng.normal(size=(6000, 100)), rng.integers(2, size=6000)
     task = np.arange(6000) % 2000 if what == "relations" else None
     model = quorate.KernelPerceptron().fit(rows[:2000], labels[:2000], task=None if task is None else task[:2000])
-    calls = {"fit": lambda: model.fit(rows, labels), "predict": lambda: model.predict(rows), "decide": lambda: model.decide(rows),
-             "partial_fit": lambda: model.partial_fit(rows, labels), "relations": model.relations}
+    calls = {
+        "fit": lambda: model.fit(rows, labels),
+        "predict": lambda: model.predict(rows),
+        "decide": lambda: model.decide(rows),
+        "partial_fit": lambda: model.partial_fit(rows, labels),
+        "relations": model.relations,
+    }
     beats, seconds = beats_during(calls[what])
     if seconds < 0.03:
         pytest.skip(f"only {seconds:.3f} s: too short to tell")
@@ -107,9 +117,14 @@ def test_readers_of_a_snapshot_see_it_to_the_bit_while_a_writer_learns():
         while time.monotonic() < end:
             model.partial_fit(X[2000:2500], Y[2000:2500], task=TASK[2000:2500])
             counts["written"] += 1
+
     run_all([read] * 4 + [read_one] * 2 + [write])
     assert min(counts["batch"], counts["one"], counts["written"]) > 3
-    assert frozen.decision_function(part, task=tasks).tobytes() == expected != model.decision_function(part, task=tasks).tobytes()
+    assert (
+        frozen.decision_function(part, task=tasks).tobytes()
+        == expected
+        != model.decision_function(part, task=tasks).tobytes()
+    )
 
 
 def test_readers_of_the_live_model_see_whole_states():
@@ -118,8 +133,9 @@ def test_readers_of_the_live_model_see_whole_states():
         model = Cohort(query="always").fit(X[:500], Y[:500], task=TASK[:500])
         yield model, None
         for n in range(500, 4500, 200):
-            model.partial_fit(X[n:n + 200], Y[n:n + 200], task=TASK[n:n + 200])
+            model.partial_fit(X[n : n + 200], Y[n : n + 200], task=TASK[n : n + 200])
             yield model, n
+
     part, tasks = X[:100], TASK[:100]
     known = [model.decision_function(part, task=tasks).tobytes() for model, _ in states()]
     live = next(states())[0]
@@ -129,7 +145,7 @@ def test_readers_of_the_live_model_see_whole_states():
     def write():
         try:
             for n in range(500, 4500, 200):
-                live.partial_fit(X[n:n + 200], Y[n:n + 200], task=TASK[n:n + 200])
+                live.partial_fit(X[n : n + 200], Y[n : n + 200], task=TASK[n : n + 200])
                 time.sleep(0.02)
         finally:
             done.set()
@@ -137,6 +153,7 @@ def test_readers_of_the_live_model_see_whole_states():
     def read():
         while not done.is_set():
             seen.add(known.index(live.decision_function(part, task=tasks).tobytes()))
+
     run_all([write] + [read] * 3)
     assert len(seen) > 2
     assert live.decision_function(part, task=tasks).tobytes() == known[-1]
@@ -156,8 +173,9 @@ def test_a_writer_is_not_starved_by_readers():
         while time.monotonic() < end:
             model.partial_fit(X[:1], Y[:1], task=TASK[:1])
             writes.append(1)
+
     run_all([read] * readers + [write])
-    # A reader that comes while the writer waits, waits behind it; where readers may pass, there is next to no write at all.
+    # A reader that comes while the writer waits, waits behind it; where readers may pass, it hardly ever writes.
     assert len(writes) * readers > len(reads)
 
 
@@ -171,17 +189,31 @@ def test_many_threads_mix_everything_without_a_deadlock(tmp_path):
         def work():
             while time.monotonic() < end:
                 call()
+
         return work
 
     def decide_and_learn():
         d = model.decide(X[:20], task=TASK[:20])
         model.learn(d.ids[d.ask], Y[:20][d.ask])
-    run_all([forever(call) for call in (
-        decide_and_learn, lambda: model.partial_fit(X[:50], Y[:50], task=TASK[:50]), lambda: model.learn_one(row, 1, 3),
-        lambda: model.learn_one(record, 0, 4), lambda: model.predict_proba(X[:50], task=TASK[:50]),
-        lambda: model.score_one(record, "new"), lambda: model.predict_one(row), lambda: model.snapshot().predict(X[:5]),
-        lambda: model.save(tmp_path / "m"), lambda: (model.info_, model.counts_, model.tasks_, model.relations()),
-        lambda: quorate.load(tmp_path / "m") if (tmp_path / "m").exists() else None)])
+
+    run_all(
+        [
+            forever(call)
+            for call in (
+                decide_and_learn,
+                lambda: model.partial_fit(X[:50], Y[:50], task=TASK[:50]),
+                lambda: model.learn_one(row, 1, 3),
+                lambda: model.learn_one(record, 0, 4),
+                lambda: model.predict_proba(X[:50], task=TASK[:50]),
+                lambda: model.score_one(record, "new"),
+                lambda: model.predict_one(row),
+                lambda: model.snapshot().predict(X[:5]),
+                lambda: model.save(tmp_path / "m"),
+                lambda: (model.info_, model.counts_, model.tasks_, model.relations()),
+                lambda: quorate.load(tmp_path / "m") if (tmp_path / "m").exists() else None,
+            )
+        ]
+    )
     assert model.info_["pending"] <= 50 and model.info_["examples"] > 500
 
 
@@ -222,7 +254,9 @@ INTERRUPTED = """
 
 
 def test_ctrl_c_ends_a_long_call_and_the_model_stays_usable():
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(INTERRUPTED)], capture_output=True, text=True, timeout=100)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(INTERRUPTED)], capture_output=True, text=True, timeout=100
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["interrupted"] * 8, done.stdout
 
@@ -261,6 +295,7 @@ def test_a_value_that_uses_the_model_does_not_hang():
     class Odd:
         def __float__(self):
             return float(model.score_one({"a": 1.0}))
+
     with pytest.raises((RuntimeError, ValueError)):
         model.learn_one({"a": Odd()}, 1)
     model.learn_one({"a": 1.0}, 1)
