@@ -11,6 +11,7 @@
 
 #include "quorate/base/features.h"
 #include "quorate/base/memory.h"
+#include "quorate/base/prefetch.h"
 #include "quorate/models/table.h"
 
 namespace quorate {
@@ -30,6 +31,17 @@ class Blocks {
 
   std::pmr::memory_resource* memory() const { return blocks_.get_allocator().resource(); }
 
+  /// Asks the processor for x's cells.
+  void prefetch(std::uint32_t block, const Features& x) const {
+    const std::uint32_t* place = place_.find(block);
+    if (place == nullptr) return;
+    const Block& b = blocks_[*place];
+    if (const auto* cells = std::get_if<Cells>(&b)) {
+      for (std::size_t k = 0; k < x.size(); ++k) cells->prefetch(x.at(k));
+    } else if (const Row& row = std::get<Row>(b); x.extent() <= row.size()) {
+      for (std::size_t k = 0; k < x.size(); ++k) quorate::prefetch(row.data() + x.at(k));
+    }
+  }
   /// use(cell), where cell(feature) is the block's cell, for features of x only; nothing if the block never changed.
   template <class F>
   void read(std::uint32_t block, const Features& x, F use) const {

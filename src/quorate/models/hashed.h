@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "quorate/base/features.h"
+#include "quorate/base/prefetch.h"
 
 namespace quorate {
 
@@ -19,7 +20,7 @@ class Hashed {
 
   /// Asks the processor for x's cells, some hundred of which it can fetch in the time of ten.
   void prefetch(std::uint32_t block, const Features& x) const {
-    for (std::size_t k = 0; k < x.size(); ++k) __builtin_prefetch(&cells_[slot_of(block, x.at(k))]);
+    for (std::size_t k = 0; k < x.size(); ++k) quorate::prefetch(&cells_[slot_of(block, x.at(k))]);
   }
   template <class F>
   void read(std::uint32_t block, const Features&, F use) const {

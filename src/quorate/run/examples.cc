@@ -75,7 +75,7 @@ const Examples::Block* Examples::next_block() {
     fill(blocks_[0], 1);
     return blocks_;
   }
-  if (filled_ == 0) {  // many files are no longer than a block: a thread would cost more than it brings
+  if (block_ == nullptr) {  // many files are no longer than a block: a thread would cost more than it brings
     fill(blocks_[0], kBlockBytes);
     filled_ = 1;
     if (!blocks_[0].last) thread_ = std::jthread([this](const std::stop_token& end) { read_ahead(end); });
