@@ -5,8 +5,6 @@
 // lock in hand, so the two never wait for each other.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -302,11 +300,12 @@ class Core {
     return array<double>(std::move(out));
   }
 
-  // One example at a time: a dict, or a NumPy vector.
-  double learn_one(nb::handle x, int label, std::string_view task, std::optional<double> time) {
+  // One example at a time: a dict without its key `skip`, or a NumPy vector.
+  double learn_one(nb::handle x, int label, std::string_view task, std::optional<double> time,
+                   std::optional<std::string_view> skip) {
     const Writing lock(mutex_);
     check_times(time.has_value());
-    const Features features = instance(x, scratch_, true);
+    const Features features = instance(x, skip, scratch_, true);
     Session& session = model_.session;
     if (time) session.set_time(*time);
     one_.clear();
@@ -320,10 +319,10 @@ class Core {
     session.round(one_, std::cref(answer), one_step_);
     return one_step_[0].decision.margin;
   }
-  double score_one(nb::handle x, std::string_view task) {
+  double score_one(nb::handle x, std::string_view task, std::optional<std::string_view> skip) {
     const Reading lock(mutex_);
     thread_local Featurizer::Scratch scratch;
-    const Features features = instance(x, scratch, false);
+    const Features features = instance(x, skip, scratch, false);
     return model_.session.learner().score({place_of_task(task), features});
   }
 
@@ -439,10 +438,10 @@ class Core {
     const Names& tasks = model_.session.tasks();
     return tasks.find(name).value_or(static_cast<Task>(tasks.size()));
   }
-  Features instance(nb::handle x, Featurizer::Scratch& scratch, bool learn) {
+  Features instance(nb::handle x, std::optional<std::string_view> skip, Featurizer::Scratch& scratch, bool learn) {
     if (PyDict_Check(x.ptr())) {
       thread_local Record record;
-      fill(record, nb::borrow<nb::dict>(x));
+      fill(record, nb::borrow<nb::dict>(x), skip);
       return learn ? model_.featurizer(record) : std::as_const(model_.featurizer)(record, {}, scratch);
     }
     const auto values = nb::cast<Array<double>>(x);
@@ -596,8 +595,9 @@ NB_MODULE(_core, m) {
       .def("withdraw", &Core::withdraw, "tickets"_a)
       .def("decision", &Core::decision, "batch"_a, "tasks"_a.none())
       .def("log_odds", &Core::log_odds, "margins"_a)
-      .def("learn_one", &Core::learn_one, "x"_a, "label"_a, "task"_a, "time"_a = nb::none())
-      .def("score_one", &Core::score_one, "x"_a, "task"_a)
+      .def("learn_one", &Core::learn_one, "x"_a, "label"_a, "task"_a, "time"_a = nb::none(),
+           "skip"_a = nb::none())
+      .def("score_one", &Core::score_one, "x"_a, "task"_a, "skip"_a = nb::none())
       .def("set_columns", &Core::set_columns, "names"_a)
       .def("relations", &Core::relations)
       .def("tasks", &Core::tasks)
