@@ -119,6 +119,13 @@ Model make_model(const std::string& spec, SessionOptions options, const FeatureS
   return {Session(learner, options), Featurizer(features), std::move(labels)};
 }
 
+LabelLimits limits_of(const std::vector<std::string>& labels, std::optional<std::uint64_t> labels_per_task) {
+  LabelLimits limits;
+  for (const std::string& text : labels) limits.add(text);
+  if (labels_per_task) limits.per_task = *labels_per_task;
+  return limits;
+}
+
 class Core {
  public:
   explicit Core(Model&& model) : model_(std::move(model)) {}
@@ -324,6 +331,13 @@ class Core {
     thread_local Featurizer::Scratch scratch;
     const Features features = instance(x, skip, scratch, false);
     return model_.session.learner().score({place_of_task(task), features});
+  }
+
+  /// Other limits from now on; what was bought counts.
+  void set_limits(const std::vector<std::string>& labels, std::optional<std::uint64_t> labels_per_task) {
+    const LabelLimits limits = limits_of(labels, labels_per_task);
+    const Writing lock(mutex_);
+    model_.session.set_limits(limits);
   }
 
   void set_columns(const std::vector<std::string>& names) {
@@ -572,8 +586,7 @@ NB_MODULE(_core, m) {
               double audit, std::uint64_t labels_per_round, std::uint64_t max_pending, std::uint32_t bits, bool bias,
               bool normalize, bool bigrams, bool binary) {
              SessionOptions o{.seed = seed, .even_over = even_over, .labels_per_round = labels_per_round};
-             for (const std::string& text : labels) o.limits.add(text);
-             if (labels_per_task) o.limits.per_task = *labels_per_task;
+             o.limits = limits_of(labels, labels_per_task);
              if (memory) o.memory_limit = *memory;
              o.audit = audit;
              o.max_pending = max_pending;
@@ -598,6 +611,7 @@ NB_MODULE(_core, m) {
       .def("learn_one", &Core::learn_one, "x"_a, "label"_a, "task"_a, "time"_a = nb::none(),
            "skip"_a = nb::none())
       .def("score_one", &Core::score_one, "x"_a, "task"_a, "skip"_a = nb::none())
+      .def("set_limits", &Core::set_limits, "labels"_a, "labels_per_task"_a.none())
       .def("set_columns", &Core::set_columns, "names"_a)
       .def("relations", &Core::relations)
       .def("tasks", &Core::tasks)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -227,8 +226,8 @@ class Estimator(ClassifierMixin, BaseEstimator):
 
     def snapshot(self) -> Any:
         """A copy as the model is now, for many readers while this one goes on learning. O(model)."""
-        out = copy.copy(self)
-        out._model = self._fitted().snapshot()
+        out = type(self).__new__(type(self))  # copy.copy would write the model and read it, once more
+        vars(out).update(vars(self), _model=self._fitted().snapshot())
         return out
 
     # Inside ----------------------------------------------------------------------------------------------------------

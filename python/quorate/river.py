@@ -112,8 +112,8 @@ class ActiveClassifier(ActiveLearningClassifier):
     """One of River's active learners that asks as its learner decides; `active` makes it.
 
     `predict_one` and `predict_proba_one` return what the classifier says and whether the label is wanted, and count x
-    as an example of the stream. `learn_one` answers: at once, late, in any order, or never; a question is found again by
-    the value of x. An x that was not asked about is shown as by `Classifier.learn_one`.
+    as an example of the stream. `learn_one` answers: at once, late, in any order, or never; a question is found again
+    by the value of x. An x that was not asked about is shown as by `Classifier.learn_one`.
 
     Parameters
     ----------
