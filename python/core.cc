@@ -608,8 +608,7 @@ NB_MODULE(_core, m) {
       .def("withdraw", &Core::withdraw, "tickets"_a)
       .def("decision", &Core::decision, "batch"_a, "tasks"_a.none())
       .def("log_odds", &Core::log_odds, "margins"_a)
-      .def("learn_one", &Core::learn_one, "x"_a, "label"_a, "task"_a, "time"_a = nb::none(),
-           "skip"_a = nb::none())
+      .def("learn_one", &Core::learn_one, "x"_a, "label"_a, "task"_a, "time"_a = nb::none(), "skip"_a = nb::none())
       .def("score_one", &Core::score_one, "x"_a, "task"_a, "skip"_a = nb::none())
       .def("set_limits", &Core::set_limits, "labels"_a, "labels_per_task"_a.none())
       .def("set_columns", &Core::set_columns, "names"_a)

@@ -16,7 +16,7 @@ from typing import Any
 
 from river import base, compose
 from river.active.base import ActiveLearningClassifier
-from sklearn.base import clone  # type: ignore[import-untyped]
+from sklearn.base import clone
 
 from quorate._estimator import Estimator
 from quorate.learners import LEARNERS

@@ -31,7 +31,7 @@ from quorate.learners import LEARNERS
 __all__ = ["PoolQuery", "StreamQuery"]
 
 
-class StreamQuery(SingleAnnotatorStreamQueryStrategy):
+class StreamQuery(SingleAnnotatorStreamQueryStrategy):  # type: ignore[misc]
     """Asks for labels as a learner does that goes through the stream.
 
     The strategy has a learner of its own, which decides of each candidate in the light of the labels it asked for; what
@@ -130,13 +130,13 @@ class StreamQuery(SingleAnnotatorStreamQueryStrategy):
         """The learner, if there is none yet: with what is labeled already, then the limits."""
         if hasattr(self, "learner_"):
             return
-        learner = _copy(self.learner)
+        learner = copy.deepcopy(_given(self.learner, "cohort"))
         limits = _limits(learner)
         if not hasattr(learner, "_model"):
             if self.random_state is not None:
                 learner.seed = int(self.random_state_.randint(2**31 - 1))
             learner.labels = learner.labels_per_task = None
-            learner.start(_classes(self.classes, clf))
+            learner.start(_classes(self.classes, clf).tolist())
             rows, labels = _labeled(X, y, self.missing_label)
             if len(rows) and task is None:
                 learner.partial_fit(rows, labels)
@@ -161,7 +161,7 @@ class StreamQuery(SingleAnnotatorStreamQueryStrategy):
                         return
 
 
-class PoolQuery(SingleAnnotatorPoolQueryStrategy):
+class PoolQuery(SingleAnnotatorPoolQueryStrategy):  # type: ignore[misc]
     """Draws from a pool as a learner does that chooses what its one annotator labels (Shampo, or query="shared").
 
     Each query learns anew from what is labeled, in the order of X and `passes` times, then draws candidates: those in
@@ -226,14 +226,14 @@ class PoolQuery(SingleAnnotatorPoolQueryStrategy):
         return (drawn, chances) if return_utilities else drawn
 
     def _fit(self, X: Any, y: Any, task: Any, clf: Any) -> Estimator:
-        learner: Estimator = clone(_copy(self.learner, "shampo"))
+        learner: Estimator = clone(_given(self.learner, "shampo"))
         classes = _classes(self.classes, clf, y)
         learner.labels = learner.labels_per_task = learner.pace = None
         learner.seed = int(self.random_state_.randint(2**31 - 1))
         # Every label there is was bought: each example is a round of its own, of classes with all its labels.
         learner.rounds = None if len(classes) > 2 else "each"
-        learner.labels_per_round = 1 if len(classes) == 2 else len(clone(learner).start(classes).tasks_)
-        learner.start(classes)
+        learner.labels_per_round = 1 if len(classes) == 2 else len(clone(learner).start(classes.tolist()).tasks_)
+        learner.start(classes.tolist())
         if not learner.info_["chooses"]:
             raise ValueError(f"learner: {learner!r} does not choose among examples; expected one that does, as Shampo")
         if len(X):
@@ -260,12 +260,12 @@ def _draw(
     return np.array(drawn, dtype=np.int64), chances
 
 
-def _copy(learner: Any, default: str = "cohort") -> Any:
+def _given(learner: Any, default: str) -> Any:
     if learner is None:
         return LEARNERS[default]()
     if not isinstance(learner, Estimator):
         raise TypeError(f"learner: expected a learner of Quorate, not {type(learner).__name__}")
-    return copy.deepcopy(learner)
+    return learner
 
 
 def _limits(learner: Any) -> tuple[list[str], int | None]:
