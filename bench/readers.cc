@@ -1,4 +1,4 @@
-// Reading: bytes a second of text to instances, for each format, from a file in the page cache.
+// Reading: bytes a second of text to records and to instances, for each format, from a file in the page cache.
 #include <benchmark/benchmark.h>
 
 #include <cstdio>
@@ -51,12 +51,30 @@ std::string write_file(Format format, const char* ending, bool text) {
   return path;
 }
 
+/// Text to records, without instances.
+void records(benchmark::State& state, Format format, const char* ending) {
+  const std::string path = write_file(format, ending, false);
+  for (auto _ : state) {
+    const auto reader = open_reader(path);
+    std::size_t values = 0;
+    for (Record record; reader->next(record);) values += record.entries.size();
+    benchmark::DoNotOptimize(values);
+  }
+  state.SetBytesProcessed(static_cast<std::int64_t>(std::filesystem::file_size(path)) * state.iterations());
+  std::filesystem::remove(path);
+}
+BENCHMARK_CAPTURE(records, csv, Format::kCsv, ".csv")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(records, jsonl, Format::kJsonl, ".jsonl")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(records, svmlight, Format::kSvmlight, ".svm")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(records, vw, Format::kVw, ".vw")->Unit(benchmark::kMillisecond);
+
+/// Text to instances, in this thread alone.
 void reader(benchmark::State& state, Format format, const char* ending, bool text) {
   const std::string path = write_file(format, ending, text);
   for (auto _ : state) {
     Featurizer featurizer;
     Labels labels;
-    Examples examples(path, {}, featurizer, labels);
+    Examples examples(path, {}, featurizer, labels, false);
     Examples::Item item;
     std::size_t values = 0;
     while (examples.next(item)) values += item.x.size();

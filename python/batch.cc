@@ -1,5 +1,8 @@
 #include "batch.h"
 
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+
 #include <cmath>
 
 #include "quorate/base/error.h"

@@ -3,10 +3,6 @@
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-// Wherever a C++ string or tuple is cast: without them it compiles, and is a bad_cast when it runs.
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
-#include <nanobind/stl/tuple.h>
 
 #include <memory>
 #include <memory_resource>

@@ -5,9 +5,14 @@
 // lock in hand, so the two never wait for each other.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <chrono>
+#include <cmath>
 #include <mutex>
 #include <shared_mutex>
 
@@ -16,6 +21,7 @@
 #include "quorate/run/model.h"
 #include "quorate/run/trainer.h"
 #include "quorate/version.h"
+#include "turns.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -27,7 +33,7 @@ namespace {
 template <bool exclusive>
 class Lock {
  public:
-  explicit Lock(std::shared_mutex& mutex) : mutex_(mutex) {
+  explicit Lock(Turns& mutex) : mutex_(mutex) {
     if (exclusive ? mutex.try_lock() : mutex.try_lock_shared()) return;
     const nb::gil_scoped_release others;
     exclusive ? mutex.lock() : mutex.lock_shared();
@@ -37,7 +43,7 @@ class Lock {
   Lock& operator=(const Lock&) = delete;
 
  private:
-  std::shared_mutex& mutex_;
+  Turns& mutex_;
 };
 using Writing = Lock<true>;
 using Reading = Lock<false>;
@@ -51,6 +57,25 @@ nb::object array(std::vector<T>&& values, std::vector<std::size_t> shape = {}) {
   const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
   return nb::cast(nb::ndarray<nb::numpy, Shown>(kept->data(), shape.size(), shape.data(), owner));
 }
+
+/// Lets Ctrl-C end a long call: asked at every example, it looks about 20 times a second. The interpreter's lock is not
+/// held.
+class Interrupt {
+ public:
+  /// Whether a signal wants to stop us; then a Python error is set.
+  bool operator()() {
+    if (++asked_ % 8 != 0) return false;
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_) return false;
+    next_ = now + std::chrono::milliseconds(50);
+    const nb::gil_scoped_acquire interpreter;
+    return PyErr_CheckSignals() != 0;
+  }
+
+ private:
+  unsigned asked_ = 0;
+  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+};
 
 /// The tasks of a batch's examples: names[codes[n]]. No codes: none named theirs.
 struct TaskCodes {
@@ -99,12 +124,15 @@ std::optional<Rounds> rounds_named(const std::string& name) {
   throw UsageError("rounds " + shown(name) + ": expected each, per-task or all-tasks");
 }
 
-Model make_model(const std::string& spec, SessionOptions options, const FeatureSettings& features, const std::string& reduction,
-                 const std::vector<std::string>& classes, const std::vector<std::string>& tasks) {
+Model make_model(const std::string& spec, SessionOptions options, const FeatureSettings& features,
+                 const std::string& reduction, const std::vector<std::string>& classes,
+                 const std::vector<std::string>& tasks) {
   const Spec learner = parse_spec(spec);
   if (!reduction.empty()) {
     const auto known = reduction_named(reduction);
     if (!known) throw UsageError("reduction " + shown(reduction) + ": expected one-vs-rest or one-vs-one");
+    if (classes.size() > ClassNames::kMost)
+      throw UsageError(std::to_string(classes.size()) + " classes; expected at most " + std::to_string(ClassNames::kMost));
     const Classes all(*known, classes);
     const Names names = all.task_names();
     options.tasks = &names;
@@ -143,21 +171,21 @@ class Core {
     {
       const nb::gil_scoped_release others;
       const std::shared_lock lock(mutex_);
-      bytes = model_.to_bytes();
+      bytes = model().to_bytes();
     }
     return nb::bytes(bytes.data(), bytes.size());
   }
   void save(const std::string& path) {
     const nb::gil_scoped_release others;
     const std::shared_lock lock(mutex_);
-    model_.save(path);
+    model().save(path);
   }
   std::unique_ptr<Core> snapshot() {
     const nb::gil_scoped_release others;
     std::string bytes;
     {
       const std::shared_lock lock(mutex_);
-      bytes = model_.to_bytes();
+      bytes = model().to_bytes();
     }
     return std::make_unique<Core>(Model::from_bytes(bytes));
   }
@@ -172,34 +200,37 @@ class Core {
     check_size("times", times ? times->shape(0) : size, size);
     Columns columns;
     bool interrupted = false;
+    Interrupt interrupt;
     {
       const nb::gil_scoped_release others;
       const std::unique_lock lock(mutex_);
-      Session& session = model_.session;
-      const Classes* classes = model_.classes ? &*model_.classes : nullptr;
+      Session& session = model().session;
+      const Classes* classes = model().classes ? &*model().classes : nullptr;
       const auto chooses = [&] { return session.learner().chooses(); };
       const Rounds cut = resolve_rounds(rounds_named(rounds), classes != nullptr, chooses);
       check_labels_per_round(session.labels_per_round(), to_text(session.spec()), chooses);
       check_times(times.has_value());
-      batch.begin(model_.featurizer, true);
+      batch.begin(model().featurizer, true);
       Trainer::Watch watch;
       if (trace || !labels) watch = [&](Task task, const Step& step) { columns.add(task, step); };
       Trainer trainer(session, classes, cut, !labels, watch);
       std::vector<std::optional<Task>> places(tasks && classes == nullptr ? tasks->names.size() : 0);
-      for (std::size_t n = 0; n < size && !interrupted; ++n) {
-        const Features x = batch.instance(n, model_.featurizer, true, scratch_);
-        Task task = 0;
-        if (classes == nullptr && tasks) {
-          std::optional<Task>& place = places[tasks->codes(n)];
-          if (!place) place = session.task(tasks->names[tasks->codes(n)]);
-          task = *place;
-        } else if (classes == nullptr) {
-          task = session.task(kOnlyTask);
+      change([&] {
+        for (std::size_t n = 0; n < size && !interrupted; ++n) {
+          const Features x = batch.instance(n, model().featurizer, true, scratch_);
+          Task task = 0;
+          if (classes == nullptr && tasks) {
+            std::optional<Task>& place = places[tasks->codes(n)];
+            if (!place) place = session.task(tasks->names[tasks->codes(n)]);
+            task = *place;
+          } else if (classes == nullptr) {
+            task = session.task(kOnlyTask);
+          }
+          trainer.add(task, labels ? (*labels)(n) : 0, times ? std::optional((*times)(n)) : std::nullopt, x);
+          interrupted = interrupt();
         }
-        trainer.add(task, labels ? (*labels)(n) : 0, times ? std::optional((*times)(n)) : std::nullopt, x);
-        if (n % 1024 == 1023) interrupted = signalled();
-      }
-      trainer.flush();
+        trainer.flush();
+      });
     }
     if (interrupted) throw nb::python_error();
     return trace || !labels ? columns.arrays() : nb::object(nb::none());
@@ -212,45 +243,51 @@ class Core {
     {
       const nb::gil_scoped_release others;
       const std::unique_lock lock(mutex_);
-      Session& session = model_.session;
+      Session& session = model().session;
       if (!session.learner().chooses())
         throw UsageError(to_text(session.spec()) +
                          " does not choose among examples; expected a learner that does, as shampo, or query=shared");
-      batch.begin(model_.featurizer, true);
-      Dataset pool;
-      for (std::size_t n = 0; n < batch.size(); ++n) {
-        const Features x = batch.instance(n, model_.featurizer, true, scratch_);
-        if (model_.classes)
-          for (Task task = 0; task < model_.classes->tasks(); ++task) pool.add(task, 0, x);
-        else
-          pool.add(session.task(tasks ? std::string_view(tasks->names[tasks->codes(n)]) : kOnlyTask), 0, x);
-      }
-      std::vector<Example> examples;
-      for (std::size_t n = 0; n < pool.size(); ++n) examples.push_back(pool.example(n));
-      std::vector<Step> steps(examples.size());
-      session.round(examples, [](std::size_t) { return kLater; }, steps);
-      for (std::size_t n = 0; n < steps.size(); ++n) columns.add(examples[n].task, steps[n]);
+      batch.begin(model().featurizer, true);
+      change([&] {
+        Dataset pool;
+        for (std::size_t n = 0; n < batch.size(); ++n) {
+          const Features x = batch.instance(n, model().featurizer, true, scratch_);
+          if (model().classes)
+            for (Task task = 0; task < model().classes->tasks(); ++task) pool.add(task, 0, x);
+          else
+            pool.add(session.task(tasks ? std::string_view(tasks->names[tasks->codes(n)]) : kOnlyTask), 0, x);
+        }
+        std::vector<Example> examples;
+        for (std::size_t n = 0; n < pool.size(); ++n) examples.push_back(pool.example(n));
+        std::vector<Step> steps(examples.size());
+        session.round(
+            examples, [](std::size_t) { return kLater; }, steps);
+        for (std::size_t n = 0; n < steps.size(); ++n) columns.add(examples[n].task, steps[n]);
+      });
     }
     return columns.arrays();
   }
 
-  /// Late answers, in order: +1, -1 or 0 for neither; or, if `of_classes`, the class's place. Returns which changed the model.
+  /// Late answers, in order: +1, -1 or 0 for neither; or, if `of_classes`, the class's place. Returns which changed the
+  /// model.
   nb::object answer(Array<std::uint64_t> tickets, Array<std::int16_t> labels, bool of_classes) {
     check_size("answers", labels.shape(0), tickets.shape(0));
     std::vector<std::uint8_t> updated(tickets.shape(0));
     {
       const nb::gil_scoped_release others;
       const std::unique_lock lock(mutex_);
-      Session& session = model_.session;
+      Session& session = model().session;
       check_issued(tickets);
       for (std::size_t n = 0; n < updated.size(); ++n) {
         int label = labels(n);
         if (of_classes) {
           const Pending::Item* item = session.pending().find(tickets(n));
-          label = item == nullptr ? 0 : model_.classes.value().feedback(item->task, static_cast<std::size_t>(label));
+          label = item == nullptr ? 0 : model().classes.value().feedback(item->task, static_cast<std::size_t>(label));
         }
-        const std::optional<Step> step = session.answer(tickets(n), label);
-        updated[n] = step && step->updated;
+        change([&] {
+          const std::optional<Step> step = session.answer(tickets(n), label);
+          updated[n] = step && step->updated;
+        });
       }
     }
     return array<bool>(std::move(updated));
@@ -262,7 +299,7 @@ class Core {
       const nb::gil_scoped_release others;
       const std::unique_lock lock(mutex_);
       check_issued(tickets);
-      for (std::size_t n = 0; n < done.size(); ++n) done[n] = model_.session.withdraw(tickets(n));
+      for (std::size_t n = 0; n < done.size(); ++n) done[n] = model().session.withdraw(tickets(n));
     }
     return array<bool>(std::move(done));
   }
@@ -273,15 +310,20 @@ class Core {
     const std::size_t size = batch.size();
     std::vector<double> out;
     std::vector<std::size_t> shape{size};
+    bool interrupted = false;
+    Interrupt interrupt;
     {
       const nb::gil_scoped_release others;
       const std::shared_lock lock(mutex_);
-      batch.begin(model_.featurizer, false);
-      const Learner& learner = model_.session.learner();
+      batch.begin(model().featurizer, false);
+      const Learner& learner = model().session.learner();
       Featurizer::Scratch scratch;
-      if (model_.classes) {
-        shape.push_back(model_.classes->size());
-        for (std::size_t n = 0; n < size; ++n) decide_class(batch.instance(n, model_.featurizer, false, scratch), out);
+      if (model().classes) {
+        shape.push_back(model().classes->size());
+        for (std::size_t n = 0; n < size && !interrupted; ++n) {
+          decide_class(batch.instance(n, model().featurizer, false, scratch), out);
+          interrupted = interrupt();
+        }
       } else {
         std::vector<Task> places;
         if (tasks)
@@ -289,18 +331,20 @@ class Core {
         else
           places.push_back(place_of_task(kOnlyTask));
         out.reserve(size);
-        for (std::size_t n = 0; n < size; ++n) {
-          const Features x = batch.instance(n, model_.featurizer, false, scratch);
+        for (std::size_t n = 0; n < size && !interrupted; ++n) {
+          const Features x = batch.instance(n, model().featurizer, false, scratch);
           out.push_back(learner.score({places[tasks ? tasks->codes(n) : 0], x}));
+          interrupted = interrupt();
         }
       }
     }
+    if (interrupted) throw nb::python_error();
     return array<double>(std::move(out), shape);
   }
   /// Of margins; nothing if the learner does not calibrate.
   nb::object log_odds(Array<double> margins) {
     const Reading lock(mutex_);
-    const Learner& learner = model_.session.learner();
+    const Learner& learner = model().session.learner();
     if (!learner.log_odds(0)) return nb::none();
     std::vector<double> out;
     for (std::size_t n = 0; n < margins.shape(0); ++n) out.push_back(*learner.log_odds(margins(n)));
@@ -313,36 +357,39 @@ class Core {
     const Writing lock(mutex_);
     check_times(time.has_value());
     const Features features = instance(x, skip, scratch_, true);
-    Session& session = model_.session;
+    Session& session = model().session;
+    if (time && !std::isfinite(*time)) throw UsageError("time: expected a finite number of seconds, or a date");
     if (time) session.set_time(*time);
     one_.clear();
-    if (model_.classes)
-      for (Task t = 0; t < model_.classes->tasks(); ++t) one_.push_back({t, features});
-    else
-      one_.push_back({session.task(task), features});
-    one_step_.assign(one_.size(), {});
-    const Classes* classes = model_.classes ? &*model_.classes : nullptr;
-    const auto answer = [&](std::size_t n) { return known_answer(classes, one_[n].task, label); };
-    session.round(one_, std::cref(answer), one_step_);
+    change([&] {
+      if (model().classes)
+        for (Task t = 0; t < model().classes->tasks(); ++t) one_.push_back({t, features});
+      else
+        one_.push_back({session.task(task), features});
+      one_step_.assign(one_.size(), {});
+      const Classes* classes = model().classes ? &*model().classes : nullptr;
+      const auto answer = [&](std::size_t n) { return known_answer(classes, one_[n].task, label); };
+      session.round(one_, std::cref(answer), one_step_);
+    });
     return one_step_[0].decision.margin;
   }
   double score_one(nb::handle x, std::string_view task, std::optional<std::string_view> skip) {
     const Reading lock(mutex_);
     thread_local Featurizer::Scratch scratch;
     const Features features = instance(x, skip, scratch, false);
-    return model_.session.learner().score({place_of_task(task), features});
+    return model().session.learner().score({place_of_task(task), features});
   }
 
   /// Other limits from now on; what was bought counts.
   void set_limits(const std::vector<std::string>& labels, std::optional<std::uint64_t> labels_per_task) {
     const LabelLimits limits = limits_of(labels, labels_per_task);
     const Writing lock(mutex_);
-    model_.session.set_limits(limits);
+    model().session.set_limits(limits);
   }
 
   void set_columns(const std::vector<std::string>& names) {
     const Writing lock(mutex_);
-    model_.featurizer.begin(names, "table");
+    model().featurizer.begin(names, "table");
   }
 
   nb::object relations() {
@@ -351,23 +398,23 @@ class Core {
     {
       const nb::gil_scoped_release others;
       const std::shared_lock lock(mutex_);
-      size = model_.session.tasks().size();
+      size = model().session.tasks().size();
       for (Task to = 0; to < size; ++to)
-        for (Task from = 0; from < size; ++from) out.push_back(model_.session.learner().relation(to, from));
+        for (Task from = 0; from < size; ++from) out.push_back(model().session.learner().relation(to, from));
     }
     return array<double>(std::move(out), {size, size});
   }
   std::vector<std::string> tasks() {
     const Reading lock(mutex_);
     std::vector<std::string> out;
-    for (Task t = 0; t < model_.session.tasks().size(); ++t) out.emplace_back(model_.session.tasks()[t]);
+    for (Task t = 0; t < model().session.tasks().size(); ++t) out.emplace_back(model().session.tasks()[t]);
     return out;
   }
   nb::dict counts() {
     const Reading lock(mutex_);
     std::vector<std::uint64_t> examples, labels, updates, mistakes;
-    for (Task t = 0; t < model_.session.tasks().size(); ++t) {
-      const TaskCount c = model_.session.count(t);
+    for (Task t = 0; t < model().session.tasks().size(); ++t) {
+      const TaskCount c = model().session.count(t);
       examples.push_back(c.examples);
       labels.push_back(c.labels);
       updates.push_back(c.updates);
@@ -382,7 +429,7 @@ class Core {
   }
   nb::dict info() {
     const Reading lock(mutex_);
-    const Session& s = model_.session;
+    const Session& s = model().session;
     nb::dict out;
     out["spec"] = to_text(s.spec());
     out["examples"] = s.total().examples;
@@ -398,19 +445,34 @@ class Core {
     out["scale"] = s.learner().scale();
     out["chooses"] = s.learner().chooses();
     out["calibrated"] = s.learner().log_odds(0).has_value();
-    out["reduction"] = model_.classes ? to_text(model_.classes->reduction()) : std::string();
+    out["reduction"] = model().classes ? to_text(model().classes->reduction()) : std::string();
     std::vector<std::string> classes;
-    if (model_.classes)
-      classes = model_.classes->names();
+    if (model().classes)
+      classes = model().classes->names();
     else
-      classes = {model_.labels.word(-1), model_.labels.word(1)};
+      classes = {model().labels.word(-1), model().labels.word(1)};
     out["classes"] = classes;
-    const FeatureSettings& f = model_.featurizer.settings();
+    const FeatureSettings& f = model().featurizer.settings();
     out["bits"] = f.bits;
     out["bias"] = f.bias;
     out["normalize"] = f.normalize;
     out["bigrams"] = f.bigrams;
     out["binary"] = f.binary;
+    std::vector<std::string> columns;
+    for (std::uint32_t i = 0; i < model().featurizer.column_names().size(); ++i)
+      columns.emplace_back(model().featurizer.column_names()[i]);
+    out["columns"] = columns;
+    const LabelLimits& limits = s.budget().limits();
+    const auto number = [](std::uint64_t n) {
+      return n == LabelLimits::kNone ? nb::object(nb::none()) : nb::object(nb::int_(n));
+    };
+    nb::dict limit;
+    limit["total"] = number(limits.total);
+    limit["per_task"] = number(limits.per_task);
+    limit["rate"] = limits.rate ? nb::object(nb::str(to_text(*limits.rate).c_str())) : nb::object(nb::none());
+    out["limits"] = limit;
+    out["labels_per_round"] = s.labels_per_round();
+    out["audit_share"] = s.audit() ? s.audit()->share() : 0.0;
     out["audit"] = nb::none();
     if (const Audit* a = s.audit()) {
       const auto interval = [](const Accuracy& x) { return nb::make_tuple(x.value, x.low, x.high); };
@@ -424,7 +486,7 @@ class Core {
   }
   std::string question(Task task) {
     const Reading lock(mutex_);
-    return model_.classes ? model_.classes->question(task) : std::string(model_.session.tasks()[task]);
+    return model().classes ? model().classes->question(task) : std::string(model().session.tasks()[task]);
   }
 
  private:
@@ -433,43 +495,40 @@ class Core {
       throw UsageError(std::string(what) + ": " + std::to_string(is) + " for " + std::to_string(expected) + " examples");
   }
   void check_times(bool given) const {
-    const auto& rate = model_.session.budget().limits().rate;
-    if (rate && rate->seconds && !given) throw UsageError("labels " + to_text(*rate) + ": expected the time of each example");
+    const auto& rate = model().session.budget().limits().rate;
+    if (rate && rate->seconds && !given)
+      throw UsageError("labels " + to_text(*rate) + ": expected the time of each example");
   }
   void check_issued(Array<std::uint64_t> tickets) const {
     for (std::size_t n = 0; n < tickets.shape(0); ++n)
-      if (tickets(n) >= model_.session.tickets())
+      if (tickets(n) >= model().session.tickets())
         throw UsageError("id " + std::to_string(tickets(n)) + " was never asked about; expected one below " +
-                         std::to_string(model_.session.tickets()));
-  }
-  /// Whether a signal wants to stop us; then a Python error is set.
-  static bool signalled() {
-    const nb::gil_scoped_acquire interpreter;
-    return PyErr_CheckSignals() != 0;
+                         std::to_string(model().session.tickets()));
   }
   /// A task never seen gets a place no task has: learners answer with what all tasks share.
   Task place_of_task(std::string_view name) const {
-    const Names& tasks = model_.session.tasks();
+    const Names& tasks = model().session.tasks();
     return tasks.find(name).value_or(static_cast<Task>(tasks.size()));
   }
   Features instance(nb::handle x, std::optional<std::string_view> skip, Featurizer::Scratch& scratch, bool learn) {
     if (PyDict_Check(x.ptr())) {
       thread_local Record record;
       fill(record, nb::borrow<nb::dict>(x), skip);
-      return learn ? model_.featurizer(record) : std::as_const(model_.featurizer)(record, {}, scratch);
+      return learn ? model().featurizer(record) : std::as_const(model().featurizer)(record, {}, scratch);
     }
-    const auto values = nb::cast<Array<double>>(x);
+    Array<double> values;
+    if (!nb::try_cast(x, values)) throw nb::type_error("x: expected a dict, or a NumPy array of shape (d,)");
     for (std::size_t k = 0; k < values.shape(0); ++k)
       if (!(std::abs(values(k)) <= 1e18))
         throw DataError("column " + std::to_string(k) + ": expected a finite number from -1e18 to 1e18");
-    return model_.featurizer.row(std::span(values.data(), values.shape(0)), scratch);
+    return model().featurizer.row(std::span(values.data(), values.shape(0)), scratch);
   }
   void decide_class(const Features& x, std::vector<double>& out) const {
     thread_local std::vector<double> margins;
     thread_local Classes::Ballot ballot;
-    const Classes& classes = *model_.classes;
+    const Classes& classes = *model().classes;
     margins.clear();
-    for (Task t = 0; t < classes.tasks(); ++t) margins.push_back(model_.session.learner().score({t, x}));
+    for (Task t = 0; t < classes.tasks(); ++t) margins.push_back(model().session.learner().score({t, x}));
     if (classes.reduction() == Classes::Reduction::kOneVsRest) {
       out.insert(out.end(), margins.begin(), margins.end());
       return;
@@ -480,8 +539,35 @@ class Core {
       out.push_back(ballot.votes[c] + ballot.sums[c] / (3 * (std::abs(ballot.sums[c]) + 1)));
   }
 
+  /// The model, unless learning broke off for want of memory: a learner may then lie in pieces.
+  Model& model() {
+    check_whole();
+    return model_;
+  }
+  const Model& model() const {
+    check_whole();
+    return model_;
+  }
+  void check_whole() const {
+    if (!broken_.empty()) throw MemoryError("the model broke off learning and cannot be used any more: " + broken_);
+  }
+  /// Does work that changes the model.
+  template <class Work>
+  void change(Work work) {
+    try {
+      work();
+    } catch (const MemoryError& e) {
+      broken_ = e.what();
+      throw;
+    } catch (const std::bad_alloc&) {
+      broken_ = "the machine has no memory left";
+      throw;
+    }
+  }
+
   Model model_;
-  std::shared_mutex mutex_;
+  std::string broken_;
+  Turns mutex_;
   Featurizer::Scratch scratch_;  // of who changes the model
   std::vector<Example> one_;
   std::vector<Step> one_step_;
@@ -570,33 +656,36 @@ NB_MODULE(_core, m) {
   m.def("table", &table, "columns"_a);
 
   nb::class_<TaskCodes>(m, "Tasks")
-      .def("__init__",
-           [](TaskCodes* self, Array<std::uint32_t> codes, std::vector<std::string> names) {
-             for (std::size_t n = 0; n < codes.shape(0); ++n)
-               if (codes(n) >= names.size()) throw UsageError("tasks: a code without a name");
-             new (self) TaskCodes{std::move(codes), std::move(names)};
-           },
-           "codes"_a, "names"_a);
+      .def(
+          "__init__",
+          [](TaskCodes* self, Array<std::uint32_t> codes, std::vector<std::string> names) {
+            for (std::size_t n = 0; n < codes.shape(0); ++n)
+              if (codes(n) >= names.size()) throw UsageError("tasks: a code without a name");
+            new (self) TaskCodes{std::move(codes), std::move(names)};
+          },
+          "codes"_a, "names"_a);
 
   nb::class_<Core>(m, "Model")
-      .def("__init__",
-           [](Core* self, const std::string& spec, const std::vector<std::string>& classes, const std::string& reduction,
-              const std::vector<std::string>& tasks, std::uint64_t seed, const std::vector<std::string>& labels,
-              std::optional<std::uint64_t> labels_per_task, std::uint64_t even_over, std::optional<std::uint64_t> memory,
-              double audit, std::uint64_t labels_per_round, std::uint64_t max_pending, std::uint32_t bits, bool bias,
-              bool normalize, bool bigrams, bool binary) {
-             SessionOptions o{.seed = seed, .even_over = even_over, .labels_per_round = labels_per_round};
-             o.limits = limits_of(labels, labels_per_task);
-             if (memory) o.memory_limit = *memory;
-             o.audit = audit;
-             o.max_pending = max_pending;
-             const FeatureSettings features{bits, bias, normalize, bigrams, binary};
-             new (self) Core(make_model(spec, o, features, reduction, classes, tasks));
-           },
-           nb::kw_only(), "spec"_a, "classes"_a, "reduction"_a = "", "tasks"_a = std::vector<std::string>(), "seed"_a = 1,
-           "labels"_a = std::vector<std::string>(), "labels_per_task"_a = nb::none(), "even_over"_a = 0,
-           "memory"_a = nb::none(), "audit"_a = 0.0, "labels_per_round"_a = 1, "max_pending"_a = 10'000, "bits"_a = 18,
-           "bias"_a = true, "normalize"_a = true, "bigrams"_a = false, "binary"_a = false)
+      .def(
+          "__init__",
+          [](Core* self, const std::string& spec, const std::vector<std::string>& classes, const std::string& reduction,
+             const std::vector<std::string>& tasks, std::uint64_t seed, const std::vector<std::string>& labels,
+             std::optional<std::uint64_t> labels_per_task, std::uint64_t even_over, std::optional<std::uint64_t> memory,
+             double audit, std::uint64_t labels_per_round, std::uint64_t max_pending, std::uint32_t bits, bool bias,
+             bool normalize, bool bigrams, bool binary) {
+            SessionOptions o{.seed = seed, .even_over = even_over, .labels_per_round = labels_per_round};
+            for (const std::string& text : labels) o.limits.add(text);
+            if (labels_per_task) o.limits.per_task = *labels_per_task;
+            if (memory) o.memory_limit = *memory;
+            o.audit = audit;
+            o.max_pending = max_pending;
+            const FeatureSettings features{bits, bias, normalize, bigrams, binary};
+            new (self) Core(make_model(spec, o, features, reduction, classes, tasks));
+          },
+          nb::kw_only(), "spec"_a, "classes"_a, "reduction"_a = "", "tasks"_a = std::vector<std::string>(), "seed"_a = 1,
+          "labels"_a = std::vector<std::string>(), "labels_per_task"_a = nb::none(), "even_over"_a = 0,
+          "memory"_a = nb::none(), "audit"_a = 0.0, "labels_per_round"_a = 1, "max_pending"_a = 10'000, "bits"_a = 18,
+          "bias"_a = true, "normalize"_a = true, "bigrams"_a = false, "binary"_a = false)
       .def_static("from_bytes", &Core::from_bytes, "data"_a)
       .def_static("load", &Core::load, "path"_a)
       .def("to_bytes", &Core::to_bytes)
@@ -608,8 +697,8 @@ NB_MODULE(_core, m) {
       .def("withdraw", &Core::withdraw, "tickets"_a)
       .def("decision", &Core::decision, "batch"_a, "tasks"_a.none())
       .def("log_odds", &Core::log_odds, "margins"_a)
-      .def("learn_one", &Core::learn_one, "x"_a, "label"_a, "task"_a, "time"_a = nb::none(), "skip"_a = nb::none())
-      .def("score_one", &Core::score_one, "x"_a, "task"_a, "skip"_a = nb::none())
+      .def("learn_one", &Core::learn_one, "x"_a.none(), "label"_a, "task"_a, "time"_a = nb::none(), "skip"_a = nb::none())
+      .def("score_one", &Core::score_one, "x"_a.none(), "task"_a, "skip"_a = nb::none())
       .def("set_limits", &Core::set_limits, "labels"_a, "labels_per_task"_a.none())
       .def("set_columns", &Core::set_columns, "names"_a)
       .def("relations", &Core::relations)

@@ -5,8 +5,11 @@
 
 #include <charconv>
 #include <cmath>
+#include <condition_variable>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
+#include <mutex>
 
 #include "quorate/base/error.h"
 #include "quorate/base/number.h"
@@ -19,6 +22,15 @@ std::atomic<int> interrupted = 0;  // lock-free, so a handler may write it
 void on_signal(int signal_number) {
   if (interrupted != 0) _exit(kInterrupted);
   interrupted = signal_number;
+}
+
+/// Waits so long, or until the end is asked for: nobody waits for a thread that sleeps. Returns whether it was.
+bool ends_within(const std::stop_token& end, std::chrono::milliseconds time) {
+  std::mutex mutex;
+  std::condition_variable_any never;
+  std::unique_lock lock(mutex);
+  never.wait_for(lock, end, time, [] { return false; });
+  return end.stop_requested();
 }
 
 std::string duration(double seconds) {
@@ -105,23 +117,37 @@ std::stop_token interrupt() {
     return sigaction(SIGINT, &action, nullptr) == 0 && sigaction(SIGTERM, &action, nullptr) == 0;
   }();
   static const std::jthread watcher([](const std::stop_token& end) {
-    while (!end.stop_requested()) {  // a handler may not touch a stop_source, so somebody looks
+    do {  // a handler may not touch a stop_source, so somebody looks
       if (interrupted != 0) source.request_stop();
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
+    } while (!ends_within(end, std::chrono::milliseconds(20)));
   });
   return source.get_token();
 }
 
-Progress::Progress(bool quiet, std::function<double()> fraction, std::function<std::uint64_t()> count)
+void ProgressOptions::add(CLI::App& app) {
+  CLI::Option* none = app.add_flag("--quiet", quiet, "no progress");
+  app.add_option(
+         "--progress", how,
+         "auto: a line on standard error if that is a terminal; lines: for programs, a JSON line a few times a second, "
+         "{\"fraction\": 0.31, \"examples\": 1234}")
+      ->check(CLI::IsMember({"auto", "lines"}))
+      ->capture_default_str()
+      ->excludes(none);
+}
+
+Progress::Progress(const ProgressOptions& options, std::function<double()> fraction, std::function<std::uint64_t()> count,
+                   bool results_on_terminal)
     : fraction_(std::move(fraction)), count_(std::move(count)) {
-  if (quiet || isatty(STDERR_FILENO) == 0) return;
-  thread_ = std::jthread([this](const std::stop_token& end) {
-    while (!end.stop_requested()) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-      show(false);
+  const bool lines = options.how == "lines";
+  if (options.quiet || (!lines && (results_on_terminal || isatty(STDERR_FILENO) == 0))) return;
+  thread_ = std::jthread([this, lines](const std::stop_token& end) {
+    for (int tick = 1; !ends_within(end, std::chrono::milliseconds(100)); ++tick) {
+      if (!lines)
+        rewrite(false);
+      else if (tick % 2 == 0)
+        line();
     }
-    show(true);
+    lines ? line() : rewrite(true);
   });
 }
 
@@ -131,7 +157,14 @@ Progress::~Progress() {
   thread_.join();
 }
 
-void Progress::show(bool last) {
+void Progress::line() {
+  const std::uint64_t count = count_();
+  const double done = fraction_();
+  const Json out{{"fraction", done < 0 ? Json(nullptr) : number(std::min(done, 1.0))}, {"examples", count}};
+  std::fprintf(stderr, "%s\n", out.dump().c_str());
+}
+
+void Progress::rewrite(bool last) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   if (seconds < 0.5) return;
   const std::uint64_t count = count_();
@@ -143,10 +176,17 @@ void Progress::show(bool last) {
   std::fflush(stderr);
 }
 
-void report_skipped(const RecordReader& reader) {
-  if (reader.skipped() == 0) return;
-  std::fprintf(stderr, "quorate: %s: %s bad lines skipped; the first: %s\n", reader.path().c_str(),
-               grouped(reader.skipped()).c_str(), reader.first_skipped().c_str());
+std::function<double()> share_read(const std::string& path, const std::atomic<std::uint64_t>& consumed) {
+  std::error_code unknown;
+  const auto bytes = static_cast<double>(std::filesystem::file_size(path, unknown));
+  if (unknown || !(bytes > 0)) return [] { return -1.0; };
+  return [&consumed, bytes] { return static_cast<double>(consumed) / bytes; };
+}
+
+void report_skipped(const std::string& path, std::uint64_t skipped, const std::string& first) {
+  if (skipped == 0) return;
+  std::fprintf(stderr, "quorate: %s: %s bad lines skipped; the first: %s\n", path.c_str(), grouped(skipped).c_str(),
+               first.c_str());
 }
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
@@ -284,8 +324,8 @@ CLI::Option* add_memory_limit(CLI::App& app, std::size_t& limit) {
   return app
       .add_option(
           "--memory", limit,
-          "bytes that a model never exceeds, as in 8MB (KB, MB, GB; KiB, MiB, GiB): budget-* learners forget, others "
-          "stop with an error (default: no limit)")
+          "bytes that a model never exceeds, as in 8MB (KB, MB, GB; KiB, MiB, GiB): budget-* learners forget, cohort "
+          "takes tables that fit, others stop with an error (default: no limit)")
       ->transform(CLI::Validator(in_bytes, "SIZE"));
 }
 

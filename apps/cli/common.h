@@ -73,15 +73,29 @@ struct ClassOptions {
 /// stop_requested() once the user pressed Ctrl-C (or the process was asked to terminate). A second time ends it at once.
 std::stop_token interrupt();
 
-/// A line on standard error, rewritten a few times a second while work goes on; nothing at all if it is no terminal.
+/// The options --quiet and --progress.
+struct ProgressOptions {
+  bool quiet = false;
+  std::string how = "auto";
+
+  void add(CLI::App& app);
+};
+
+/// Tells on standard error, a few times a second while work goes on, how far it is: on a terminal as a line that is
+/// rewritten, and nothing if it is none; with --progress lines as JSON, {"fraction": 0.31, "examples": 1234} on a line of
+/// its own, the last one when the work has ended.
 class Progress {
  public:
-  /// `fraction`: how much is done, 0 to 1, or negative if unknown. `count`: examples so far.
-  Progress(bool quiet, std::function<double()> fraction, std::function<std::uint64_t()> count);
+  /// `fraction`: how much is done, 0 to 1, or negative if unknown (null in JSON). `count`: examples so far. Both are called
+  /// from another thread. `results_on_terminal`: the results go to standard output, so a line to rewrite would be in their
+  /// way.
+  Progress(const ProgressOptions& options, std::function<double()> fraction, std::function<std::uint64_t()> count,
+           bool results_on_terminal = false);
   ~Progress();
 
  private:
-  void show(bool last);
+  void rewrite(bool last);
+  void line();
 
   std::function<double()> fraction_;
   std::function<std::uint64_t()> count_;
@@ -89,8 +103,17 @@ class Progress {
   std::jthread thread_;
 };
 
+/// How much of the file at `path` has been read, by the bytes of it that are `consumed`; negative if its size is not known,
+/// as of standard input.
+std::function<double()> share_read(const std::string& path, const std::atomic<std::uint64_t>& consumed);
+
 /// Tells on standard error how many bad lines were passed over, and the first of them.
-void report_skipped(const RecordReader& reader);
+void report_skipped(const std::string& path, std::uint64_t skipped, const std::string& first);
+/// `data`: a RecordReader or Examples.
+template <class Data>
+void report_skipped(const Data& data) {
+  report_skipped(data.path(), data.skipped(), data.first_skipped());
+}
 
 /// JSON's null for what is not a number.
 Json number(double value);

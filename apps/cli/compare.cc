@@ -18,7 +18,8 @@ struct Options {
   Simulated data;
   std::string budgets, plot;
   std::vector<std::string> learners;
-  bool json = false, csv = false, markdown = false, quiet = false;
+  bool json = false, csv = false, markdown = false;
+  ProgressOptions progress;
 };
 
 /// A label limit and how it was written, "5%".
@@ -123,6 +124,20 @@ void print_table(const std::vector<Row>& rows, const Options& o) {
   }
 }
 
+/// Probabilities given and what came of them, over all runs: [{"probability": mean, "positive": share, "examples": n}, ..],
+/// a bin that holds examples each; null for margins that are not calibrated.
+Json reliability_json(const Reliability& given) {
+  if (given.examples() == 0) return nullptr;
+  Json out = Json::array();
+  for (std::size_t i = 0; i < Reliability::kBins; ++i)
+    if (const Reliability::Bin& bin = given.bin(i); bin.examples > 0) {
+      const auto n = static_cast<double>(bin.examples);
+      out.push_back(
+          {{"probability", bin.sum / n}, {"positive", static_cast<double>(bin.positive) / n}, {"examples", bin.examples}});
+    }
+  return out;
+}
+
 Json document(const std::vector<Row>& rows, const SimulateOptions& base) {
   const std::string by = judged_by(rows);
   Json out{{"tasks", rows[0].result.tasks},
@@ -138,8 +153,19 @@ Json document(const std::vector<Row>& rows, const SimulateOptions& base) {
                {"label_budget", row.budget.empty() ? Json(nullptr) : Json(row.limit)},
                {"mean", mean},
                {"std", deviation}};
-    const Paired p = paired(values_of(baseline(rows, row).result, by), values_of(row.result, by));
+    const std::vector<double> values = values_of(row.result, by);
+    const Paired p = paired(values_of(baseline(rows, row).result, by), values);
     entry["against_first"] = {{"difference", number(p.difference)}, {"low", number(p.low)}, {"high", number(p.high)}};
+    const Paired alone = paired(std::vector<double>(values.size()), values);  // the mean's own interval
+    entry["interval"] = {{"low", number(alone.low)}, {"high", number(alone.high)}};
+    Reliability given;
+    entry["runs"] = Json::array();
+    for (const RunResult& r : row.result.runs) {
+      given += r.reliability;
+      entry["runs"].push_back({{"seed", r.seed}});
+      entry["runs"].back().update(object(measures(r)));
+    }
+    entry["reliability"] = reliability_json(given);
     out["learners"].push_back(std::move(entry));
   }
   return out;
@@ -234,7 +260,7 @@ int run(Options& o) {
   std::vector<Row> rows;
   {
     const Progress shown(
-        o.quiet, [&] { return static_cast<double>(progress) / all; }, [&] { return progress.load(); });
+        o.progress, [&] { return static_cast<double>(progress) / all; }, [&] { return progress.load(); });
     for (const std::string& learner : o.learners)
       for (const Budget& budget : budgets) {
         SimulateOptions options = base;
@@ -271,7 +297,7 @@ Command add_compare(CLI::App& app) {
   app.add_flag("--json", o->json, "one JSON document");
   app.add_flag("--csv", o->csv, "the table as CSV");
   app.add_flag("--markdown", o->markdown, "the table as Markdown");
-  app.add_flag("--quiet", o->quiet, "no progress");
+  o->progress.add(app);
   app.footer(
       "Example:\n  quorate compare --data spam-b/all --train-per-task 100 --runs 10 --learner perceptron --learner amlc "
       "\\\n      --label-budgets 3%,10%,30% --plot spam.svg");

@@ -14,7 +14,7 @@ constexpr std::size_t kMostColumns = 100'000;
 struct Options {
   std::string in, out, to;
   DataOptions read;
-  bool quiet = false;
+  ProgressOptions progress;
 };
 
 /// The feature columns of CSV output: those of the input, then every name that occurs, in order of first appearance
@@ -70,10 +70,10 @@ int run(const Options& o) {
   } catch (const DataError& e) {
     throw DataError(reader->path() + ": " + e.what());
   }
-  std::atomic<std::uint64_t> seen = 0;
+  std::atomic<std::uint64_t> seen = 0, consumed = 0;
   {
     const Progress shown(
-        o.quiet || o.out == "-", [] { return -1.0; }, [&] { return seen.load(); });
+        o.progress, share_read(reader->path(), consumed), [&] { return seen.load(); }, o.out == "-");
     Record record;
     while (!stop.stop_requested() && reader->next(record)) {
       try {
@@ -81,6 +81,7 @@ int run(const Options& o) {
       } catch (const DataError& e) {
         throw DataError(reader->path() + ":" + std::to_string(reader->line_number()) + ": " + e.what());
       }
+      consumed = reader->consumed();
       ++seen;
     }
   }
@@ -91,7 +92,8 @@ int run(const Options& o) {
     return kInterrupted;
   }
   out.commit();
-  if (o.out != "-" && !o.quiet) std::cerr << "quorate: " << grouped(seen) << " examples written to " << o.out << "\n";
+  if (o.out != "-" && !o.progress.quiet)
+    std::cerr << "quorate: " << grouped(seen) << " examples written to " << o.out << "\n";
   return kDone;
 }
 
@@ -102,7 +104,7 @@ Command add_convert(CLI::App& app) {
   app.add_option("in", o->in, "file to read; - for standard input")->required();
   app.add_option("out", o->out, "file to write; - for standard output")->required();
   app.add_option("--to", o->to, "csv, jsonl, svmlight or vw; default: by the ending of the name");
-  app.add_flag("--quiet", o->quiet, "no progress");
+  o->progress.add(app);
   o->read.add(app);
   app.footer("Example:\n  quorate convert mails.csv mails.svm");
   return [o] { return run(*o); };

@@ -14,13 +14,13 @@ namespace {
 /// Where made data go.
 struct Target {
   std::string out, to;
-  bool quiet = false;
+  ProgressOptions progress;
 
   void add(CLI::App& app, std::uint64_t& seed) {
     app.add_option("out", out, "file to write; - for standard output")->required();
     app.add_option("--to", to, "csv, jsonl, svmlight or vw; default: by the ending of the name");
     app.add_option("--seed", seed, "seed of everything")->check(whole(0))->capture_default_str();
-    app.add_flag("--quiet", quiet, "no progress");
+    progress.add(app);
   }
   Format format() const { return to.empty() ? format_of(out) : format_named(to); }
 
@@ -33,8 +33,8 @@ struct Target {
     std::atomic<std::uint64_t> seen = 0;
     {
       const Progress shown(
-          quiet || out == "-", [&] { return static_cast<double>(seen) / static_cast<double>(examples); },
-          [&] { return seen.load(); });
+          progress, [&] { return static_cast<double>(seen) / static_cast<double>(examples); }, [&] { return seen.load(); },
+          out == "-");
       make([&](const Record& record) {
         if (stop.stop_requested()) return false;
         file.write(writer.line(record));

@@ -24,7 +24,7 @@ LoadedData load(const std::string& data, const std::string& test, const DataOpti
   const auto add = [&](const std::string& path, Dataset& into) {
     Examples examples(path, read.options(), featurizer, labels);
     into.read(examples, out.tasks);
-    report_skipped(examples.reader());
+    report_skipped(examples);
   };
   add(data, out.train);
   out.tested = !test.empty();

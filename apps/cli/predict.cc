@@ -14,7 +14,8 @@ namespace {
 struct Options {
   std::string data, model, out = "-", to = "jsonl";
   DataOptions read;
-  bool probabilities = false, quiet = false;
+  bool probabilities = false;
+  ProgressOptions progress;
 };
 
 int run(const Options& o) {
@@ -33,10 +34,10 @@ int run(const Options& o) {
   if (csv) out.write(columns);
   std::vector<double> margins(model.classes ? model.classes->tasks() : 0);
   Classes::Ballot ballot;
-  std::atomic<std::uint64_t> seen = 0;
+  std::atomic<std::uint64_t> seen = 0, consumed = 0;
   {
     const Progress shown(
-        o.quiet || o.out == "-", [] { return -1.0; }, [&] { return seen.load(); });
+        o.progress, share_read(reader->path(), consumed), [&] { return seen.load(); }, o.out == "-");
     Record record;
     while (!stop.stop_requested() && reader->next(record)) {
       const std::string id = record.id.empty() ? std::to_string(seen + 1) : std::string(record.id);
@@ -68,6 +69,7 @@ int run(const Options& o) {
         out.write(line.dump() + "\n");
       }
       if (o.data == "-") out.flush();  // somebody may be waiting for this answer
+      consumed = reader->consumed();
       ++seen;
     }
   }
@@ -91,7 +93,7 @@ Command add_predict(CLI::App& app) {
   app.add_option("--to", o->to, "jsonl or csv")->check(CLI::IsMember({"jsonl", "csv"}))->capture_default_str();
   app.add_flag("--probabilities", o->probabilities,
                "the chance of the positive label, too, calibrated on the labels bought (cohort)");
-  app.add_flag("--quiet", o->quiet, "no progress");
+  o->progress.add(app);
   o->read.add(app);
   app.footer(
       "Each line has the example's id (its number if it has none), task, margin and predicted label. Of classes there is no "

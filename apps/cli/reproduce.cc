@@ -1,6 +1,7 @@
 // quorate reproduce: published tables and figures beside ours. papers/NAME.json says what was published, how it is run,
 // within which band we call it reproduced, and why we expect to differ where we do.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
@@ -24,7 +25,8 @@ namespace fs = std::filesystem;
 struct Options {
   std::string name, papers = "papers", data = "data", plot_dir, report;
   std::uint64_t runs = 0, threads = 2, seed = 1;
-  bool quiet = false;
+  bool json = false;
+  ProgressOptions progress;
 };
 
 Json read_paper(const Options& o, const std::string& name) {
@@ -46,10 +48,26 @@ std::vector<std::string> names_of_papers(const Options& o) {
   return out;
 }
 
+/// How far all of it is; groups are taken to be alike.
+struct Done {
+  std::size_t groups = 1;  // in all
+  std::atomic<std::size_t> ended = 0;
+  std::atomic<double> examples = 1;  // of the group under way
+  std::atomic<std::uint64_t> learned = 0, learned_before = 0;
+
+  double fraction() const {
+    return (static_cast<double>(ended) + static_cast<double>(learned) / examples) / static_cast<double>(groups);
+  }
+  void end_group() {
+    learned_before += learned.exchange(0);
+    ++ended;
+  }
+};
+
 /// One learner at one budget, share or value of a parameter: means over the runs.
 struct Result {
-  std::string method, setting;  // setting: "", "5%" of the labels, a share of the data, or "b=0.1"
-  double x;                     // of a figure
+  std::string method, learner, setting;  // setting: "", "5%" of the labels, a share of the data, or "b=0.1"
+  double x;                              // of a figure
   std::map<std::string, Summary> measure;
 };
 
@@ -76,24 +94,34 @@ class Reproduction {
  public:
   Reproduction(const Options& o, std::string name) : o_(o), name_(std::move(name)), paper_(read_paper(o, name_)) {}
 
-  /// Runs all of it; false if interrupted. Text goes to `out`, as Markdown.
-  bool run(std::ostream& out) {
+  /// Runs all of it; false if interrupted. Text goes to `out`, as Markdown, and the same to `document`.
+  bool run(std::ostream& out, Json& document, Done& done) {
     const std::uint64_t runs = o_.runs > 0 ? o_.runs : paper_.value("runs", std::uint64_t{10});
     out << "## " << name_ << ": " << paper_.value("title", "") << "\n\n"
         << paper_.value("source", "") << ". " << runs << " runs, seeds " << o_.seed << " to " << o_.seed + runs - 1
         << "; mean +- standard deviation.\n";
     if (paper_.contains("note")) out << "\n" << paper_["note"].get<std::string>() << "\n";
+    document = {{"name", name_},
+                {"title", paper_.value("title", "")},
+                {"source", paper_.value("source", "")},
+                {"note", paper_.value("note", Json(nullptr))},
+                {"runs", runs},
+                {"seed", o_.seed},
+                {"groups", Json::array()}};
     std::vector<Panel> panels;
     for (const Json& group : paper_["groups"]) {
       std::vector<Result> results;
-      if (!simulate_group(group, runs, results)) return false;
+      if (!simulate_group(group, runs, results, done)) return false;
+      done.end_group();
       out << "\n### " << group.value("name", "") << "\n\n";
       if (group.contains("note")) out << group["note"].get<std::string>() << "\n\n";
       if (paper_.contains("figure"))
         figure(group, results, panels, out);
       else
         print_table(group, results, out);
-      out << "\n**Verdict: " << verdict(group, results) << ".**\n";
+      const std::string said = verdict(group, results);
+      out << "\n**Verdict: " << said << ".**\n";
+      document["groups"].push_back(group_json(group, results, said));
     }
     if (!o_.plot_dir.empty() && !panels.empty()) {
       fs::create_directories(o_.plot_dir);
@@ -149,7 +177,7 @@ class Reproduction {
     return out;
   }
 
-  bool simulate_group(const Json& group, std::uint64_t runs, std::vector<Result>& results) const {
+  bool simulate_group(const Json& group, std::uint64_t runs, std::vector<Result>& results, Done& done) const {
     DataOptions read;
     const auto path = [&](const char* key) {
       return group.contains(key) ? (fs::path(o_.data) / group[key].get<std::string>()).string() : std::string();
@@ -166,29 +194,26 @@ class Reproduction {
     options.train_per_task = group.value("train_per_task", std::uint64_t{0});
     options.passes = group.value("passes", std::uint64_t{1});
     options.stop = interrupt();
-    std::atomic<std::uint64_t> progress = 0;
-    options.progress = &progress;
+    options.progress = &done.learned;
     const double examples =
         made ? static_cast<double>(drift_options(group, group, "").examples) : static_cast<double>(loaded.examples(options));
     const Json shares = group.value("shares", Json::array({1.0})), budgets = group.value("label_budgets", Json::array({""}));
     const Json values = group.contains("sweep") ? group["sweep"].at("values") : Json::array({0.0});
     std::size_t settings = 0;
     for (const Json& row : group["rows"]) settings += swept(row) || made ? values.size() : 1;
-    const double all = examples * static_cast<double>(options.passes * runs * settings * shares.size() * budgets.size());
-    const Progress shown(
-        o_.quiet, [&] { return static_cast<double>(progress) / all; }, [&] { return progress.load(); });
+    done.examples = examples * static_cast<double>(options.passes * runs * settings * shares.size() * budgets.size());
     for (const Json& row : group["rows"])
       for (const Json& share : shares)
         for (const Json& budget : budgets)
           for (const Json& value : values) {
             const std::string words = budget.get<std::string>(), parameter = shortest(value.get<double>());
-            Result r{row["name"], words, 0, {}};
+            Result r{row["name"], filled_in(row, parameter), words, 0, {}};
             if (group.contains("sweep")) r.setting = group["sweep"].at("parameter").get<std::string>() + "=" + parameter;
             if (group.contains("shares")) r.setting = percent(share.get<double>());
             if (!swept(row) && !made && value != values[0]) {  // what does not depend on the value is run once
               r.measure = results.back().measure;
             } else {
-              options.learner = parse_spec(filled_in(row, parameter));
+              options.learner = parse_spec(r.learner);
               options.share = share.get<double>();
               options.pace_even = group.value("pace", "") == "even" && has_b(options.learner);
               options.limits.total = words.empty()
@@ -206,6 +231,44 @@ class Reproduction {
             results.push_back(std::move(r));
           }
     return true;
+  }
+
+  /// "reproduced" or "not reproduced" for a row of a table that has a band for the paper's own data; else null.
+  static Json row_verdict(const Json& group, const Json& row, const Result& r) {
+    if (!group.value("same_data", false) || !row.contains("band")) return nullptr;
+    return in_band(row, r) ? "reproduced" : "not reproduced";
+  }
+
+  Json group_json(const Json& group, const std::vector<Result>& results, const std::string& said) const {
+    Json out{{"name", group.value("name", "")},
+             {"note", group.value("note", Json(nullptr))},
+             {"verdict", said},
+             {"methods", Json::array()},
+             {"results", Json::array()}};
+    const bool table = !paper_.contains("figure");
+    for (std::size_t i = 0; i < group["rows"].size(); ++i) {
+      const Json& row = group["rows"][i];
+      out["methods"].push_back({{"method", row["name"]},
+                                {"learner", row["learner"]},
+                                {"published", row.value("published", Json::object())},
+                                {"verdict", table ? row_verdict(group, row, results[i]) : Json(nullptr)},
+                                {"note", row.value("note", Json(nullptr))}});
+    }
+    for (const Result& r : results) {
+      Json mean = Json::object(), deviation = Json::object();
+      for (const Json& m : paper_["measures"])
+        if (const auto found = r.measure.find(m.get<std::string>()); found != r.measure.end()) {
+          mean[found->first] = number(found->second.mean);
+          deviation[found->first] = number(found->second.deviation);
+        }
+      out["results"].push_back({{"method", r.method},
+                                {"learner", r.learner},
+                                {"setting", r.setting},
+                                {"x", table ? Json(nullptr) : number(r.x)},
+                                {"mean", mean},
+                                {"std", deviation}});
+    }
+    return out;
   }
 
   void print_table(const Json& group, const std::vector<Result>& results, std::ostream& out) const {
@@ -243,11 +306,8 @@ class Reproduction {
               << (published(row, measure) ? (ours.mean >= theirs ? "+" : "") + shortened(measure, ours.mean - theirs) : "-")
               << " ";
       }
-      out << "| "
-          << (group.value("same_data", false) && row.contains("band")
-                  ? (in_band(row, results[i]) ? "reproduced" : "not reproduced")
-                  : "-")
-          << " |\n";
+      const Json judged = row_verdict(group, row, results[i]);
+      out << "| " << (judged.is_null() ? "-" : judged.get<std::string>()) << " |\n";
       if (row.contains("note")) notes += "\n" + results[i].method + ": " + row["note"].get<std::string>() + "\n";
     }
     out << notes;
@@ -456,9 +516,9 @@ class Reproduction {
 };
 
 /// A file of papers/ that is not of the form expected is bad data, whatever the JSON library calls it.
-bool reproduce(const Options& o, const std::string& name, std::ostream& out) {
+bool reproduce(const Options& o, const std::string& name, std::ostream& out, Json& document, Done& done) {
   try {
-    return Reproduction(o, name).run(out);
+    return Reproduction(o, name).run(out, document, done);
   } catch (const Json::exception& e) {
     throw DataError((fs::path(o.papers) / (name + ".json")).string() + ": not of the form of the others: " + e.what());
   } catch (const std::out_of_range&) {
@@ -473,6 +533,12 @@ int run(const Options& o) {
       const Json paper = read_paper(o, name);
       rows.push_back({name, paper.value("title", "")});
     }
+    if (o.json) {
+      Json out = Json::array();
+      for (const auto& row : rows) out.push_back({{"name", row[0]}, {"title", row[1]}});
+      std::cout << out.dump(2) << "\n";
+      return kDone;
+    }
     for (const auto& row : rows)
       std::cout << row[0] << std::string(row[0].size() < 18 ? 18 - row[0].size() : 1, ' ') << row[1] << "\n";
     return kDone;
@@ -482,14 +548,29 @@ int run(const Options& o) {
   out << "# Published results and ours\n\nGenerated by `quorate reproduce " << o.name << "`, quorate " << kVersion
       << ". What is run, what was published and the bands are in `papers/`; `./run data all` prepares the data.\n\n";
   const std::size_t preface = out.str().size();
-  for (const std::string& name : names)
-    if (!reproduce(o, name, out)) {
-      std::cerr << "quorate: interrupted in " << name << "; no report is written\n";
-      return kInterrupted;
-    }
-  if (o.report.empty()) {
+  Json papers = Json::array();
+  Done done;
+  done.groups = 0;
+  for (const std::string& name : names) done.groups += read_paper(o, name)["groups"].size();
+  std::string interrupted_in;
+  {
+    const Progress shown(
+        o.progress, [&] { return done.fraction(); }, [&] { return done.learned_before + done.learned; });
+    for (const std::string& name : names)
+      if (!reproduce(o, name, out, papers.emplace_back(), done)) {
+        interrupted_in = name;
+        break;
+      }
+  }
+  if (!interrupted_in.empty()) {
+    std::cerr << "quorate: interrupted in " << interrupted_in << "; no report is written\n";
+    return kInterrupted;
+  }
+  if (o.json)
+    std::cout << Json{{"papers", papers}}.dump(2) << "\n";
+  else if (o.report.empty())
     std::cout << out.str().substr(preface);
-  } else {
+  if (!o.report.empty()) {
     std::string text = out.str();
     while (text.ends_with("\n\n")) text.pop_back();
     OutputFile file(o.report);
@@ -509,9 +590,10 @@ Command add_reproduce(CLI::App& app) {
   app.add_option("--threads", o->threads, "runs at the same time")->check(whole(1, 1'000'000'000))->capture_default_str();
   app.add_option("--plot-dir", o->plot_dir, "draw the figures into this folder");
   app.add_option("--report", o->report, "write a Markdown page");
+  app.add_flag("--json", o->json, "one JSON document");
   app.add_option("--papers", o->papers, "folder of the papers' files")->capture_default_str();
   app.add_option("--data", o->data, "folder of the prepared data sets")->capture_default_str();
-  app.add_flag("--quiet", o->quiet, "no progress");
+  o->progress.add(app);
   app.footer("Example:\n  quorate reproduce xu-table-1 --runs 10");
   return [o] { return run(*o); };
 }

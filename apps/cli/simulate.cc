@@ -12,7 +12,8 @@ namespace {
 struct Options {
   Simulated data;
   std::string learner = kDefaultLearner, trace, stop_when;
-  bool json = false, quiet = false;
+  bool json = false;
+  ProgressOptions progress;
 };
 
 /// Counts by truth, then by prediction.
@@ -192,7 +193,7 @@ int run(Options& o) {
   SimulateResult result;
   {
     const Progress shown(
-        o.quiet, [&] { return static_cast<double>(progress) / all; }, [&] { return progress.load(); });
+        o.progress, [&] { return static_cast<double>(progress) / all; }, [&] { return progress.load(); });
     result = loaded.simulate(options);
   }
   if (result.interrupted) {
@@ -225,7 +226,7 @@ Command add_simulate(CLI::App& app) {
   app.add_option("--trace", o->trace, "write every step to this file, as JSON lines (- for standard output)");
   app.add_flag("--per-task", o->data.run.per_task, "the same measures for every task");
   app.add_flag("--json", o->json, "one JSON document");
-  app.add_flag("--quiet", o->quiet, "no progress");
+  o->progress.add(app);
   app.footer(
       "Example:\n  quorate simulate --data spam-b/all --train-per-task 100 --learner 'cmtl(query=margin(b=0.1))' --runs 10 "
       "--threads 2");

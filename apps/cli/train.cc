@@ -26,7 +26,8 @@ struct Options {
   bool pace_even = false;
   std::uint64_t length = 0;
   std::uint64_t seed = 1, skip = 0;
-  bool json = false, quiet = false;
+  bool json = false;
+  ProgressOptions progress;
   bool settings_given = false;
 };
 
@@ -88,24 +89,19 @@ int run(const Options& o) {
   const Rounds rounds = resolve_rounds(parse_rounds(o.rounds), model.classes.has_value(), chooses);
   check_labels_per_round(session.labels_per_round(), to_text(session.spec()), chooses);
   Examples examples(o.data, o.read.options(), model.featurizer, model.labels);
-  std::error_code unknown;
-  const double bytes =
-      o.data == "-" ? 0 : static_cast<double>(std::filesystem::file_size(examples.reader().path(), unknown));
 
   const auto& rate = session.budget().limits().rate;
   const bool by_time = rate && rate->seconds;
   std::atomic<std::uint64_t> seen = 0, consumed = 0;
   Trainer trainer(session, model.classes ? &*model.classes : nullptr, rounds);
   {
-    const Progress shown(
-        o.quiet, [&] { return bytes > 0 && !unknown ? static_cast<double>(consumed) / bytes : -1.0; },
-        [&] { return seen.load(); });
+    const Progress shown(o.progress, share_read(examples.path(), consumed), [&] { return seen.load(); });
     Examples::Item item;
     while (!stop.stop_requested() && examples.next(item)) {
       if (++seen <= o.skip) continue;
-      consumed = examples.reader().consumed();
+      consumed = examples.consumed();
       if (by_time && !item.time)
-        throw DataError(examples.reader().path() + ":" + std::to_string(examples.reader().line_number()) +
+        throw DataError(examples.path() + ":" + std::to_string(examples.line_number()) +
                         ": no time, which labels " + to_text(*rate) + " need; expected --time-column to name it");
       // Of classes an instance is shown to the tasks of all of them.
       trainer.add(model.classes ? 0 : session.task(item.task), item.label, item.time, item.x);
@@ -113,7 +109,7 @@ int run(const Options& o) {
     trainer.flush();
   }
   model.save(o.model);
-  report_skipped(examples.reader());
+  report_skipped(examples);
   if (session.learner().chooses() && 2 * trainer.rounds_without_choice() > trainer.rounds())
     std::cerr << "quorate: " << grouped(trainer.rounds_without_choice()) << " of " << grouped(trainer.rounds())
               << " rounds had no more examples than labels to buy, so nothing was chosen; expected tasks that take turns in "
@@ -123,7 +119,7 @@ int run(const Options& o) {
     std::cout << Json{{"learner", to_text(session.spec())},
                       {"model", o.model},
                       {"examples", learned},
-                      {"skipped_lines", examples.reader().skipped()},
+                      {"skipped_lines", examples.skipped()},
                       {"online_accuracy", number(trainer.online().accuracy())},
                       {"online_f1", number(trainer.online().f1())},
                       {"total",
@@ -156,8 +152,8 @@ int run(const Options& o) {
       std::cout << grouped(session.unanswered()) << " labels were asked for that the data do not have\n";
   }
   if (!stop.stop_requested()) return kDone;
-  std::cerr << "quorate: interrupted after example " << grouped(seen) << " (" << examples.reader().path() << " line "
-            << examples.reader().line_number() << "); " << o.model << " is saved; go on with --skip "
+  std::cerr << "quorate: interrupted after example " << grouped(seen) << " (" << examples.path() << " line "
+            << examples.line_number() << "); " << o.model << " is saved; go on with --skip "
             << std::max<std::uint64_t>(seen, o.skip) << "\n";
   return kInterrupted;
 }
@@ -184,7 +180,7 @@ Command add_train(CLI::App& app) {
   app.add_option("--skip", o->skip, "pass over the first N examples (to go on where an interrupted run stopped)")
       ->check(whole(0));
   app.add_flag("--json", o->json, "the summary as a JSON document");
-  app.add_flag("--quiet", o->quiet, "no progress");
+  o->progress.add(app);
   CLI::Option* memory = add_memory_limit(app, o->memory);
   o->classes.add(app);
   app.add_option("--rounds", o->rounds,

@@ -24,7 +24,8 @@ struct Options {
   std::uint64_t folds = 10, seed = 1, threads = 1;
   LabelLimits limits;
   double share = 1;
-  bool pace_even = false, json = false, quiet = false;
+  bool pace_even = false, json = false;
+  ProgressOptions progress;
 };
 
 /// A parameter and the values to try; `query.b` is the b inside query.
@@ -91,11 +92,18 @@ Spec with(Spec spec, const std::string& path, const std::string& value) {
 
 int run(Options& o) {
   const std::vector<Axis> grid = parse_grid(o.grid);
-  std::vector<Spec> specs{canonical(parse_spec(o.learner))};
+  struct Setting {
+    Spec spec;
+    std::vector<std::string> values;  // one for each axis of the grid
+  };
+  std::vector<Setting> specs{{canonical(parse_spec(o.learner)), {}}};
   for (const Axis& axis : grid) {
-    std::vector<Spec> grown;
-    for (const Spec& spec : specs)
-      for (const std::string& value : axis.values) grown.push_back(canonical(with(spec, axis.path, value)));
+    std::vector<Setting> grown;
+    for (const Setting& s : specs)
+      for (const std::string& value : axis.values) {
+        grown.push_back({canonical(with(s.spec, axis.path, value)), s.values});
+        grown.back().values.push_back(value);
+      }
     specs = std::move(grown);
     if (specs.size() > 100'000) throw UsageError("--grid: more than 100,000 combinations");
   }
@@ -115,21 +123,21 @@ int run(Options& o) {
   options.progress = &progress;
   const double all = static_cast<double>(loaded.examples(options)) * static_cast<double>(o.folds * specs.size());
   struct Row {
-    Spec spec;
+    Setting setting;
     Summary score, labels;
   };
   std::vector<Row> rows;
   {
     const Progress shown(
-        o.quiet, [&] { return static_cast<double>(progress) / all; }, [&] { return progress.load(); });
-    for (const Spec& spec : specs) {
-      options.learner = spec;
+        o.progress, [&] { return static_cast<double>(progress) / all; }, [&] { return progress.load(); });
+    for (const Setting& s : specs) {
+      options.learner = s.spec;
       const SimulateResult result = loaded.simulate(options);
       if (result.interrupted) {
         std::cerr << "quorate: interrupted after " << rows.size() << " of " << specs.size() << " settings\n";
         return kInterrupted;
       }
-      rows.push_back({spec, summary(values_of(result, o.measure)), summary(values_of(result, "labels"))});
+      rows.push_back({s, summary(values_of(result, o.measure)), summary(values_of(result, "labels"))});
     }
   }
   // The first of the best: a tie goes to the setting that comes first in the grid.
@@ -139,12 +147,20 @@ int run(Options& o) {
   if (!std::isfinite(best->score.mean))
     throw DataError("no fold has a " + o.measure + "; expected fewer folds, or another --measure");
   if (o.json) {
-    Json out{{"measure", o.measure}, {"folds", o.folds}, {"best", to_text(best->spec)}, {"settings", Json::array()}};
-    for (const Row& r : rows)
-      out["settings"].push_back({{"learner", to_text(r.spec)},
+    Json out{{"measure", o.measure}, {"folds", o.folds}, {"best", to_text(best->setting.spec)}, {"settings", Json::array()}};
+    for (const Row& r : rows) {
+      Json tried = Json::object();  // numbers as such, else as they are written
+      for (std::size_t a = 0; a < grid.size(); ++a) {
+        const std::string& value = r.setting.values[a];
+        const auto as_number = parse_number<double>(value);
+        tried[grid[a].path] = as_number ? number(*as_number) : Json(value);
+      }
+      out["settings"].push_back({{"learner", to_text(r.setting.spec)},
+                                 {"parameters", tried},
                                  {"mean", number(r.score.mean)},
                                  {"std", number(r.score.deviation)},
                                  {"labels", number(r.labels.mean)}});
+    }
     std::cout << out.dump(2) << "\n";
     return kDone;
   }
@@ -154,9 +170,10 @@ int run(Options& o) {
     std::snprintf(score, sizeof score, "%.4f", r.score.mean);
     std::snprintf(deviation, sizeof deviation, "%.4f", r.score.deviation);
     std::snprintf(labels, sizeof labels, "%.1f", r.labels.mean);
-    cells.push_back({to_text(r.spec), score, deviation, labels, &r == &*best ? "best" : ""});
+    cells.push_back({to_text(r.setting.spec), score, deviation, labels, &r == &*best ? "best" : ""});
   }
-  std::cout << table(cells) << "\n" << o.folds << "-fold cross-validation; the best: " << to_text(best->spec) << "\n";
+  std::cout << table(cells) << "\n"
+            << o.folds << "-fold cross-validation; the best: " << to_text(best->setting.spec) << "\n";
   return kDone;
 }
 
@@ -182,7 +199,7 @@ Command add_tune(CLI::App& app) {
   app.add_option("--seed", o->seed, "seed of the cut and of the draws")->check(whole(0))->capture_default_str();
   app.add_option("--threads", o->threads, "folds at the same time")->check(whole(1, 1'000'000'000))->capture_default_str();
   app.add_flag("--json", o->json, "one JSON document");
-  app.add_flag("--quiet", o->quiet, "no progress");
+  o->progress.add(app);
   o->read.add(app);
   o->features.add(app);
   app.footer("Example:\n  quorate tune --data landmine/all --learner amlc --grid 'c=0.1..100:20' --folds 10 --threads 2");

@@ -8,5 +8,8 @@ from quorate._core import __version__
 from quorate._estimator import Decisions, Estimator, Questions
 from quorate.learners import *  # noqa: F403
 from quorate.learners import __all__ as _learners
+from quorate.runs import compare, reproduce, simulate, tune
 
-__all__ = ["Decisions", "Estimator", "Questions", "__version__", *_learners]
+__all__ = [
+    "Decisions", "Estimator", "Questions", "__version__", "compare", "reproduce", "simulate", "tune", *_learners,
+]  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -72,10 +73,11 @@ class Estimator(ClassifierMixin, BaseEstimator):
         """
         for name in ("_model", "n_features_in_", "feature_names_in_", "classes_", "trace_", "_kinds"):
             vars(self).pop(name, None)
-        if _is_stream(X, y) and self.passes != 1:
-            raise ValueError(f"passes={self.passes}: an iterator can be gone through once; expected passes=1")
-        for number in range(self.passes):
-            self._learn(X, y, classes if number == 0 else None, task, time, anew=number == 0)
+        passes = _whole("passes", self.passes, 1)
+        if _is_stream(X, y) and passes != 1:
+            raise ValueError(f"passes={passes}: an iterator can be gone through once; expected passes=1")
+        for number in range(passes):
+            self._learn(X, y, classes if number == 0 else None, task, time, anew=number == 0, all_examples=not _is_stream(X, y))
         return self
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, *, task: Any = None, time: Any = None) -> Any:
@@ -87,7 +89,12 @@ class Estimator(ClassifierMixin, BaseEstimator):
         """Margins: of two classes (n,), above 0 for the second; of more (n, C), the largest being predicted. Tasks never seen
         are answered with what all tasks share. O(non-zeros), the interpreter free for other threads."""
         if isinstance(X, Iterator):
-            return np.concatenate([self.decision_function(*_part(x)) for x in X])
+            if task is not None:
+                raise ValueError("task: beside an iterator; expected task_column to name it in each part")
+            parts = [self.decision_function(*_part(x)) for x in X]
+            if not parts:
+                raise ValueError("an iterator without any examples")
+            return np.concatenate(parts)
         batch, tasks, _ = self._read(X, task, None, anew=False)
         return self._fitted().decision(batch, None if self._reduction() else tasks)
 
@@ -107,6 +114,8 @@ class Estimator(ClassifierMixin, BaseEstimator):
         in any order, or say `withdraw`: until then they count as bought. The first call of a new model names all classes."""
         model = self._open(X, classes)
         batch, tasks, times = self._read(X, task, time, anew=model is None)
+        if model is None:
+            self._name_columns()
         model = model or self._model
         found = model.run(batch, tasks, None, times, self.rounds or "", False)
         shape = (len(batch), -1) if self._reduction() and len(batch) else (len(batch),)
@@ -117,6 +126,8 @@ class Estimator(ClassifierMixin, BaseEstimator):
         limits do not allow more. For learners that choose, as Shampo, or those with query="shared". The pool is one round."""
         model = self._open(pool, classes)
         batch, tasks, _ = self._read(pool, task, None, anew=model is None)
+        if model is None:
+            self._name_columns()
         model = model or self._model
         found = model.round(batch, tasks)
         asked = np.flatnonzero(found["asked"])
@@ -132,11 +143,13 @@ class Estimator(ClassifierMixin, BaseEstimator):
             raise ValueError("expected either y or feedback")
         tickets = _ids(ids)
         if feedback is not None:
-            answers = np.atleast_1d(np.asarray(feedback, dtype=np.int16))
-            if not np.isin(answers, (-1, 0, 1)).all():
-                raise ValueError("feedback: expected 1, -1 or 0")
-            return self._fitted().answer(tickets, answers, False)
-        labels = self._labels(np.atleast_1d(np.asarray(y)))
+            answers = np.atleast_1d(np.asarray(feedback)).ravel()
+            good = np.isin(answers, (-1, 0, 1)) if answers.dtype.kind in "iuf" else np.zeros(len(answers), dtype=bool)
+            if not good.all():
+                raise ValueError(f"feedback: {answers[~good].tolist()[0]!r}; expected 1, -1 or 0")
+            return self._fitted().answer(tickets, np.ascontiguousarray(answers, dtype=np.int16), False)
+        self._fitted()
+        labels = self._labels(np.atleast_1d(np.asarray(_column(y))).ravel())
         if (labels == 0).any():
             raise ValueError("y: a label is missing; expected one for each id (see withdraw)")
         many = bool(self._reduction())
@@ -148,41 +161,46 @@ class Estimator(ClassifierMixin, BaseEstimator):
 
     # One example at a time -------------------------------------------------------------------------------------------
 
-    def learn_one(self, x: Any, y: Any, task: Any = None, time: float | None = None) -> None:
+    def learn_one(self, x: Any, y: Any, task: Any = None, time: Any = None) -> None:
         """As `partial_fit` with one example, a dict or a vector, at a few microseconds less. The classes must be known: call
         `start` first."""
         try:
             label = self._place[y]
         except KeyError:
-            if y is not None:
+            if not _inputs.is_missing(y):
                 raise ValueError(f"y: {y!r}; expected one of {', '.join(map(repr, self.classes_.tolist()))}") from None
             label = 0
         except AttributeError:
             raise self._not_fitted() from None
+        self._check_width(x)
+        if time is not None and not isinstance(time, (int, float)):
+            time = float(_inputs.times([time], 1)[0])
         if self.task_column is not None:
             self._model.learn_one(x, label, self._task_in(x, task), time, self.task_column)
         else:
-            self._model.learn_one(x, label, _ONLY if task is None else _inputs.word_of(task), time)
+            self._model.learn_one(x, label, _ONLY if task is None else _inputs.word_of(task) or _ONLY, time)
 
     def score_one(self, x: Any, task: Any = None) -> float:
         """The margin of one example of a binary problem."""
         if self._reduction():
             raise ValueError("score_one: of several classes there is no one margin; expected two classes")
+        self._check_width(x)
         if self.task_column is not None:
             return self._fitted().score_one(x, self._task_in(x, task), self.task_column)
-        return self._fitted().score_one(x, _ONLY if task is None else _inputs.word_of(task))
+        return self._fitted().score_one(x, _ONLY if task is None else _inputs.word_of(task) or _ONLY)
 
     def predict_one(self, x: Any, task: Any = None) -> Any:
         """The class of one example."""
         if self._reduction():
-            return self.predict([x] if isinstance(x, Mapping) else np.asarray(x)[None, :])[0]
-        return self._words[self.score_one(x, task) > 0]
+            return self.predict([x] if isinstance(x, Mapping) else np.asarray(x)[None, :]).tolist()[0]
+        above = self.score_one(x, task) > 0
+        return self._words[above]
 
     def start(self, classes: Sequence[Any]) -> Any:
         """A new model that has seen nothing, of these classes."""
         for name in ("_model", "n_features_in_", "feature_names_in_", "trace_", "_kinds"):
             vars(self).pop(name, None)
-        self._new(np.unique(np.asarray(classes)), None)
+        self._new(_distinct(classes), None)
         return self
 
     # What a model holds ----------------------------------------------------------------------------------------------
@@ -226,8 +244,10 @@ class Estimator(ClassifierMixin, BaseEstimator):
 
     def snapshot(self) -> Any:
         """A copy as the model is now, for many readers while this one goes on learning. O(model)."""
-        out = type(self).__new__(type(self))  # copy.copy would write the model and read it, once more
-        vars(out).update(vars(self), _model=self._fitted().snapshot())
+        model = self._fitted().snapshot()
+        out = type(self).__new__(type(self))
+        vars(out).update(vars(self))
+        out._model = model
         return out
 
     # Inside ----------------------------------------------------------------------------------------------------------
@@ -267,40 +287,67 @@ class Estimator(ClassifierMixin, BaseEstimator):
         except AttributeError:
             raise self._not_fitted() from None
 
+    def _check_width(self, x: Any) -> None:
+        width = self.__dict__.get("n_features_in_")
+        if width is not None and isinstance(x, np.ndarray) and x.shape != (width,):
+            raise ValueError(f"x: shape {x.shape}; expected ({width},), as in the data learned from")
+
     def _reduction(self) -> str:
         return self.reduction if hasattr(self, "classes_") and len(self.classes_) > 2 else ""
 
     def _new(self, classes: npt.NDArray[Any], examples: int | None) -> None:
         if len(classes) < 2:
-            what = f"only one class: {classes[0]!r}" if len(classes) else "no class at all"
+            what = f"only one class: {classes.tolist()[0]!r}" if len(classes) else "no class at all"
             raise ValueError(f"y has {what}; expected two classes or more (see `classes`)")
         words = [_inputs.word_of(c) for c in classes.tolist()]
-        even_over = self.pace
-        if even_over == "even":
-            if examples is None:
-                raise ValueError("pace='even': the number of examples is not known; expected it, as pace=10000")
-            even_over = examples * self.passes
-        labels = [] if self.labels is None else [self.labels] if isinstance(self.labels, (int, str, np.integer)) else self.labels
         self._model = _core.Model(
             spec=self._spec(),
             classes=words,
             reduction=self.reduction if len(classes) > 2 else "",
-            tasks=[_inputs.word_of(t) for t in (self.tasks if self.tasks is not None else ())],
-            seed=self.seed,
-            labels=[str(limit) for limit in labels],
-            labels_per_task=self.labels_per_task,
-            even_over=even_over or 0,
-            memory=_bytes(self.memory),
-            audit=self.audit,
-            labels_per_round=self.labels_per_round,
-            max_pending=self.max_pending,
-            bits=self.bits,
-            bias=self.bias,
-            normalize=self.normalize,
-            bigrams=self.bigrams,
-            binary=self.binary,
+            **self._settings(examples),
         )
         self._set_classes(classes)
+
+    def _settings(self, examples: int | None) -> dict[str, Any]:
+        """What all learners share, checked, as the engine takes it."""
+        labels = self.labels
+        if labels is None or isinstance(labels, (int, float, str, np.number)):
+            labels = [] if labels is None else [labels]
+        if not isinstance(labels, (list, tuple)) or not all(isinstance(limit, (int, str, np.integer)) for limit in labels):
+            raise ValueError(f"labels={self.labels!r}: expected a whole number, a rate as '50/1000' or '20/day', or a list of both")
+        pace = self.pace
+        if pace == "even":
+            if examples is None:
+                raise ValueError("pace='even': the number of examples is not known; expected it, as pace=10000")
+            pace = examples * self.passes
+        elif isinstance(pace, str):
+            raise ValueError(f"pace={pace!r}: expected 'even' or the number of examples")
+        tasks = [] if self.tasks is None else self.tasks
+        if isinstance(tasks, (str, bytes)) or not hasattr(tasks, "__iter__"):
+            raise ValueError(f"tasks={tasks!r}: expected a list of names")
+        if isinstance(self.audit, bool) or not isinstance(self.audit, (int, float, np.integer, np.floating)):
+            raise ValueError(f"audit={self.audit!r}: expected a share of the labels from 0 to below 1")
+        for name, choices in (("reduction", ("one-vs-rest", "one-vs-one")), ("rounds", (None, "each", "per-task", "all-tasks"))):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name}={getattr(self, name)!r}: expected one of {', '.join(map(repr, choices))}")
+        return {
+            "tasks": [_inputs.word_of(t) for t in tasks],
+            "labels": [str(limit) for limit in labels],
+            "labels_per_task": None if self.labels_per_task is None else _whole("labels_per_task", self.labels_per_task),
+            "even_over": 0 if pace is None else _whole("pace", pace, 1),
+            "memory": _bytes(self.memory),
+            "audit": float(self.audit),
+            "seed": _whole("seed", self.seed),
+            "labels_per_round": _whole("labels_per_round", self.labels_per_round, 1),
+            "max_pending": _whole("max_pending", self.max_pending, 1),
+            "bits": _whole("bits", self.bits, 0, 31),
+            **{name: _flag(name, getattr(self, name)) for name in ("bias", "normalize", "bigrams", "binary")},
+        }
+
+    def _name_columns(self) -> None:
+        """Tells a new model the names of a frame's columns, for its file."""
+        if hasattr(self, "feature_names_in_"):
+            self._model.set_columns([n for n in self.feature_names_in_ if self._kinds.get(n) == "number"])
 
     def _set_classes(self, classes: npt.NDArray[Any]) -> None:
         self.classes_ = classes
@@ -310,19 +357,21 @@ class Estimator(ClassifierMixin, BaseEstimator):
 
     def _open(self, X: Any, classes: Any) -> Any:
         """The model; None if it was made just now."""
+        if self.audit:
+            raise ValueError(f"audit={self.audit}: an audit does not wait for answers; expected fit, partial_fit or learn_one")
         if hasattr(self, "_model"):
             self._check_classes(classes)
             return self._model
         if classes is None:
             raise ValueError("classes: not known yet; expected them in the first call")
-        self._new(np.unique(np.asarray(classes)), None)
+        self._new(_distinct(classes), None)
         return None
 
     def _check_classes(self, classes: Any) -> None:
-        if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), self.classes_):
+        if classes is not None and not np.array_equal(_distinct(classes), np.sort(self.classes_)):
             raise ValueError(f"classes {classes!r}: not those of the first call, {self.classes_.tolist()}")
 
-    def _learn(self, X: Any, y: Any, classes: Any, task: Any, time: Any, anew: bool) -> None:
+    def _learn(self, X: Any, y: Any, classes: Any, task: Any, time: Any, anew: bool, all_examples: bool = False) -> None:
         if _is_stream(X, y):
             for part in X:
                 if not isinstance(part, tuple) or not 2 <= len(part) <= 4:
@@ -335,16 +384,15 @@ class Estimator(ClassifierMixin, BaseEstimator):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         batch, tasks, times = self._read(X, task, time, anew)
-        labels = column_or_1d(y, warn=True)
+        labels = column_or_1d(_column(y), warn=True)
         check_consistent_length(X if not hasattr(X, "num_rows") else labels, labels)
         known = _known(labels)
         if labels[known].dtype.kind == "f":
             assert_all_finite(labels[known], input_name="y")
         check_classification_targets(labels[known].tolist() if labels.dtype == object else labels[known])
         if anew or not hasattr(self, "_model"):
-            self._new(np.unique(_plain(labels[known]) if classes is None else np.asarray(classes)), len(labels))
-            if hasattr(self, "feature_names_in_"):
-                self._model.set_columns([n for n in self.feature_names_in_ if self._kinds.get(n) == "number"])
+            self._new(_distinct(_plain(labels[known]) if classes is None else classes), len(labels) if all_examples else None)
+            self._name_columns()
         else:
             self._check_classes(classes)
         tasks = None if self._reduction() else tasks
@@ -359,10 +407,11 @@ class Estimator(ClassifierMixin, BaseEstimator):
         values = _plain(y[known])
         if len(values) == 0:
             return out
-        place = np.minimum(np.searchsorted(self.classes_, values), len(self.classes_) - 1)
+        order = np.argsort(self.classes_)  # a file's classes may lie in another one
+        place = order[np.minimum(np.searchsorted(self.classes_, values, sorter=order), len(order) - 1)]
         wrong = self.classes_[place] != values
         if np.any(wrong):
-            raise ValueError(f"y: {values[wrong][0]!r}; expected one of {', '.join(map(repr, self._words))} (see `classes`)")
+            raise ValueError(f"y: {values[wrong].tolist()[0]!r}; expected one of {', '.join(map(repr, self._words))} (see `classes`)")
         out[known] = 2 * place - 1 if len(self.classes_) == 2 else 1 + place
         return out
 
@@ -370,7 +419,7 @@ class Estimator(ClassifierMixin, BaseEstimator):
         """A batch, the tasks of its examples and their times."""
         if not anew:
             self._fitted()
-        X, task = self._split_task(X, task)
+        X, task = self._split_task(_inputs.listed(X), task)
         if _inputs.is_frame(X) and _inputs.columns_of(X) is None:
             X = _inputs.numbers(X)
         if _inputs.is_frame(X):
@@ -404,7 +453,7 @@ class Estimator(ClassifierMixin, BaseEstimator):
         if task is not None:
             raise ValueError(f"task: given twice, as an argument and by task_column={self.task_column!r}")
         try:
-            return _inputs.word_of(x[self.task_column])
+            return _inputs.word_of(x[self.task_column]) or _ONLY
         except (KeyError, IndexError, TypeError):
             raise ValueError(f"x: no {self.task_column!r}, which task_column names") from None
 
@@ -415,6 +464,9 @@ class Estimator(ClassifierMixin, BaseEstimator):
             self.feature_names_in_ = np.array(names, dtype=object)
             self._kinds = _inputs.kinds(X, self.text_column, self.categorical_columns)
         elif not hasattr(self, "_kinds"):
+            found = _inputs.kinds(X, self.text_column, self.categorical_columns)
+            if self._model.info()["columns"] or set(found.values()) != {"number"}:
+                return _inputs.table(X, found)  # a file that was learned from a table, or from names
             # Learned from a matrix: columns by their places.
             return _inputs.matrix(validate_data(self, _inputs.numbers(X), reset=False, ensure_all_finite=False))
         else:
@@ -427,7 +479,7 @@ class Estimator(ClassifierMixin, BaseEstimator):
         if all(kind == "number" for kind in self._kinds.values()):
             if len(names) == 0 or (anew and len(X) == 0):
                 validate_data(self, _inputs.numbers(X), reset=False)  # says what is wrong
-            return _inputs.matrix(_inputs.numbers(_in_order(X, self._kinds)))
+            return _inputs.named_matrix(_in_order(X, self._kinds))
         return _inputs.table(X, self._kinds)
 
 
@@ -454,7 +506,8 @@ class Calibrated(Estimator):
     @available_if(lambda self: not self._reduction())
     def predict_proba_one(self, x: Any, task: Any = None) -> dict[Any, float]:
         """The chance of each of two classes for one example."""
-        odds = float(self._model.log_odds(np.array([self.score_one(x, task)]))[0])
+        margin = self.score_one(x, task)
+        odds = float(self._model.log_odds(np.array([margin]))[0])
         second = 1 / (1 + np.exp(-odds)) if odds > -700 else 0.0
         return dict(zip(self._words, (float(1 - second), float(second)), strict=True))
 
@@ -471,21 +524,42 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _bytes(memory: int | str | None) -> int | None:
-    if memory is None or isinstance(memory, (int, np.integer)):
-        return memory
-    digits = memory.strip().rstrip("bBkKmMgGiI ")
-    unit = memory.strip()[len(digits) :].strip().upper()
-    if unit not in _UNITS or not digits.isdigit():
-        raise ValueError(f"memory={memory!r}: expected bytes, or a number with KB, MB, GB, KiB, MiB or GiB")
-    return int(digits) * _UNITS[unit]
+def _whole(name: str, value: Any, least: int = 0, most: int = 2**64 - 1) -> int:
+    """A whole number within a range."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
+        range_ = f"of at least {least}" if most == 2**64 - 1 else f"from {least} to {most}"
+        raise ValueError(f"{name}={value!r}: expected a whole number {range_}")
+    return int(value)
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name}={value!r}: expected True or False")
+    return bool(value)
+
+
+def _bytes(memory: Any) -> int | None:
+    if memory is None:
+        return None
+    if not isinstance(memory, str):
+        return _whole("memory", memory, 1, 10**18)
+    found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([a-zA-Z]*)\s*", memory, re.ASCII)
+    if found and found[2].upper() in _UNITS:
+        value = int(float(found[1]) * _UNITS[found[2].upper()])
+        if 1 <= value < 10**18:
+            return value
+    raise ValueError(f"memory={memory!r}: expected bytes, or a number with KB, MB, GB, KiB, MiB or GiB")
 
 
 def _ids(ids: Any) -> npt.NDArray[np.uint64]:
-    values = np.atleast_1d(np.asarray(ids, dtype=np.int64)).ravel()
+    values = np.atleast_1d(np.asarray(ids)).ravel()
+    if values.size == 0:
+        return np.empty(0, dtype=np.uint64)
+    if values.dtype.kind not in "iu":
+        raise ValueError(f"ids: {values.tolist()[0]!r}; expected whole numbers, as `decide` returned them")
     if (values < 0).any():
         raise ValueError("ids: -1 means that nothing was asked; expected ids where `ask` is true")
-    return np.ascontiguousarray(values.astype(np.uint64))
+    return np.ascontiguousarray(values, dtype=np.uint64)
 
 
 def _is_stream(X: Any, y: Any) -> bool:
@@ -498,15 +572,36 @@ def _part(x: Any) -> tuple[Any, ...]:
     return (x,)
 
 
+def _column(y: Any) -> Any:
+    """Labels; of a list with words and gaps one of objects, for NumPy makes the word 'nan' of NaN."""
+    if isinstance(y, (list, tuple)) and any(isinstance(v, str) for v in y) and not all(isinstance(v, str) for v in y):
+        out = np.empty(len(y), dtype=object)
+        out[:] = y
+        return out
+    return y if hasattr(y, "__array__") or hasattr(y, "__len__") else np.asarray(y)
+
+
 def _known(y: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Which labels are neither None nor NaN."""
     if y.dtype == object:
-        return np.array([v is not None and v == v for v in y.tolist()], dtype=bool)
+        return np.array([not _inputs.is_missing(v) for v in y.tolist()], dtype=bool)
     return ~np.isnan(y) if y.dtype.kind == "f" else np.ones(len(y), dtype=bool)
+
+
+def _distinct(classes: Any) -> npt.NDArray[Any]:
+    """Classes in order, each once."""
+    values = np.asarray(_column(classes if hasattr(classes, "__array__") or isinstance(classes, str) else list(classes)))
+    if not _known(values.ravel()).all():
+        raise ValueError(f"classes {classes!r}: expected no missing ones")
+    return np.unique(_plain(values.ravel()))
 
 
 def _plain(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Labels as an array of their own type, so that they can be put in order."""
+    if y.dtype == object and len({isinstance(v, str) for v in y.tolist()}) == 2:
+        word = next(v for v in y.tolist() if isinstance(v, str))
+        number = next(v for v in y.tolist() if not isinstance(v, str))
+        raise ValueError(f"y: {word!r} and {number!r}; expected words or numbers, not both")
     return np.asarray(y.tolist()) if y.dtype == object and not all(isinstance(v, str) for v in y.tolist()) else y
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +25,26 @@ def is_records(X: Any) -> bool:
     return isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], (Mapping, str))
 
 
+def listed(X: Any) -> Any:
+    """A list of dicts or texts of what holds them in one dimension: an array or a frame's column."""
+    if isinstance(X, np.ndarray):
+        is_column = X.ndim == 1 and X.dtype.kind in "OUT"
+    else:
+        is_column = not isinstance(X, (list, tuple)) and nw.dependencies.is_into_series(X)
+    if not is_column:
+        return X
+    values = X.tolist() if isinstance(X, np.ndarray) else nw.from_native(X, series_only=True).to_list()
+    return values if is_records(values) else X
+
+
+def is_missing(value: Any) -> bool:
+    """Whether it is None, NaN or pandas' NA."""
+    try:
+        return value is None or not bool(value == value)
+    except (TypeError, ValueError):
+        return True
+
+
 def matrix(X: Any) -> _core.Batch:
     """A checked numeric matrix: NumPy, dense, or SciPy, sparse. CSR of doubles and C-ordered doubles are not copied."""
     if sparse.issparse(X):
@@ -33,11 +55,21 @@ def matrix(X: Any) -> _core.Batch:
     return _core.dense(np.ascontiguousarray(X, dtype=np.float64))
 
 
+def named_matrix(X: Any) -> _core.Batch:
+    """A frame of numbers as a matrix; what is wrong is told with the column's name."""
+    try:
+        return matrix(numbers(X))
+    except ValueError as error:
+        names = columns_of(X) or []
+        told = re.sub(r"column (\d+):", lambda place: f"column {names[int(place[1])]!r}:", str(error))
+        raise ValueError(told) from None
+
+
 def records(X: Sequence[Any]) -> _core.Batch:
     """A list of dicts or of texts."""
     if isinstance(X[0], str):
         return _core.texts(X)
-    return _core.dicts([x if type(x) is dict else dict(x) for x in X])
+    return _core.dicts([dict(x) if isinstance(x, Mapping) and type(x) is not dict else x for x in X])
 
 
 def columns_of(X: Any) -> list[str] | None:
@@ -131,39 +163,55 @@ def word_of(value: Any) -> str:
     """A task's or class's name as files have it: 3 for 3 and for 3.0, a string as it is."""
     if isinstance(value, str):
         return str(value)
+    if isinstance(value, bytes):
+        return value.decode()
     if isinstance(value, (bool, np.bool_)):
         return "1" if value else "0"
-    if isinstance(value, (float, np.floating)) and float(value).is_integer():
-        return str(int(value))
+    if isinstance(value, (float, np.floating)):
+        if float(value).is_integer():
+            return str(int(value))
+        if np.isnan(value):
+            raise ValueError("NaN where a name is expected")
     return str(value)
 
 
 def task_codes(task: Any, rows: int) -> _core.Tasks | None:
-    """The task of each row: one value for all, or an array of names or numbers. None: data of one task."""
+    """The task of each row: one value for all, or an array of names or numbers; "" is no name, as in files. None: data of one
+    task."""
     if task is None:
         return None
-    if isinstance(task, (str, int, np.integer)):
-        return _core.Tasks(np.zeros(rows, dtype=np.uint32), [word_of(task)])
+    if isinstance(task, (str, int, float, np.number)) and not is_missing(task):
+        return _core.Tasks(np.zeros(rows, dtype=np.uint32), [word_of(task) or _core.ONLY_TASK])
     values = np.asarray(task)
     if values.ndim != 1 or len(values) != rows:
         raise ValueError(f"task: shape {values.shape}; expected one task for each of the {rows} examples")
     if values.dtype == object or values.dtype.kind in "US":
+        missing = [n for n, t in enumerate(values.tolist()) if is_missing(t)]
+        if missing:
+            raise ValueError(f"task: row {missing[0]} has none; expected a name or whole number")
         places: dict[str, int] = {}
-        codes = np.fromiter((places.setdefault(word_of(t), len(places)) for t in values.tolist()), np.uint32, rows)
+        codes = np.fromiter((places.setdefault(word_of(t) or _core.ONLY_TASK, len(places)) for t in values.tolist()), np.uint32, rows)
         return _core.Tasks(codes, list(places))
     if values.dtype.kind not in "iufb":
         raise ValueError(f"task: {values.dtype}; expected names or whole numbers")
+    if values.dtype.kind == "f" and np.isnan(values).any():
+        raise ValueError(f"task: row {np.isnan(values).argmax()} has none; expected a name or whole number")
     distinct, inverse = np.unique(values, return_inverse=True)
     return _core.Tasks(inverse.astype(np.uint32), [word_of(t) for t in distinct])
 
 
 def times(time: Any, rows: int) -> npt.NDArray[np.float64] | None:
-    """Seconds since 1970: numbers, or NumPy's dates."""
+    """Seconds since 1970: numbers, or dates, of UTC unless they say of where."""
     if time is None:
         return None
     values = np.asarray(time)
-    if values.dtype == object:
-        values = values.astype("datetime64[us]")
+    try:
+        if values.dtype == object:
+            values = np.array([_in_utc(date) for date in values.tolist()], dtype="datetime64[us]")
+        elif values.dtype.kind in "UT":
+            values = np.array([date.removesuffix("Z") for date in values.tolist()], dtype="datetime64[us]")
+    except ValueError as error:
+        raise ValueError(f"time: {error}; expected dates as 2026-11-21 or 2026-11-21T13:15:00Z") from None
     if values.dtype.kind == "M":
         if np.isnat(values).any():
             raise ValueError("time: NaT; expected a date for each example")
@@ -172,3 +220,10 @@ def times(time: Any, rows: int) -> npt.NDArray[np.float64] | None:
     if values.shape != (rows,) or not np.isfinite(values).all():
         raise ValueError(f"time: expected one finite number of seconds, or a date, for each of the {rows} examples")
     return values
+
+
+def _in_utc(date: Any) -> Any:
+    """A date without its time zone, which NumPy does not know."""
+    if getattr(date, "tzinfo", None) is None:
+        return date
+    return date.astimezone(datetime.timezone.utc).replace(tzinfo=None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 from typing import Any
 
 import numpy as np
@@ -121,14 +122,18 @@ def _from_model(model: Any) -> Estimator:
     info = model.info()
     shared = {name: info[name] for name in ("bits", "bias", "normalize", "bigrams", "binary")}
     shared["memory"] = info["memory_limit"]
+    shared["audit"] = info["audit_share"]
+    shared["labels_per_round"] = info["labels_per_round"]
+    limits = info["limits"]
+    shared["labels_per_task"] = limits["per_task"]
+    labels = [limit for limit in (limits["total"], limits["rate"]) if limit is not None]
+    shared["labels"] = labels if len(labels) > 1 else labels[0] if labels else None
     if info["reduction"]:
         shared["reduction"] = info["reduction"]
     out = from_spec(info["spec"], **shared)
     words = info["classes"]
-    try:
-        classes = np.array([int(word) for word in words])
-    except ValueError:
-        classes = np.array(words)
+    numbers = all(re.fullmatch("0|[+-]?[1-9][0-9]{0,17}", word) for word in words)  # not 01, nor Python's 1_0
+    classes = np.array([int(word) for word in words] if numbers else words)
     out._model = model
     out._set_classes(classes)
     return out

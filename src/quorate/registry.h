@@ -16,7 +16,7 @@ namespace quorate {
 
 /// What an algorithm's struct must have: name, title, source; Params; a constructor; the verbs; a state list. It may have:
 /// `query`, its Asking or Chooser, which is told of every answer; neither(e, d, rng), which learns from the answer 0;
-/// listening(task); log_odds(margin); default_scale; prefetch(e), called before decide(); make_room(bytes);
+/// listening(task); log_odds(margin); default_scale; prefetch(e), called before decide() and score(); make_room(bytes);
 /// set_doubt(factor), if it has a b that `query` does not know; check(), called after its state was loaded.
 template <class A>
 concept LearnerType = Described<typename A::Params> && std::constructible_from<A, const typename A::Params&, const Setup&> &&
@@ -74,12 +74,13 @@ class Erased final : public Learner {
         a_(params, setup) {}
 
   double score(const Example& e) const override {
+    prefetch(e);
     if (!scaling_.changes()) return a_.score(e);
     thread_local std::vector<double> values;  // many may read one learner at the same time
     return a_.score(scaled(e, values));
   }
   void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) override {
-    prefetch(round);
+    for (const Example& e : round.first(std::min(kAhead, round.size()))) prefetch(e);
     for (std::size_t n = 0; n < round.size(); ++n)
       if (!repeats(round, n)) scaling_.count(round[n].x);
     if (!scaling_.changes()) return a_.decide(round, rng, out);
@@ -135,6 +136,8 @@ class Erased final : public Learner {
   }
 
  private:
+  static constexpr std::size_t kAhead = 4;  // examples of a round prefetched: more would push each other out
+
   template <class S>
   static void state(S& s, auto&& v) {
     A::state(s.a_, v);
@@ -145,13 +148,10 @@ class Erased final : public Learner {
     return n > 0 && round[n].x.value.data() == round[n - 1].x.value.data() && round[n].x.size() == round[n - 1].x.size() &&
            round[n].x.index.data() == round[n - 1].x.index.data();
   }
-  /// All that a first few examples will read is asked for before anything is computed.
-  void prefetch(std::span<const Example> round) const {
-    constexpr std::size_t kMost = 4;  // more would push each other out
-    for (const Example& e : round.first(std::min(kMost, round.size()))) {
-      if (scaling_.changes()) scaling_.prefetch(e.x);
-      if constexpr (requires { a_.prefetch(e); }) a_.prefetch(e);
-    }
+  /// All that an example will read is asked for before anything is computed.
+  void prefetch(const Example& e) const {
+    if (scaling_.changes()) scaling_.prefetch(e.x);
+    if constexpr (requires { a_.prefetch(e); }) a_.prefetch(e);
   }
   Example scaled(const Example& e, std::vector<double>& values) const {
     if (values.size() < e.x.size()) values.resize(e.x.size());

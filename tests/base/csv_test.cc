@@ -15,9 +15,10 @@ using testing::HasSubstr;
 std::vector<std::string> split(const std::string& line) {
   std::vector<CsvField> fields(3);  // memory of an earlier line
   fields[0].text = "left over";
-  if (!split_csv(line, fields)) return {"OPEN"};
+  std::string unquoted = "left over";
+  if (!split_csv(line, fields, unquoted)) return {"OPEN"};
   std::vector<std::string> out;
-  for (const CsvField& f : fields) out.push_back(f.text);
+  for (const CsvField& f : fields) out.emplace_back(f.text);
   return out;
 }
 
@@ -39,7 +40,8 @@ TEST(Csv, SplitsAsRfc4180Says) {
 
 TEST(Csv, FieldsKnowWhereTheyStart) {
   std::vector<CsvField> fields;
-  ASSERT_TRUE(split_csv("ab,\"c,d\",,e", fields));
+  std::string unquoted;
+  ASSERT_TRUE(split_csv("ab,\"c,d\",,e", fields, unquoted));
   ASSERT_EQ(fields.size(), 4u);
   EXPECT_EQ(fields[0].at, 0u);
   EXPECT_EQ(fields[1].at, 3u);
@@ -49,8 +51,9 @@ TEST(Csv, FieldsKnowWhereTheyStart) {
 
 TEST(Csv, TextAfterAClosingQuoteIsRefusedWithItsPlace) {
   std::vector<CsvField> fields;
+  std::string unquoted;
   try {
-    split_csv("a,\"b\"c", fields);
+    split_csv("a,\"b\"c", fields, unquoted);
     FAIL() << "accepted";
   } catch (const LineError& e) {
     EXPECT_THAT(e.what(), AllOf(HasSubstr("6:"), HasSubstr("expected")));

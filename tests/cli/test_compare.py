@@ -58,7 +58,7 @@ def test_every_learner_gets_the_numbers_of_a_simulation_of_its_own(compare, quor
         alone = quorate.ok("simulate", "--data", "a.csv", "--learner", learner, *options, "--json").json()
         assert document["examples"] == alone["examples"]
         assert found["learner"] == alone["learner"] and found["label_budget"] is None
-        for part in ("mean", "std"):
+        for part in ("mean", "std", "runs"):
             assert without_seconds(found[part]) == without_seconds(alone[part])
         assert found["mean"]["seconds"] > 0 and found["mean"]["labels"] > 0
     assert len({tuple(without_seconds(found["mean"]).values()) for found in document["learners"]}) == 4
@@ -75,6 +75,8 @@ def test_the_paired_difference_has_the_t_interval_of_the_runs_differences(compar
         mean, half = statistics.mean(differences), T_975[runs - 1] * statistics.stdev(differences) / math.sqrt(runs)
         assert found["against_first"] == pytest.approx(
             {"difference": mean, "low": mean - half, "high": mean + half}, rel=1e-3, abs=1e-12)
+        mean, half = statistics.mean(mine), T_975[runs - 1] * statistics.stdev(mine) / math.sqrt(runs)
+        assert found["interval"] == pytest.approx({"low": mean - half, "high": mean + half}, rel=1e-3)
     assert document["learners"][2]["against_first"]["high"] > document["learners"][2]["against_first"]["low"]
 
 
@@ -84,6 +86,17 @@ def test_one_run_has_a_difference_and_no_interval(compare):
     found = document["learners"][1]["against_first"]
     assert found["difference"] == pytest.approx(means[1] - means[0], abs=1e-12) and means[0] != means[1]
     assert (found["low"], found["high"]) == (None, None)
+
+
+def test_calibrated_probabilities_come_with_what_came_of_them(compare):
+    options = ["--train-per-task", 20, "--runs", 3, "--json"]
+    plain, calibrated = compare(*options, learners=["perceptron", "cohort"]).json()["learners"]
+    assert plain["reliability"] is None
+    bins = calibrated["reliability"]
+    assert sum(bin["examples"] for bin in bins) == 3 * 80
+    assert len({math.floor(10 * bin["probability"]) for bin in bins}) == len(bins) > 1
+    expected = sum(bin["examples"] * abs(bin["probability"] - bin["positive"]) for bin in bins) / 240
+    assert 0 < expected <= calibrated["mean"]["calibration_error"] + 1e-12  # bins of all runs together err less
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

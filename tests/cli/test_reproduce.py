@@ -218,6 +218,36 @@ def test_ours_are_the_means_of_a_simulation(quorate, tiny):
         assert [rows_of(text)[row["name"]][at] for at in (2, 3)] == ours
 
 
+def test_the_document_holds_what_the_page_tells(quorate, tiny):
+    tiny(same_data=True, rows=banded(121, 130), note="So it was run.")
+    page = quorate.ok("reproduce", "tiny")
+    [paper] = quorate.ok("reproduce", "tiny", "--json", "--report", "page.md").json()["papers"]
+    [group] = paper["groups"]
+    assert [paper[key] for key in ("name", "title", "source", "runs", "seed")] == ["tiny", "A tiny table", "Nobody 1999", 3, 1]
+    assert (quorate.folder / "page.md").read_text().rstrip().endswith(page.out.rstrip())
+    assert [group["verdict"]] == verdicts(page.out) and group["note"] == "So it was run."
+    assert [(m["method"], m["published"], m["verdict"]) for m in group["methods"]] == [
+        ("All", {"labels": 118}, "not reproduced"), ("Half", {}, None)]
+    for result in group["results"]:
+        row = rows_of(page.out)[result["method"]]
+        assert result["learner"] == row[1].strip("`")
+        assert f"{result['mean']['labels']:.1f} +- {result['std']['labels']:.1f}" == row[3]
+    assert {paper["name"] for paper in quorate.ok("reproduce", "list", "--json").json()} == {"tiny"}
+
+
+def test_the_document_of_a_figure_has_every_setting(quorate, tiny):
+    rows = [{"name": "S", "learner": "perceptron(query=random(p={}))"},
+            {"name": "U", "learner": "perceptron", "published": {"labels": 7}}]
+    tiny(paper={"figure": {"x": "p", "y": ["labels"]}}, rows=rows, sweep={"parameter": "p", "values": [0.25, 0.5]})
+    result = quorate.ok("reproduce", "tiny", "--json", "--progress", "lines")
+    [group] = result.json()["papers"][0]["groups"]
+    assert [(r["method"], r["learner"], r["setting"], r["x"]) for r in group["results"]] == [
+        ("S", "perceptron(query=random(p=0.25))", "p=0.25", 0.25), ("S", "perceptron(query=random(p=0.5))", "p=0.5", 0.5),
+        ("U", "perceptron", "p=0.25", 0.25), ("U", "perceptron", "p=0.5", 0.5)]
+    assert group["methods"][1]["published"] == {"labels": 7}
+    assert json.loads(result.err.splitlines()[-1]) == {"fraction": 1.0, "examples": 3 * 3 * 120}
+
+
 def test_a_share_of_the_data_is_what_is_learned_from(quorate, tiny):
     tiny(shares=[0.1, 0.5, 1.0], paper={"figure": {"x": "share", "y": ["labels"]}})
     assert rows_of(quorate.ok("reproduce", "tiny").out)["All"][1:] == ["12.0", "60.0", "120.0"]

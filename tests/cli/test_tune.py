@@ -56,6 +56,12 @@ def test_a_range_has_equal_ratios_and_both_ends(tune):
     assert [b / a for a, b in zip(found, found[1:])] == pytest.approx([(70 / 0.3) ** (1 / 19)] * 19, rel=1e-9)
 
 
+def test_every_setting_tells_what_was_tried_numbers_as_numbers(tune):
+    document = tune("perceptron(query=margin)", "scale=none,idf,query.b=2,1e1", "--folds", 2)
+    assert [found["parameters"] for found in document["settings"]] == [
+        {"scale": scale, "query.b": b} for scale in ("none", "idf") for b in (2, 10)]
+
+
 def test_every_combination_is_tried_and_the_last_parameter_turns_fastest(tune):
     document = tune("amlc(rows=one)", "c=0.5,2,share=label,prediction,cap=1,3", "--folds", 2)
     assert learners(document) == [f"amlc(query=margin(b=1), c={c}, rows=one, share={share}, weigh=bought, cap={cap}, "

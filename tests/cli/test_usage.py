@@ -308,3 +308,41 @@ def test_no_progress_where_standard_error_is_no_terminal(quorate, folder):
     out, err = process.communicate(timeout=10)
     assert process.returncode == 130 and out == b""
     assert err.startswith(b"quorate: interrupted") and err.count(b"\n") == 1 and b"\r" not in err
+
+
+LINES = {"simulate": ENDLESS, "compare": ["compare", *ENDLESS[1:], "--learner", "perceptron", "--learner", "cmtl"],
+         "train": ["train", "--data", "long.csv", "--model", "new"], "predict": ["predict", "--data", "long.csv", "--model", "m"],
+         "convert": ["convert", "long.csv", "long.vw"],
+         "tune": ["tune", "--data", "long.csv", "--learner", "cohort", "--grid", "noise=0.1..10:1000"]}
+
+
+@pytest.mark.parametrize("command", LINES.values(), ids=LINES)
+def test_progress_for_programs_is_json_lines_wherever_standard_error_goes(quorate, folder, command):
+    (folder / "long.csv").write_text(samples.csv(ROWS) + samples.csv(ROWS).split("\n", 1)[1] * 10_000)
+    process = quorate.start(*command, "--progress", "lines", stdout=subprocess.DEVNULL)
+    seen = [json.loads(process.stderr.readline()) for _ in range(2)]
+    process.send_signal(signal.SIGINT)
+    *more, last = process.stderr.read().decode().splitlines()
+    assert process.wait(10) in (0, 130) and (last.startswith("quorate: ") or json.loads(last))
+    seen += [json.loads(line) for line in more if line.startswith("{")]
+    assert all(set(line) == {"fraction", "examples"} and 0 <= line["fraction"] <= 1 for line in seen)
+    for key in ("fraction", "examples"):
+        values = [line[key] for line in seen]
+        assert values == sorted(values) and values[-1] > 0
+
+
+def test_progress_for_programs_ends_with_all_of_it(quorate, folder):
+    lines = [json.loads(line) for line in quorate.ok(*SIMULATE, "--runs", 3, "--progress", "lines").err.splitlines()]
+    assert lines[-1] == {"fraction": 1.0, "examples": 3 * 60}
+
+
+def test_progress_of_standard_input_has_no_fraction(quorate, folder):
+    err = quorate.ok("predict", "--data", "-", "--format", "csv", "--model", "m", "--progress", "lines",
+                     stdin=samples.csv(ROWS).encode()).err
+    assert json.loads(err.splitlines()[-1]) == {"fraction": None, "examples": 60}
+
+
+@pytest.mark.parametrize("bad", [["--progress", "loud"], ["--progress", "lines", "--quiet"]])
+def test_progress_that_there_is_not_is_bad_usage(quorate, folder, bad):
+    result = quorate(*SIMULATE, *bad)
+    assert result.code == 2 and "--progress" in result.err

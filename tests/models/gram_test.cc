@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -48,6 +49,40 @@ RC_GTEST_PROP(Gram, IsWhatTheWeightsThemselvesSay, ()) {
   Gram back(&memory);
   back.unpack(G.pack());
   RC_ASSERT(back.pack().value == G.pack().value);
+}
+
+TEST(Gram, IsTheSameWhetherItsUpdatesWaitOrNot) {
+  constexpr std::size_t K = 21;
+  Memory memory;
+  Gram G(&memory);
+  G.cover(K);
+  std::vector<double> literal(K * K, 0.0), c(K), p(K), distances(K);
+  std::vector<std::vector<double>> w(K, std::vector<double>(3, 0.0));
+  Rng rng = make_rng(3, 0);
+  for (int n = 0; n < 30; ++n) {  // more than wait together, and not a multiple of it
+    std::vector<double> x(3);
+    for (double& v : x) v = uniform(rng) - 0.5;
+    for (double& v : c) v = uniform(rng) - 0.5;
+    const double xx = product(x, x);
+    for (std::size_t j = 0; j < K; ++j) {
+      p[j] = product(w[j], x);
+      for (std::size_t f = 0; f < x.size(); ++f) w[j][f] += c[j] * x[f];
+    }
+    G.add(c, p, xx);
+    for (std::size_t j = 0; j < K; ++j)
+      for (std::size_t l = 0; l < K; ++l) literal[j * K + l] += (c[j] * p[l] + c[l] * p[j]) + c[j] * c[l] * xx;
+    const Gram::Packed packed = G.pack();
+    ASSERT_TRUE(std::equal(literal.begin(), literal.end(), packed.value.begin(), packed.value.end())) << n;
+    for (const Task i : {0u, 1u, 12u, 20u}) {
+      G.squared_distances(i, distances);
+      for (Task j = 0; j < K; ++j) ASSERT_EQ(distances[j], G.squared_distance(j, i));
+    }
+    if (n % 7 == 0) {  // saved and loaded between
+      Gram back(&memory);
+      back.unpack(packed);
+      ASSERT_EQ(back.pack().value, packed.value);
+    }
+  }
 }
 
 TEST(Gram, DistancesAreNeverNegative) {

@@ -34,7 +34,7 @@ TEST(Hashed, EveryPlaceIsWithinATableOfAnySize) {
   for (const std::size_t slots : {1u, 2u, 3u, 64u, 1000u, 65537u}) {
     Memory memory;
     Hashed<char> table(slots, &memory);
-    ASSERT_EQ(table.slots(), slots);
+    ASSERT_EQ(table.cells().size(), slots);
     const char* first = table.cells().data();
     for (int n = 0; n < 20'000; ++n) {
       const auto block = static_cast<std::uint32_t>(rng()), feature = static_cast<std::uint32_t>(rng());

@@ -69,6 +69,50 @@ RC_GTEST_PROP(SideBySide, IsAMapFromTaskAndFeatureToAFloat, ()) {
   RC_ASSERT(back.pack().value == packed.value);
 }
 
+TEST(SideBySide, MarginsThatAreKeptAreThoseOfNow) {
+  Memory memory;
+  SideBySide w(&memory);
+  w.cover(3);
+  std::vector<double> values{1, 2};
+  const std::vector<Index> index{4, 9};
+  const Features x{index, values};
+  const auto margins = [&](const Features& of) {
+    const auto kept = w.margins(of);
+    return std::vector<double>(kept.begin(), kept.end());
+  };
+  using Margins = std::vector<double>;
+  EXPECT_EQ(margins(x), (Margins{0, 0, 0}));
+  w.add(1, 0.5, x);
+  EXPECT_EQ(margins(x), (Margins{0, 2.5, 0})) << "weights changed";
+  w.add(Margins{1, 0, -1}, x);
+  EXPECT_EQ(margins(x), (Margins{5, 2.5, -5}));
+  EXPECT_EQ(margins(x), (Margins{5, 2.5, -5}));
+  values[0] = 3;
+  EXPECT_EQ(margins(x), (Margins{7, 3.5, -7})) << "another instance at the same place";
+  EXPECT_EQ(margins(dense({3, 2})), (Margins{0, 0, 0})) << "the same values of other features";
+  w.cover(4);
+  EXPECT_EQ(margins(x), (Margins{7, 3.5, -7, 0})) << "another task";
+  w.unpack({4, {4}, {1, 1, 1, 1}});  // feature 4 as the file has it
+  EXPECT_EQ(margins(x), (Margins{3 + 4, 3 + 2, 3 - 4, 3})) << "loaded";
+}
+
+TEST(SideBySide, AFewTasksOfManyAreTaughtAlone) {
+  Memory memory;
+  constexpr std::size_t K = 400;
+  SideBySide few(&memory), each(&memory);
+  few.cover(K);
+  each.cover(K);
+  const Vector x = sparse({2, 5, 77}, {0.5, -1, 2});
+  std::vector<double> c(K, 0.0);
+  for (const Task task : {0u, 63u, 399u}) {
+    c[task] = 1.0 / (task + 1);
+    each.add(task, c[task], x);
+  }
+  few.add(c, x);
+  EXPECT_EQ(few.pack().value, each.pack().value);
+  EXPECT_EQ(few.pack().feature, each.pack().feature);
+}
+
 TEST(SideBySide, KeepsWeightsWhenTasksArrive) {
   Memory memory;
   SideBySide w(&memory);

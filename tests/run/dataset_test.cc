@@ -91,8 +91,8 @@ TEST(Examples, ALabelOutsideTheSetIsABadLine) {
   std::vector<int> seen;
   while (examples.next(item)) seen.push_back(item.label);
   EXPECT_THAT(seen, ElementsAre(1, -1, 1)) << "-1 first, so 0 is another kind of negative";
-  EXPECT_EQ(examples.reader().skipped(), 2u);
-  EXPECT_THAT(examples.reader().first_skipped(), HasSubstr(path + ":2"));
+  EXPECT_EQ(examples.skipped(), 2u);
+  EXPECT_THAT(examples.first_skipped(), HasSubstr(path + ":2"));
 }
 
 }  // namespace

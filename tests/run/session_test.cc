@@ -49,6 +49,23 @@ TEST(Session, AHundredThousandTasksGrowWithoutASecondCopyAndThenNoMore) {
   EXPECT_EQ(back.model_bytes(), known) << "a loaded model has as much memory left as one that was never saved";
 }
 
+TEST(Session, ALabelThatTheLearnerRefusesIsCountedSoThatItCanBeSaved) {
+  Session session(parse_spec("shampo-second-order"), {.seed = 1});
+  const Vector wide = sparse({20'000}, {1});  // more features than full matrices may have
+  const Task task = session.task("a");
+  EXPECT_THROW(step(session, {task, wide}, 1), DataError);
+  EXPECT_EQ(session.count(task).labels, 1u);
+  Step asked;
+  const Example example{task, wide};
+  session.round({&example, 1}, [](std::size_t) { return kLater; }, {&asked, 1});
+  EXPECT_THROW(session.answer(asked.ticket.value(), 1), DataError);
+  EXPECT_FALSE(session.answer(*asked.ticket, 1)) << "it was answered";
+  Tensors saved;
+  session.save(saved);
+  Reader reader(saved);
+  EXPECT_EQ(Session::load(session.spec(), reader).total().labels, 2u);
+}
+
 TEST(Session, TasksNamedBeforehandComeFirst) {
   const Names names = task_names(3);
   Session session(parse_spec("perceptron"), {.seed = 1, .limits = {.total = 10}, .tasks = &names});

@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "quorate/base/exp.h"
 #include "quorate/models/side_by_side.h"
 #include "quorate/models/trust.h"
 #include "quorate/queries/queries.h"
@@ -74,13 +73,7 @@ struct Amlc {
     }
   };
   Amlc(const Params& params, const Setup& setup)
-      : p(params),
-        query(params.query, setup),
-        w(setup.memory),
-        tau(setup.memory),
-        counts(setup.memory),
-        margins(setup.memory),
-        c(setup.memory) {
+      : p(params), query(params.query, setup), w(setup.memory), tau(setup.memory), counts(setup.memory), c(setup.memory) {
     cover(setup.tasks.size());
   }
 
@@ -94,8 +87,7 @@ struct Amlc {
   void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
     for (std::size_t n = 0; n < round.size(); ++n) {
       cover(std::size_t{round[n].task} + 1);
-      w.margins(round[n].x, margins);                     // line 5
-      out[n].margin = committee(round[n].task, margins);  // line 6
+      out[n].margin = committee(round[n].task, w.margins(round[n].x));  // lines 5 and 6
     }
     query(round, rng, out);  // line 8
   }
@@ -105,25 +97,21 @@ struct Amlc {
     cover(std::size_t{k} + 1);
     const int committee_says = predicted(d.margin);
     const bool mistake = committee_says != y;  // line 10
-    w.margins(e.x, margins);
+    const std::span<const double> margins = w.margins(e.x);
     counts.add(k, predicted(margins[k]) == y, !mistake);
     if (mistake || std::holds_alternative<WeighBought>(p.weigh)) {  // line 12
-      double sum = 0;
-      for (Task m = 0; m < c.size(); ++m) sum += c[m] = std::min(p.cap, std::max(0.0, 1 - y * margins[m]));
-      if (sum > 0) {
-        for (double& loss : c) loss = exp_negative(-p.c * loss / sum);
-        tau.weigh(k, c, false);
-      }
+      hinge_losses(margins, y, p.cap, c);
+      if (decays_of(c, p.c)) tau.weigh(k, c, false);
     }
-    const double reference = std::holds_alternative<ShareLabel>(p.share) ? y : committee_says;
-    bool updated = mistake;
-    for (Task m = 0; m < c.size(); ++m) {  // lines 11 and 13-16
-      const bool teach = m == k ? mistake
-                                : !std::holds_alternative<ShareNobody>(p.share) && predicted(margins[m]) != reference &&
-                                      tau(k, m) >= tau(k, k);
-      c[m] = teach ? y : 0;
-      updated = updated || teach;
+    std::size_t others = 0;  // lines 11 and 13-16
+    if (std::holds_alternative<ShareNobody>(p.share)) {
+      std::fill(c.begin(), c.end(), 0.0);
+    } else {
+      const double says = std::holds_alternative<ShareLabel>(p.share) ? y : committee_says;
+      others = teach(margins, says, tau.row(k), tau(k, k), y, c) - (c[k] != 0);
     }
+    c[k] = mistake ? y : 0;
+    const bool updated = mistake || others > 0;
     if (updated) w.add(c, e.x);
     return updated;
   }
@@ -141,16 +129,15 @@ struct Amlc {
     w.cover(K);
     tau.cover(K);
     counts.cover(K);
-    margins.resize(K);
     c.resize(K);
   }
 
   Params p;
   Asking<Query> query;
-  SideBySide w;                         // d x K
-  Trust tau;                            // K x K, rows with mean 1
-  ListeningCounts counts;               // K
-  std::pmr::vector<double> margins, c;  // K each, what decide() and learn() work with
+  SideBySide w;                // d x K
+  Trust tau;                   // K x K, rows with mean 1
+  ListeningCounts counts;      // K
+  std::pmr::vector<double> c;  // K, what learn() works with
 
   template <class S>
   static void state(S& s, auto&& visit) {
@@ -162,7 +149,6 @@ struct Amlc {
   void check() {
     if (tau.tasks() != w.tasks() || counts.tasks() != w.tasks())
       throw DataError("amlc: weights, trust and counts differ in tasks");
-    margins.resize(w.tasks());
     c.resize(w.tasks());
   }
 };

@@ -9,6 +9,7 @@
 // Draws   decide: what the query rule draws, example by example. learn: none.
 // Differs The graph is the complete one in the paper; any other may be given, and A^-1 * U is then zero where A^-1 is.
 #include "quorate/base/exp.h"
+#include "quorate/base/simd.h"
 #include "quorate/models/gram.h"
 #include "quorate/models/side_by_side.h"
 #include "quorate/queries/queries.h"
@@ -38,13 +39,7 @@ struct Amtl {
     }
   };
   Amtl(const Params& params, const Setup& setup)
-      : p(params),
-        query(params.query, setup),
-        A(params.graph, setup),
-        w(setup.memory),
-        G(setup.memory),
-        margins(setup.memory),
-        c(setup.memory) {
+      : p(params), query(params.query, setup), A(params.graph, setup), w(setup.memory), G(setup.memory), c(setup.memory) {
     cover(A.tasks());
   }
 
@@ -56,8 +51,9 @@ struct Amtl {
       cover(std::size_t{i} + 1);
       out[n].margin = score(round[n]);
       if (!std::holds_alternative<Similarity>(p.query)) continue;
+      similarities(i);
       double b = 0;
-      for (Task j = 0; j < w.tasks(); ++j) b += U(j, i);
+      for (const double u : c) b += u;
       MarginQuery{b * query.doubt()}(rng, out[n]);
     }
     query(round, rng, out);
@@ -66,12 +62,13 @@ struct Amtl {
   bool learn(const Example& e, const Decision& d, double y, Rng&) {
     if (!mistaken(y, d.margin)) return false;
     cover(std::size_t{e.task} + 1);
+    similarities(e.task);
+    const auto column = A.column(e.task);
     for (Task j = 0; j < c.size(); ++j) {
-      const double a = A.inverse(j, e.task);
-      c[j] = a == 0 ? 0 : y * a * U(j, e.task);
+      const double a = column(j);
+      c[j] = a == 0 ? 0 : y * a * c[j];
     }
-    w.margins(e.x, margins);
-    G.add(c, margins, squared_norm(e.x));
+    G.add(c, w.margins(e.x), squared_norm(e.x));
     w.add(c, e.x);  // w_j += y (A^-1)[j,i] U[j,i] x
     return true;
   }
@@ -84,22 +81,28 @@ struct Amtl {
   }
 
   double U(Task j, Task i) const { return j == i ? 1 : exp_negative(-G.squared_distance(j, i)); }
+  /// c[j] = U(j, i) for all j.
+  void similarities(Task i) {
+    G.squared_distances(i, c);
+    simd([u = std::span(c)] {
+      for (double& v : u) v = exp_negative(-v);
+    });
+  }
 
   void cover(std::size_t K) {
     if (K <= w.tasks()) return;
     A.cover(K);
     w.cover(K);
     G.cover(K);
-    margins.resize(K);
     c.resize(K);
   }
 
   Params p;
   Asking<decltype(Params::query)> query;
   Interaction A;
-  SideBySide w;                         // d x K
-  Gram G;                               // K x K
-  std::pmr::vector<double> margins, c;  // K each, what learn() works with
+  SideBySide w;                // d x K
+  Gram G;                      // K x K
+  std::pmr::vector<double> c;  // K, what decide() and learn() work with
 
   template <class S>
   static void state(S& s, auto&& visit) {
@@ -111,7 +114,6 @@ struct Amtl {
   void check() {
     if (w.tasks() != A.tasks() || G.tasks() != A.tasks())
       throw DataError("amtl: weights, Gram matrix and graph differ in tasks");
-    margins.resize(w.tasks());
     c.resize(w.tasks());
   }
 };

@@ -160,7 +160,7 @@ struct Weighted : KernelMachine<P> {
   }
   /// sum_j beta_j (A^-1)[i_j, task] row[j]
   double f(Task task, std::span<const double> row) const {
-    return dot({{}, row}, [&](Index j) { return beta[j] * A.inverse(S.task[j], task); });
+    return dot({{}, row}, [&, a = A.column(task)](Index j) { return beta[j] * a(S.task[j]); });
   }
 
   std::size_t bytes_to_add(const Example& e) const { return S.bytes_to_add(e) + growth(beta, 1) + growth(Base::k, 1); }
@@ -295,7 +295,8 @@ struct BudgetProjectron : Weighted<ProjectionParams> {
     if (tasks != A.tasks() && S.size() > 0 && std::holds_alternative<Complete>(p.graph)) P.rebuild(*this);
     tasks = A.tasks();
     const std::span<double> h = row(e.x);
-    for (std::size_t j = 0; j < h.size(); ++j) h[j] *= A.inverse(S.task[j], e.task);
+    const auto a = A.column(e.task);
+    for (std::size_t j = 0; j < h.size(); ++j) h[j] *= a(S.task[j]);
     if (P.project(h, A.inverse(e.task, e.task) * S.z.self(e.x), p.eta)) {
       for (std::size_t j = 0; j < beta.size(); ++j) beta[j] += y * P.g[j];
       return true;

@@ -33,6 +33,10 @@ struct Cmtl {
   Cmtl(const Params& params, const Setup& setup)
       : p(params), query(params.query, setup), A(params.graph, setup), v(setup.memory), s(setup.memory) {}
 
+  void prefetch(const Example& e) const {
+    v.prefetch(e.task, e.x);
+    if (shares(e.task)) s.prefetch(A.group(e.task), e.x);
+  }
   double score(const Example& e) const {
     const double own = v(e.task, e.x);
     if (!shares(e.task)) return own;

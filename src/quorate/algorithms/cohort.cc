@@ -24,6 +24,7 @@
 
 #include "quorate/base/exp.h"
 #include "quorate/base/memory.h"
+#include "quorate/base/prefetch.h"
 #include "quorate/base/steady_vector.h"
 #include "quorate/models/beliefs.h"
 #include "quorate/models/calibration.h"
@@ -120,16 +121,13 @@ struct Cohort {
   }
   /// What memory is slowest to give first: what the task has of its own.
   void prefetch(const Example& e) const {
-    if (e.task < tasks.size()) __builtin_prefetch(&tasks[e.task]);
+    if (e.task < tasks.size()) quorate::prefetch(&tasks[e.task]);
     v.prefetch(e.task, e.x);
     w.prefetch(0, e.x);
   }
   Judgement judge(const Example& e) const { return judgement(w(0, e.x), v(e.task, e.x)); }
 
-  double score(const Example& e) const {
-    prefetch(e);
-    return judge(e).p;
-  }
+  double score(const Example& e) const { return judge(e).p; }
   /// Never against the prediction: after few labels the margin's sign is the better judge of the two (docs/cohort.md).
   double log_odds(double margin) const {
     const double z = calibration.log_odds(margin);

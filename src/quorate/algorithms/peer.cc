@@ -12,7 +12,6 @@
 //         peers; the paper's, which sums to 1, is it divided by K - 1.
 #include <cmath>
 
-#include "quorate/base/exp.h"
 #include "quorate/models/side_by_side.h"
 #include "quorate/models/trust.h"
 #include "quorate/queries/queries.h"
@@ -49,7 +48,7 @@ struct Peer {
     }
   };
   Peer(const Params& params, const Setup& setup)
-      : p(params), w(setup.memory), tau(setup.memory), counts(setup.memory), margins(setup.memory), c(setup.memory) {
+      : p(params), w(setup.memory), tau(setup.memory), counts(setup.memory), c(setup.memory) {
     cover(setup.tasks.size());
   }
 
@@ -64,8 +63,7 @@ struct Peer {
       MarginQuery{p.b * doubt}(rng, d);
       const std::size_t peers = w.tasks() - 1;
       if (!d.ask || peers == 0) continue;  // sure of itself, or nobody to ask
-      w.margins(round[n].x, margins);
-      d.peer_margin = tau.margin(k, margins, true) / static_cast<double>(peers);
+      d.peer_margin = tau.margin(k, w.margins(round[n].x), true) / static_cast<double>(peers);
       const double bq = p.bq * doubt, unsure = bq / (bq + std::abs(d.peer_margin));
       d.probability *= unsure;
       d.peer_draw = uniform(rng);
@@ -80,22 +78,22 @@ struct Peer {
     const Task k = e.task;
     cover(std::size_t{k} + 1);
     const bool mistake = (d.margin >= 0 ? 1 : -1) != y;
-    w.margins(e.x, margins);
+    const std::span<const double> margins = w.margins(e.x);
     if (!std::isnan(d.peer_margin)) counts.add(k, !mistake, predicted(d.peer_margin) == y);
     if (mistake && w.tasks() > 1) {
-      double sum = 0;
-      for (Task m = 0; m < c.size(); ++m) sum += c[m] = m == k ? 0 : std::max(0.0, 1 - y * margins[m]);
-      if (sum > 0) {
-        for (double& loss : c) loss = exp_negative(-p.c * loss / sum);
-        tau.weigh(k, c, true);
-      }
+      hinge_losses(margins, y, std::numeric_limits<double>::infinity(), c);
+      c[k] = 0;
+      if (decays_of(c, p.c)) tau.weigh(k, c, true);
     }
-    bool updated = mistake;
-    for (Task m = 0; m < c.size(); ++m) {
-      const bool teach = m == k ? mistake : predicted(margins[m]) != y && shares(k, m);
-      c[m] = teach ? y : 0;
-      updated = updated || teach;
+    if (std::holds_alternative<ShareNone>(p.share)) {
+      if (mistake) w.add(k, y, e.x);
+      return mistake;
     }
+    constexpr double kSlack = 1e-9;  // equal weights stay equal only up to rounding once a row was scaled
+    const double least = std::holds_alternative<SharePeers>(p.share) ? 1 - kSlack : 0;
+    const std::size_t others = teach(margins, y, tau.row(k), least, y, c) - (c[k] != 0);
+    c[k] = mistake ? y : 0;
+    const bool updated = mistake || others > 0;
     if (updated) w.add(c, e.x);
     return updated;
   }
@@ -112,27 +110,20 @@ struct Peer {
   }
   Listening listening(Task task) const { return counts(task); }
 
-  bool shares(Task k, Task m) const {
-    constexpr double kSlack = 1e-9;  // equal weights stay equal only up to rounding once a row was scaled
-    return std::holds_alternative<ShareAll>(p.share) ||
-           (std::holds_alternative<SharePeers>(p.share) && tau(k, m) >= 1 - kSlack);
-  }
-
   void cover(std::size_t K) {
     if (K <= w.tasks()) return;
     w.cover(K);
     tau.cover(K);
     counts.cover(K);
-    margins.resize(K);
     c.resize(K);
   }
 
   Params p;
-  double doubt = 1;                     // on b and bq
-  SideBySide w;                         // d x K
-  Trust tau;                            // K x K
-  ListeningCounts counts;               // K
-  std::pmr::vector<double> margins, c;  // K each, what decide() and learn() work with
+  double doubt = 1;            // on b and bq
+  SideBySide w;                // d x K
+  Trust tau;                   // K x K
+  ListeningCounts counts;      // K
+  std::pmr::vector<double> c;  // K, what learn() works with
 
   template <class S>
   static void state(S& s, auto&& visit) {
@@ -143,7 +134,6 @@ struct Peer {
   void check() {
     if (tau.tasks() != w.tasks() || counts.tasks() != w.tasks())
       throw DataError("peer: weights, trust and counts differ in tasks");
-    margins.resize(w.tasks());
     c.resize(w.tasks());
   }
 };

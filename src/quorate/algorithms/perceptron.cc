@@ -22,6 +22,7 @@ struct Perceptron {
   };
   Perceptron(const Params& params, const Setup& setup) : query(params.query, setup), w(setup.memory) {}
 
+  void prefetch(const Example& e) const { w.prefetch(e.task, e.x); }
   double score(const Example& e) const { return w(e.task, e.x); }
 
   void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) {

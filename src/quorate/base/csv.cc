@@ -1,40 +1,47 @@
 #include "quorate/base/csv.h"
 
 #include "quorate/base/error.h"
+#include "quorate/base/scan.h"
 
 namespace quorate {
 
-bool split_csv(std::string_view line, std::vector<CsvField>& fields) {
-  std::size_t count = 0, at = 0;
-  for (;;) {
-    if (count == fields.size()) fields.emplace_back();
-    CsvField& field = fields[count++];
-    field.text.clear();
+bool split_csv(std::string_view line, std::vector<CsvField>& fields, std::string& unquoted) {
+  fields.clear();
+  unquoted.clear();
+  Separators<','> commas(line);
+  for (std::size_t at = 0;;) {
+    CsvField& field = fields.emplace_back();
     field.at = at;
-    if (at < line.size() && line[at] == '"') {
-      for (++at;; ++at) {
-        const std::size_t quote = line.find('"', at);
-        if (quote == line.npos) return false;
-        field.text.append(line, at, quote - at);
-        at = quote + 1;
-        if (at == line.size() || line[at] != '"') break;
-        field.text += '"';
+    std::size_t comma = commas.next();
+    if (at == line.size() || line[at] != '"') {
+      field.text = {line.data() + at, comma - at};
+    } else {
+      const std::size_t begin = at + 1, kept = unquoted.size();
+      std::size_t quote = line.find('"', begin), from = begin;
+      for (; quote != line.npos && quote + 1 < line.size() && line[quote + 1] == '"'; quote = line.find('"', from)) {
+        unquoted.reserve(line.size());  // no more is ever written, so the views of other fields stay good
+        unquoted.append(line, from, quote + 1 - from);
+        from = quote + 2;
       }
+      if (quote == line.npos) return false;
+      if (from == begin) {
+        field.text = line.substr(begin, quote - begin);
+      } else {
+        unquoted.append(line, from, quote - from);
+        field.text = std::string_view(unquoted).substr(kept);
+      }
+      at = quote + 1;
       if (at < line.size() && line[at] != ',')
         throw LineError(std::to_string(at + 1) + ": text after a closing quote; expected ',' or the end of the line");
-    } else {
-      const std::size_t comma = std::min(line.find(',', at), line.size());
-      field.text.assign(line, at, comma - at);
-      at = comma;
+      while (comma < at) comma = commas.next();
     }
-    if (at == line.size()) break;
-    ++at;  // the comma
+    if (comma == line.size()) return true;
+    at = comma + 1;
   }
-  fields.resize(count);
-  return true;
 }
 
 bool quote_open(std::string_view line, bool open) {
+  if (line.find('"') == line.npos) return open;
   for (std::size_t at = 0;;) {
     if (open) {  // until a quote that is not doubled
       const std::size_t quote = line.find('"', at);

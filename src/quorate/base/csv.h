@@ -9,14 +9,14 @@ namespace quorate {
 
 /// A field and where it starts in its line (0-based byte).
 struct CsvField {
-  std::string text;
+  std::string_view text;  ///< of the line, or of the caller's `unquoted`
   std::size_t at = 0;
 };
 
 /// Splits `line` into `fields`, reusing their memory. Quoted fields may hold commas, doubled quotes and, if the caller
-/// joined the lines, newlines. Returns false if a quoted field is still open at the end. Throws LineError with the
+/// joined the lines, newlines; those with doubled quotes are written to `unquoted`. Returns false if a quoted field is still open at the end. Throws LineError with the
 /// character if text follows a closing quote.
-bool split_csv(std::string_view line, std::vector<CsvField>& fields);
+bool split_csv(std::string_view line, std::vector<CsvField>& fields, std::string& unquoted);
 
 /// Whether a quoted field is open after `line`, given whether one was before it.
 bool quote_open(std::string_view line, bool open);

@@ -30,7 +30,7 @@ Evidence Beliefs::operator()(std::uint32_t block, const Features& x) const {
 }
 
 void Beliefs::prefetch(std::uint32_t block, const Features& x) const {
-  if (const auto* table = std::get_if<Hashed<Belief>>(&store_)) table->prefetch(block, x);
+  std::visit([&](const auto& store) { store.prefetch(block, x); }, store_);
 }
 
 void Beliefs::learn(std::uint32_t block, const Features& x, double scale, double alpha, double beta) {

@@ -10,21 +10,38 @@
 #include <vector>
 
 #include "quorate/base/features.h"
+#include "quorate/base/memory.h"
+#include "quorate/base/prefetch.h"
 #include "quorate/models/table.h"
 
 namespace quorate {
 
 /// One Cell for every block and feature, Cell{} unless it was changed. Any number of either, none known beforehand: a block
 /// costs nothing until something in it changes. Each block lies in a plain row or in a hash table of its own, whichever is
-/// smaller, so that a small problem is a matrix and one of a million tasks touches only the memory of the task at hand;
-/// which of the two never shows in a result.
+/// smaller, so that a small problem is a matrix and one of a million tasks touches only the memory of the task at hand. A
+/// row is several times as fast: unless memory is limited, kSpare bytes in all may go to rows that are larger than a table
+/// would be. Which of the two it is never shows in a result.
 template <class Cell>
 class Blocks {
  public:
-  explicit Blocks(std::pmr::memory_resource* memory) : place_(memory), blocks_(memory) {}
+  static constexpr std::size_t kSpare = std::size_t{2} << 20;
+
+  explicit Blocks(std::pmr::memory_resource* memory)
+      : place_(memory), blocks_(memory), spare_(is_limited(memory) ? 0 : kSpare) {}
 
   std::pmr::memory_resource* memory() const { return blocks_.get_allocator().resource(); }
 
+  /// Asks the processor for x's cells.
+  void prefetch(std::uint32_t block, const Features& x) const {
+    const std::uint32_t* place = place_.find(block);
+    if (place == nullptr) return;
+    const Block& b = blocks_[*place];
+    if (const auto* cells = std::get_if<Cells>(&b)) {
+      for (std::size_t k = 0; k < x.size(); ++k) cells->prefetch(x.at(k));
+    } else if (const Row& row = std::get<Row>(b); x.extent() <= row.size()) {
+      for (std::size_t k = 0; k < x.size(); ++k) quorate::prefetch(row.data() + x.at(k));
+    }
+  }
   /// use(cell), where cell(feature) is the block's cell, for features of x only; nothing if the block never changed.
   template <class F>
   void read(std::uint32_t block, const Features& x, F use) const {
@@ -92,14 +109,20 @@ class Blocks {
   using Row = std::pmr::vector<Cell>;
   using Block = std::variant<Cells, Row>;
 
-  /// Lets x be changed in the block: a row long enough, or a table that has slots enough unless a row is smaller.
+  /// Whether a row may have so many bytes more than it would deserve; then they are taken.
+  bool spare(std::size_t bytes) {
+    if (bytes > spare_) return false;
+    spare_ -= bytes;
+    return true;
+  }
+  /// Lets x be changed in the block: a row long enough, or a table that has slots enough unless a row is to be had.
   void make_room(Block& b, const Features& x) {
     const std::size_t extent = x.extent();
     if (auto* cells = std::get_if<Cells>(&b)) {
       if (cells->has_room(x.size())) return;
       std::size_t end = extent;  // of the features there are
       cells->for_each([&](Index feature, const Cell&) { end = std::max(end, std::size_t{feature} + 1); });
-      if (end * sizeof(Cell) > Cells::slots_for(cells->size() + x.size()) * Cells::kSlotBytes)
+      if (end * sizeof(Cell) > Cells::slots_for(cells->size() + x.size()) * Cells::kSlotBytes && !spare(end * sizeof(Cell)))
         return cells->reserve(cells->size() + x.size());
       Row row(end, Cell{}, memory());
       cells->for_each([&](Index feature, const Cell& cell) { row[feature] = cell; });
@@ -110,8 +133,10 @@ class Blocks {
     if (extent <= row.size()) return;
     const auto used = row.size() - static_cast<std::size_t>(std::count(row.begin(), row.end(), Cell{}));
     // Twice as large as a table before it becomes one.
-    if (extent * sizeof(Cell) <= 2 * Cells::slots_for(used + x.size()) * Cells::kSlotBytes) {
-      row.reserve(std::max(extent, row.size() + row.size() / 2));
+    const std::size_t grown = std::max(extent, row.size() + row.size() / 2);
+    if (extent * sizeof(Cell) <= 2 * Cells::slots_for(used + x.size()) * Cells::kSlotBytes ||
+        spare((grown - row.size()) * sizeof(Cell))) {
+      row.reserve(grown);
       row.resize(row.capacity(), Cell{});
       return;
     }
@@ -124,6 +149,7 @@ class Blocks {
 
   Table<std::uint32_t, std::uint32_t> place_;  // block -> its place in blocks_, in order of first use
   std::pmr::vector<Block> blocks_;
+  std::size_t spare_;  // bytes of kSpare that are left
 };
 
 }  // namespace quorate

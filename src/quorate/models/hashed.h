@@ -1,13 +1,12 @@
 // Numbers of many blocks in a table that never grows: what fits no more shares a place with something else.
 #pragma once
-#include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
 #include <vector>
 
 #include "quorate/base/features.h"
+#include "quorate/base/prefetch.h"
 
 namespace quorate {
 
@@ -19,11 +18,9 @@ class Hashed {
   /// slots: 1 to 2^32.
   Hashed(std::size_t slots, std::pmr::memory_resource* memory) : cells_(slots, memory) {}
 
-  std::size_t slots() const { return cells_.size(); }
-
   /// Asks the processor for x's cells, some hundred of which it can fetch in the time of ten.
   void prefetch(std::uint32_t block, const Features& x) const {
-    for (std::size_t k = 0; k < x.size(); ++k) __builtin_prefetch(&cells_[slot_of(block, x.at(k))]);
+    for (std::size_t k = 0; k < x.size(); ++k) quorate::prefetch(&cells_[slot_of(block, x.at(k))]);
   }
   template <class F>
   void read(std::uint32_t block, const Features&, F use) const {

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "quorate/base/exp.h"
+#include "quorate/base/simd.h"
 #include "quorate/params/params.h"
 
 namespace quorate {
@@ -30,10 +31,12 @@ struct PolynomialKernel {
   }
 
   void operator()(double, std::span<const double>, std::span<double> k) const {
-    for (double& v : k) {
-      const double base = offset + v;
-      for (std::uint64_t i = (v = base, 1); i < degree; ++i) v *= base;
-    }
+    simd([=, this] {
+      for (double& v : k) {
+        const double base = offset + v;
+        for (std::uint64_t i = (v = base, 1); i < degree; ++i) v *= base;
+      }
+    });
   }
 };
 
@@ -45,10 +48,12 @@ struct GaussianKernel {
   }
 
   void operator()(double xx, std::span<const double> zz, std::span<double> k) const {
-    for (std::size_t j = 0; j < k.size(); ++j) {
-      const double distance = xx + zz[j] - 2 * k[j];
-      k[j] = exp_negative(distance > 0 ? -gamma * distance : 0.0);
-    }
+    simd([=, gamma = gamma] {
+      for (std::size_t j = 0; j < k.size(); ++j) {
+        const double distance = xx + zz[j] - 2 * k[j];
+        k[j] = exp_negative(distance > 0 ? -gamma * distance : 0.0);
+      }
+    });
   }
 };
 

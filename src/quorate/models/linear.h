@@ -13,6 +13,7 @@ class Linear {
  public:
   explicit Linear(std::pmr::memory_resource* memory) : w_(memory) {}
 
+  void prefetch(std::uint32_t block, const Features& x) const { w_.prefetch(block, x); }  ///< as Blocks
   /// <w_block, x>. O(non-zeros).
   double operator()(std::uint32_t block, const Features& x) const;
   /// out[k] = the weight of x's feature begin + k. O(out.size()).

@@ -1,10 +1,10 @@
 #include "quorate/models/support.h"
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <bit>
 
 #include "quorate/base/error.h"
+#include "quorate/base/simd.h"
 
 namespace quorate {
 
@@ -16,16 +16,22 @@ template <class ForEach>
 void Support::row(double xx, ForEach for_each, std::span<double> k) const {
   std::fill(k.begin(), k.end(), 0.0);
   if (dense_) {
-    using Lanes = Eigen::Array<double, kBlock, 1>;
-    for (std::size_t b = 0; b * kBlock < size(); ++b) {
-      const Block& block = blocks_[b];
-      const std::size_t end = features();
-      Lanes sum = Lanes::Zero();
-      for_each([&](Index f, double v) {
-        if (f < end) sum += v * Eigen::Map<const Lanes>(block.data() + f * kBlock);
-      });
-      std::copy_n(sum.data(), std::min(kBlock, size() - b * kBlock), k.data() + b * kBlock);
-    }
+    const std::size_t end = features();
+    simd([&] {
+      for (std::size_t b = 0; b * kBlock < size(); ++b) {
+        const double* const block = blocks_[b].data();
+        Lanes first{}, second{};
+        for_each([&](Index f, double v) {
+          if (f >= end) return;
+          first += v * lanes(block + f * kBlock);
+          second += v * lanes(block + f * kBlock + kLanes);
+        });
+        double sum[kBlock];
+        lanes(sum) = first;
+        lanes(sum + kLanes) = second;
+        std::copy_n(sum, std::min(kBlock, size() - b * kBlock), k.data() + b * kBlock);
+      }
+    });
   } else if (size() > 0) {
     for_each([&](Index f, double v) {
       if (v == 0) return;

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "quorate/base/prefetch.h"
+
 namespace quorate {
 
 /// Open addressing with linear probing, a power of two of slots, at most 3/4 full; nothing is ever removed. Look-up O(1),
@@ -26,6 +28,10 @@ class Table {
     if (slots_.empty()) return nullptr;
     const Slot& slot = slots_[slot_of(key)];
     return slot.key == key ? &slot.value : nullptr;
+  }
+  /// Asks the processor for where `key` most likely is.
+  void prefetch(Key key) const {
+    if (!slots_.empty()) quorate::prefetch(&slots_[hash(key) & (slots_.size() - 1)]);
   }
   /// The value at `key`, made as Value{} if it is new. Valid until the next insertion.
   Value& at(Key key) {
@@ -63,11 +69,13 @@ class Table {
     Value value{};
   };
 
+  static std::size_t hash(Key key) {
+    const std::uint64_t h = std::uint64_t{key} * 0x9E3779B97F4A7C15u;  // Fibonacci hashing; the high half mixes best
+    return h ^ h >> 32;
+  }
   std::size_t slot_of(Key key) const {
     const std::size_t mask = slots_.size() - 1;
-    std::uint64_t h = std::uint64_t{key} * 0x9E3779B97F4A7C15u;  // Fibonacci hashing; the high half mixes best
-    h ^= h >> 32;
-    std::size_t slot = h & mask;
+    std::size_t slot = hash(key) & mask;
     while (slots_[slot].key != key && slots_[slot].key != kFree) slot = (slot + 1) & mask;
     return slot;
   }

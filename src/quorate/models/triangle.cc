@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "quorate/base/error.h"
+#include "quorate/base/prefetch.h"
+#include "quorate/base/simd.h"
 
 namespace quorate {
 
@@ -22,13 +24,17 @@ namespace {
 /// Four rows at a time: sums wait for their predecessors, so one row alone leaves the machine idle.
 constexpr std::size_t kRows = 4;
 
+/// The four lanes of a sum, in one register where there is one as wide.
+using Four __attribute__((vector_size(4 * sizeof(double)), aligned(alignof(double)), may_alias)) = double;
+Four& four(double* at) { return *reinterpret_cast<Four*>(at); }
+const Four& four(const double* at) { return *reinterpret_cast<const Four*>(at); }
+
 /// out[r] = <rows[r], x> over the first n, in four lanes as dot().
 void dot_rows(const double* const* rows, const double* x, std::size_t n, double* out) {
-  double lane[kRows][4] = {};
+  Four lane[kRows] = {};
   const std::size_t whole = n & ~std::size_t{3};
   for (std::size_t k = 0; k < whole; k += 4)
-    for (std::size_t r = 0; r < kRows; ++r)
-      for (std::size_t l = 0; l < 4; ++l) lane[r][l] += rows[r][k + l] * x[k + l];
+    for (std::size_t r = 0; r < kRows; ++r) lane[r] += four(rows[r] + k) * four(x + k);
   for (std::size_t r = 0; r < kRows; ++r) {
     for (std::size_t k = whole; k < n; ++k) lane[r][k - whole] += rows[r][k] * x[k];
     out[r] = (lane[r][0] + lane[r][1]) + (lane[r][2] + lane[r][3]);
@@ -38,18 +44,18 @@ void dot_rows(const double* const* rows, const double* x, std::size_t n, double*
 /// What rows i .. i + 3 of the triangle, and the same columns, give to out = T x. out[0 .. i - 1] holds what rows before
 /// gave.
 void times_rows(const double* const* rows, const double* x, std::size_t i, double* out) {
-  double lane[kRows][4] = {};
+  Four lane[kRows] = {};
   const double v[kRows] = {x[i], x[i + 1], x[i + 2], x[i + 3]};
-  for (std::size_t k = 0; k < i; k += 4)  // i is a multiple of 4
-    for (std::size_t l = 0; l < 4; ++l) {
-      double sum = out[k + l];
-      for (std::size_t r = 0; r < kRows; ++r) {
-        const double t = rows[r][k + l];
-        lane[r][l] += t * x[k + l];
-        sum += v[r] * t;
-      }
-      out[k + l] = sum;
+  for (std::size_t k = 0; k < i; k += 4) {  // i is a multiple of 4
+    const Four x_k = four(x + k);
+    Four sum = four(out + k);
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const Four t = four(rows[r] + k);
+      lane[r] += t * x_k;
+      sum += v[r] * t;
     }
+    four(out + k) = sum;
+  }
   for (std::size_t r = 0; r < kRows; ++r) {
     double sum = (lane[r][0] + lane[r][1]) + (lane[r][2] + lane[r][3]);
     for (std::size_t k = 0; k <= r; ++k) sum += rows[r][i + k] * v[k];
@@ -58,23 +64,34 @@ void times_rows(const double* const* rows, const double* x, std::size_t i, doubl
   }
 }
 
+/// out += v t, n of them.
+void add(double v, const double* t, std::size_t n, double* out) {
+  simd([=] {
+    std::size_t k = 0;
+    for (; k + kLanes <= n; k += kLanes) lanes(out + k) += v * lanes(t + k);
+    for (; k < n; ++k) out[k] += v * t[k];
+  });
+}
+
 }  // namespace
 
 double Triangle::quadratic(const Features& x) const {
   double sum = 0;
   std::size_t begin = 0;
   if (x.extent() == x.size())  // no feature left out, whether written as dense or not
-    for (; begin + kRows <= std::min(size(), x.size()); begin += kRows) {
-      const double* rows[kRows];
-      double before[kRows];
-      for (std::size_t r = 0; r < kRows; ++r) rows[r] = row(begin + r);
-      dot_rows(rows, x.value.data(), begin, before);
-      for (std::size_t r = 0; r < kRows; ++r) {
-        for (std::size_t k = begin; k < begin + r; ++k) before[r] += rows[r][k] * x.value[k];
-        const double v = x.value[begin + r];
-        sum += v * (2 * before[r] + rows[r][begin + r] * v);
+    simd([&] {
+      for (; begin + kRows <= std::min(size(), x.size()); begin += kRows) {
+        const double* rows[kRows];
+        double before[kRows];
+        for (std::size_t r = 0; r < kRows; ++r) rows[r] = row(begin + r);
+        dot_rows(rows, x.value.data(), begin, before);
+        for (std::size_t r = 0; r < kRows; ++r) {
+          for (std::size_t k = begin; k < begin + r; ++k) before[r] += rows[r][k] * x.value[k];
+          const double v = x.value[begin + r];
+          sum += v * (2 * before[r] + rows[r][begin + r] * v);
+        }
       }
-    }
+    });
   for (std::size_t k = begin; k < x.size(); ++k) {
     const double v = x.value[k];
     if (v == 0) continue;
@@ -84,6 +101,10 @@ double Triangle::quadratic(const Features& x) const {
       continue;
     }
     const double* t = row(i);
+    if (k + 1 < x.size() && x.at(k + 1) < size()) {  // rows lie apart, and features: nobody else asks for the next ones
+      const double* next = row(x.at(k + 1));
+      for (std::size_t l = 0; l <= k; l += 4) prefetch(next + x.at(l));
+    }
     const Features before{x.index.first(x.dense() ? 0 : k), x.value.first(k)};
     sum += v * (2 * dot(before, [t](Index j) { return t[j]; }) + t[i] * v);
   }
@@ -94,11 +115,13 @@ void Triangle::times(const Features& x, std::span<double> out) const {
   // A row of the triangle is part of a row of T and part of a column: both are used while it is at hand.
   std::size_t i = 0;
   if (x.extent() == x.size())
-    for (; i + kRows <= std::min(size(), x.size()); i += kRows) {
-      const double* rows[kRows];
-      for (std::size_t r = 0; r < kRows; ++r) rows[r] = row(i + r);
-      times_rows(rows, x.value.data(), i, out.data());
-    }
+    simd([&] {
+      for (; i + kRows <= std::min(size(), x.size()); i += kRows) {
+        const double* rows[kRows];
+        for (std::size_t r = 0; r < kRows; ++r) rows[r] = row(i + r);
+        times_rows(rows, x.value.data(), i, out.data());
+      }
+    });
   std::size_t before = i;  // features of x below the row
   for (; i < size(); ++i) {
     const double* t = row(i);
@@ -107,18 +130,13 @@ void Triangle::times(const Features& x, std::span<double> out) const {
     out[i] = part.size() == 0 ? 0 : dot(part, [t](Index j) { return t[j]; });
     if (before == x.size() || x.at(before) != i) continue;
     const double v = x.value[before];
-    const auto length = static_cast<Eigen::Index>(i);
-    Eigen::Map<Eigen::ArrayXd>(out.data(), length) += v * Eigen::Map<const Eigen::ArrayXd>(t, length);
-    out[i] += v * t[i];
+    add(v, t, i + 1, out.data());
   }
 }
 
 void Triangle::add_outer(double a, std::span<const double> u) {
-  for (std::size_t i = 0; i < size(); ++i) {
-    if (u[i] == 0) continue;
-    const auto length = static_cast<Eigen::Index>(i + 1);
-    Eigen::Map<Eigen::ArrayXd>(row(i), length) += (a * u[i]) * Eigen::Map<const Eigen::ArrayXd>(u.data(), length);
-  }
+  for (std::size_t i = 0; i < size(); ++i)
+    if (u[i] != 0) add(a * u[i], u.data(), i + 1, row(i));
 }
 
 void Triangle::add_outer(const Features& x) {

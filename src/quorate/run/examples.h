@@ -1,9 +1,14 @@
 // A file as a stream of examples: reader, featuriser, labels and task names together.
 #pragma once
+#include <condition_variable>
+#include <exception>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <vector>
 
 #include "quorate/base/example.h"
 #include "quorate/base/names.h"
@@ -16,14 +21,14 @@ namespace quorate {
 /// The name of the task of examples that name none.
 inline constexpr std::string_view kOnlyTask = "all";
 
-/// Examples of one file. Memory does not grow with the file.
+/// Examples of one file. Memory does not grow with the file. A long file is read ahead by a thread of its own, some
+/// blocks of examples at most, where an instance depends on its record alone: names are hashed (bits > 0), and the file is
+/// no pipe, whose examples must come as soon as they are there. What comes is the same either way.
 class Examples {
  public:
-  /// `featurizer` and `labels` outlive this. Throws as open_reader and Featurizer::begin.
-  Examples(const std::string& path, const ReadOptions& options, Featurizer& featurizer, Labels& labels)
-      : reader_(open_reader(path, options)), featurizer_(featurizer), labels_(labels) {
-    featurizer_.begin(*reader_);
-  }
+  /// `featurizer` and `labels` outlive this; the featurizer makes no other instances meanwhile. `ahead`: whether a thread
+  /// may read ahead. Throws as open_reader and Featurizer::begin.
+  Examples(const std::string& path, const ReadOptions& options, Featurizer& featurizer, Labels& labels, bool ahead = true);
 
   struct Item {
     std::string_view id, task;
@@ -31,30 +36,66 @@ class Examples {
     std::optional<double> time;  ///< seconds since 1970-01-01 UTC, if the file is asked for times and says
     Features x;
   };
-  /// The next example, valid until the next call; false at the end. Throws as RecordReader::next.
-  bool next(Item& item, bool learn_names = true) {
-    while (reader_->next(record_)) {
-      try {
-        item.label = labels_(record_.label);
-      } catch (const DataError& e) {
-        reader_->reject(e.what());
-        continue;
-      }
-      item.id = record_.id;
-      item.time = record_.seconds;
-      item.task = record_.task.empty() ? kOnlyTask : record_.task;
-      item.x = featurizer_(record_, learn_names);
-      return true;
-    }
-    return false;
-  }
-  const RecordReader& reader() const { return *reader_; }
+  /// The next example, valid until the next call; false at the end. Throws as RecordReader::next; after an error of the
+  /// file's nothing more comes.
+  bool next(Item& item);
+
+  const std::string& path() const { return reader_->path(); }
+  std::uint64_t line_number() const { return at_.line; }               ///< where the last example ended, from 1
+  std::uint64_t consumed() const { return at_.consumed; }              ///< bytes of the file read by then, packed
+  std::uint64_t skipped() const { return at_.skipped + rejected_; }    ///< bad lines passed over by then
+  const std::string& first_skipped() const { return first_skipped_; }  ///< what was wrong with the first of them
 
  private:
+  /// How far the reader was.
+  struct At {
+    std::uint64_t line = 0, consumed = 0, skipped = 0;
+  };
+  /// One example in a block. Each part begins where that of the example before ends.
+  struct Row {
+    std::size_t id = 0, task = 0, label = 0, index = 0, value = 0;  // ends
+    double norm = 1;
+    std::optional<double> time;
+    At at;
+  };
+  struct Block {
+    std::vector<Row> rows;
+    std::vector<char> text;
+    std::vector<Index> index;
+    std::vector<double> value;
+    At end;                     // after its last row
+    std::string first_skipped;  // by then
+    bool last = false;
+    std::exception_ptr error;  // after its rows; then it is the last
+
+    std::size_t bytes() const { return text.size() + index.size() * sizeof(Index) + value.size() * sizeof(double); }
+    void clear();
+    void add(const Record& record, const Features& x, const At& at);
+  };
+  static constexpr std::size_t kBlocks = 4, kBlockBytes = std::size_t{1} << 18;
+
+  At reader_at() const { return {reader_->line_number(), reader_->consumed(), reader_->skipped()}; }
+  void fill(Block& block, std::size_t bytes);
+  void read_ahead(const std::stop_token& end);
+  const Block* next_block();
+
   std::unique_ptr<RecordReader> reader_;
   Featurizer& featurizer_;
   Labels& labels_;
+  bool ahead_, skip_;
   Record record_;
+
+  const Block* block_ = nullptr;  // that examples are taken from
+  std::size_t row_ = 0;           // of the next one in it
+  At at_;
+  std::uint64_t rejected_ = 0;  // for their labels
+  std::string first_skipped_;
+
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::uint64_t filled_ = 0, taken_ = 0;  // blocks so far
+  Block blocks_[kBlocks];                 // the n-th is blocks_[n % kBlocks]
+  std::jthread thread_;                   // ends before what it uses
 };
 
 }  // namespace quorate

@@ -176,13 +176,14 @@ void Session::buy() {
 }
 
 void Session::learn(const Example& e, Step& step) {
-  step.updated = learner_->learn(e, step.decision, *step.label, rng_);
+  // Counted first: the label is bought, even if the learner has no memory left to learn from it and throws.
   const bool mistake = *step.label != 0 && predicted(step.decision.margin) != *step.label;
   for (TaskCount* c : {&counts_[e.task], &total_}) {
     ++c->labels;
-    c->updates += step.updated;
     c->mistakes += mistake;
   }
+  step.updated = learner_->learn(e, step.decision, *step.label, rng_);
+  for (TaskCount* c : {&counts_[e.task], &total_}) c->updates += step.updated;
 }
 
 std::optional<std::uint64_t> Session::keep(const Example& e, const Decision& d) {
@@ -223,7 +224,12 @@ std::optional<Step> Session::answer(std::uint64_t ticket, int label) {
     return std::nullopt;
   }
   Step step{.decision = item->decision, .asked = true, .label = label, .ticket = ticket};
-  learn(item->example(), step);
+  try {
+    learn(item->example(), step);
+  } catch (...) {
+    pending_.erase(ticket);  // counted as learned from
+    throw;
+  }
   pending_.erase(ticket);
   return step;
 }

@@ -86,9 +86,9 @@ class CsvReader final : public RecordReader {
     throw DataError(path() + ":1: no column '" + name + "'; the header has " + names);
   }
 
-  bool split(std::string_view line, std::vector<CsvField>& fields) const {
+  bool split(std::string_view line, std::vector<CsvField>& fields) {
     try {
-      return split_csv(line, fields);
+      return split_csv(line, fields, unquoted_);
     } catch (const LineError& e) {
       throw LineError(path() + ":" + std::to_string(line_number()) + ":" + e.what());
     }
@@ -135,11 +135,10 @@ class CsvReader final : public RecordReader {
           record.has_text = true;
           break;
         case Role::kCategorical:
-          if (!value.empty())
-            record.entries.push_back({Entry::Kind::kName, 0, record.keep(c.name + "=" + std::string(value)), 1});
+          if (!value.empty()) record.add_name(record.keep(c.name, "=", value, nullptr), 1);
           break;
         case Role::kNumber:
-          record.entries.push_back({Entry::Kind::kColumn, c.index, c.name, numeric(c, fields_[i])});
+          record.add(Entry::Kind::kColumn, c.index, c.name, numeric(line, c, fields_[i]));
           break;
         case Role::kIgnored:
           break;
@@ -148,9 +147,10 @@ class CsvReader final : public RecordReader {
     return true;
   }
 
-  double numeric(const Column& c, const CsvField& field) const {
+  double numeric(std::string_view line, const Column& c, const CsvField& field) const {
+    const bool inside = field.text.data() >= line.data() && field.text.data() <= line.data() + line.size();
     try {
-      return number(field.text, field.text);
+      return number(inside ? line : field.text, field.text);
     } catch (const LineError&) {
       const std::string other = parse_time(field.text) ? "a time: --time-column " : "words: --categorical-column ";
       bad(field.at, "column '" + c.name + "': " + shown(field.text) + "; expected a finite number from -1e18 to 1e18 (" +
@@ -161,7 +161,7 @@ class CsvReader final : public RecordReader {
   std::vector<Column> header_;
   std::vector<std::string> columns_;
   std::vector<CsvField> fields_;
-  std::string joined_;
+  std::string joined_, unquoted_;
 };
 
 class CsvWriter final : public RecordWriter {

@@ -3,7 +3,10 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
+#include <numeric>
 
 #include "quorate/base/hash.h"
 
@@ -121,9 +124,54 @@ Features Featurizer::operator()(const Record& record, std::span<const Index> col
   return make(record, columns, scratch, [this](std::string_view name) { return known_place(name); });
 }
 
+/// Puts what was added in the order of the places. Values that meet in one place are added in the order in which they
+/// came or, if each counts `once`, are one. A radix sort: no branch predictor guesses the order of hashes.
+void Featurizer::Scratch::sort(bool once) {
+  const std::size_t n = index.size();
+  if (n == 0) return;
+  Index all = 0;
+  for (const Index i : index) all |= i;
+  constexpr int kMost = 11;
+  const int width = 32 - std::countl_zero(all);
+  const int most = std::clamp(64 - std::countl_zero(std::uint64_t{n}), 4, kMost);  // about a counter a value
+  const int passes = std::max((width + most - 1) / most, 1), digit = (width + passes - 1) / passes;
+  const Index mask = (Index{1} << digit) - 1;
+  std::array<std::uint32_t, 1 << kMost> place;
+  items.resize(n);
+  other_items.resize(n);
+  Item* from = items.data();
+  Item* to = other_items.data();
+  for (int pass = 0; pass < passes; ++pass) {
+    const int shift = pass * digit;
+    std::fill_n(place.begin(), mask + 1, 0u);
+    for (std::size_t k = 0; k < n; ++k) ++place[index[k] >> shift & mask];
+    std::exclusive_scan(place.begin(), place.begin() + mask + 1, place.begin(), 0u);
+    if (pass == 0)
+      for (std::size_t k = 0; k < n; ++k) to[place[index[k] & mask]++] = {index[k], value[k]};
+    else
+      for (std::size_t k = 0; k < n; ++k) to[place[from[k].index >> shift & mask]++] = from[k];
+    std::swap(from, to);
+  }
+  std::size_t last = 0;
+  index[0] = from[0].index;
+  value[0] = from[0].value;
+  for (std::size_t k = 1; k < n; ++k) {
+    if (from[k].index == index[last]) {
+      if (!once) value[last] += from[k].value;
+    } else {
+      index[++last] = from[k].index;
+      value[last] = from[k].value;
+    }
+  }
+  index.resize(last + 1);
+  value.resize(last + 1);
+}
+
 template <class Place>
 Features Featurizer::make(const Record& record, std::span<const Index> columns, Scratch& s, Place place) const {
-  s.items.clear();
+  s.index.clear();
+  s.value.clear();
+  if (settings_.bias) s.add(0, 1);
   if (record.has_text) {
     s.previous.clear();
     for_each_word(record.text, s.word, [&](const std::string& word) {
@@ -132,11 +180,7 @@ Features Featurizer::make(const Record& record, std::span<const Index> columns, 
       if (!s.previous.empty()) s.add(place(s.name.assign("text^").append(s.previous).append(" ").append(word)), 1);
       s.previous = word;
     });
-    if (settings_.binary) {
-      std::sort(s.items.begin(), s.items.end());
-      const auto same = [](const auto& a, const auto& b) { return a.index == b.index; };
-      s.items.erase(std::unique(s.items.begin(), s.items.end(), same), s.items.end());
-    }
+    if (settings_.binary) s.sort(true);
   }
   for (const Entry& e : record.entries) {
     switch (e.kind) {
@@ -151,25 +195,8 @@ Features Featurizer::make(const Record& record, std::span<const Index> columns, 
         break;
     }
   }
-  return make(s);
-}
-
-Features Featurizer::make(Scratch& s) const {
-  if (!std::is_sorted(s.items.begin(), s.items.end())) std::sort(s.items.begin(), s.items.end());
-  s.index.clear();
-  s.value.clear();
-  if (settings_.bias) {
-    s.index.push_back(0);
-    s.value.push_back(1);
-  }
-  for (const auto& item : s.items) {
-    if (!s.index.empty() && s.index.back() == item.index) {
-      s.value.back() += item.value;
-    } else {
-      s.index.push_back(item.index);
-      s.value.push_back(item.value);
-    }
-  }
+  const auto not_ascending = [](Index a, Index b) { return a >= b; };
+  if (std::adjacent_find(s.index.begin(), s.index.end(), not_ascending) != s.index.end()) s.sort(false);
   return finish(s);
 }
 

@@ -45,18 +45,17 @@ class Featurizer {
     friend class Featurizer;
     struct Item {
       Index index;
-      std::uint32_t order;  // in which it came: values that meet in one place are added in this order
       double value;
-      friend auto operator<=>(const Item& a, const Item& b) {
-        return std::pair(a.index, a.order) <=> std::pair(b.index, b.order);
-      }
     };
     void add(Index place, double number) {
-      if (number != 0) items.push_back({place, static_cast<std::uint32_t>(items.size()), number});
+      if (number == 0) return;
+      index.push_back(place);
+      value.push_back(number);
     }
-    std::vector<Item> items;
+    void sort(bool once);
     std::vector<Index> index;
     std::vector<double> value;
+    std::vector<Item> items, other_items;  // while sorting
     std::string word, previous, name;
   };
 
@@ -72,7 +71,7 @@ class Featurizer {
   std::vector<Index> columns(std::span<const std::string> names, const std::string& table) const;
 
   /// The record's instance, valid until the next call. With `learn_names` false, names not seen before get no place of
-  /// their own (bits = 0). O(entries log entries + text).
+  /// their own (bits = 0). O(entries + text).
   Features operator()(const Record& record, bool learn_names = true);
   /// The same without learning names, for many threads at once; `columns` as columns() says. Valid until the scratch is
   /// used again.
@@ -86,6 +85,7 @@ class Featurizer {
   Features row(std::span<const double> value, Scratch& scratch) const;
 
   const FeatureSettings& settings() const { return settings_; }
+  const Names& column_names() const { return columns_; }  ///< numeric columns, in the first file's order
 
   template <class S>
   static void state(S& s, auto&& v) {
@@ -102,7 +102,6 @@ class Featurizer {
   Index place(std::string_view name);  // learns it
   template <class Place>
   Features make(const Record& record, std::span<const Index> columns, Scratch& scratch, Place place) const;
-  Features make(Scratch& scratch) const;        // of its items
   Features finish(Scratch& scratch) const;      // of its places, which ascend, and values
   double scale(std::span<double> value) const;  // returns the length before
 
@@ -134,13 +133,9 @@ Features Featurizer::row(std::span<const I> index, std::span<const double> value
     s.value[size] = value[k];
     size += value[k] != 0;
   }
-  if (!ascends) {
-    s.items.clear();
-    for (std::size_t k = 0; k < value.size(); ++k) s.add(static_cast<Index>(index[k]) + 1, value[k]);
-    return make(s);
-  }
   s.index.resize(size);
   s.value.resize(size);
+  if (!ascends) s.sort(false);
   return finish(s);
 }
 

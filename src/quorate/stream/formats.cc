@@ -27,7 +27,8 @@ constexpr std::array<std::string_view, 4> kPackings{"", ".gz", ".xz", ".zst"};
 }  // namespace
 
 bool plain_number(std::string_view name, Index* index) {
-  if (name.empty() || name.size() > 10 || (name.size() > 1 && name[0] == '0')) return false;
+  if (name.empty() || name.size() > 10 || name[0] < '0' || name[0] > '9' || (name.size() > 1 && name[0] == '0'))
+    return false;
   const auto number = parse_number<Index>(name);
   *index = number.value_or(0);
   return number && *number <= kMaxIndex;
@@ -123,7 +124,7 @@ void RecordReader::bad(std::string_view line, std::string_view value, const std:
   bad(inside ? static_cast<std::size_t>(value.data() - line.data()) : 0, shown(value) + "; expected " + expected);
 }
 
-double RecordReader::number(std::string_view line, std::string_view text) const {
+double RecordReader::other_number(std::string_view line, std::string_view text) const {
   double value = 0;
   const char* begin = text.data() + (text.starts_with('+') ? 1 : 0);
   const char* end = text.data() + text.size();

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "quorate/base/scan.h"
 #include "quorate/stream/record.h"
 #include "quorate/stream/source.h"
 
@@ -66,7 +67,10 @@ class RecordReader {
   [[noreturn]] void bad(std::size_t at, const std::string& what) const;
   [[noreturn]] void bad(std::string_view line, std::string_view value, const std::string& expected) const;
   /// The finite number that `text`, a part of `line`, says.
-  double number(std::string_view line, std::string_view text) const;
+  double number(std::string_view line, std::string_view text) const {
+    double out = 0;
+    return short_decimal(text, line.data() + line.size(), &out) ? out : other_number(line, text);
+  }
   void check_utf8(std::string_view line) const;
   /// The record's time is `text`, at byte `at` of the line; none if it is empty.
   void set_time(Record& record, std::size_t at, std::string_view text) const;
@@ -74,6 +78,8 @@ class RecordReader {
   LineReader lines_;
 
  private:
+  double other_number(std::string_view line, std::string_view text) const;
+
   bool skip_;
   std::uint64_t skipped_ = 0;
   bool any_ = false;

@@ -80,7 +80,7 @@ class JsonlReader final : public RecordReader {
       Index index = 0;
       for (const dom::element& v : array) {
         if (v.is_null()) wrong(line, "x", "numbers in the array");
-        record.entries.push_back({Entry::Kind::kIndex, index++, {}, real(line, "x", v)});
+        record.add_index(index++, real(line, "x", v));
       }
       return;
     }
@@ -88,22 +88,23 @@ class JsonlReader final : public RecordReader {
     if (value.get(object) != simdjson::SUCCESS) wrong(line, "x", "an object {name: number, ..} or an array of numbers");
     for (const auto [key, v] : object) {
       if (v.is_null()) continue;
-      Entry e{Entry::Kind::kName, 0, key, 1};
-      if (std::string_view text; v.get(text) == simdjson::SUCCESS) {
-        e.name = record.keep(std::string(key) + "=" + std::string(text));
-      } else {
-        e.value = real(line, key, v);
-        if (plain_number(key, &e.index)) e = {Entry::Kind::kIndex, e.index, {}, e.value};
-      }
-      record.entries.push_back(e);
+      Index index = 0;
+      if (std::string_view text; v.get(text) == simdjson::SUCCESS)
+        record.add_name(record.keep(key, "=", text, nullptr), 1);
+      else if (plain_number(key, &index))
+        record.add_index(index, real(line, key, v));
+      else
+        record.add_name(key, real(line, key, v));
     }
     if (const Entry* again = repeated(record.entries, sorted_)) wrong(line, entry_name(*again), "each feature once");
   }
 
   double real(std::string_view line, std::string_view key, const dom::element& v) {
     double out = 0;
-    if (bool b = false; v.get(b) == simdjson::SUCCESS) return b ? 1 : 0;
-    if (v.get(out) != simdjson::SUCCESS) wrong(line, key, "a number");
+    if (v.get(out) != simdjson::SUCCESS) {
+      if (bool b = false; v.get(b) == simdjson::SUCCESS) return b ? 1 : 0;
+      wrong(line, key, "a number");
+    }
     if (!(std::abs(out) <= 1e18)) wrong(line, key, "a finite number from -1e18 to 1e18");
     return out;
   }

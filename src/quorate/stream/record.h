@@ -1,6 +1,7 @@
 // One line of data as it was written: nothing hashed, scaled or mapped yet.
 #pragma once
-#include <deque>
+#include <algorithm>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,17 +38,52 @@ struct Record {
     seconds.reset();
     has_text = false;
     entries.clear();
-    used_ = 0;
+    block_ = used_ = 0;
+  }
+  void add_index(Index index, double value) { add(Entry::Kind::kIndex, index, {}, value); }
+  void add_name(std::string_view name, double value) { add(Entry::Kind::kName, 0, name, value); }
+  /// Filled where it lies: an Entry that is put together elsewhere and copied stalls the processor.
+  void add(Entry::Kind kind, Index index, std::string_view name, double value) {
+    Entry& e = entries.emplace_back();
+    e.kind = kind;
+    e.index = index;
+    e.name = name;
+    e.value = value;
   }
   /// A copy of `text` that lives as long as the record's views.
-  std::string_view keep(std::string_view text_to_keep) {
-    if (used_ == kept_.size()) kept_.emplace_back();
-    return kept_[used_++] = text_to_keep;
+  std::string_view keep(std::string_view text_to_keep) { return keep({}, {}, text_to_keep, nullptr); }
+  /// A copy of `space`, `mark` and `name`, one after the other. Bytes up to `end` may be read, which is after both texts or
+  /// null: a few bytes too many are copied faster than just enough.
+  std::string_view keep(std::string_view space, std::string_view mark, std::string_view name, const char* end) {
+    const std::size_t size = space.size() + mark.size() + name.size();
+    if (kept_.empty() || kept_[block_].size() - used_ < size + kAtOnce) next_block(size + kAtOnce);
+    char* const out = kept_[block_].data() + used_;
+    char* at = copy(space, end, out);
+    for (const char c : mark) *at++ = c;
+    copy(name, end, at);
+    used_ += size;
+    return {out, size};
   }
 
  private:
-  std::deque<std::string> kept_;
-  std::size_t used_ = 0;
+  static constexpr std::size_t kAtOnce = 16;
+
+  static char* copy(std::string_view text, const char* end, char* to) {
+    if (text.size() <= kAtOnce && end - text.data() >= static_cast<std::ptrdiff_t>(kAtOnce))
+      std::memcpy(to, text.data(), kAtOnce);
+    else
+      std::copy(text.begin(), text.end(), to);
+    return to + text.size();
+  }
+  void next_block(std::size_t size) {
+    for (used_ = 0; ++block_ < kept_.size();)
+      if (kept_[block_].size() >= size) return;
+    kept_.emplace_back(std::max<std::size_t>(size, kept_.empty() ? 1024 : 2 * kept_.back().size()));
+    block_ = kept_.size() - 1;
+  }
+
+  std::vector<std::vector<char>> kept_;  // blocks, which stay where they are
+  std::size_t block_ = 0, used_ = 0;     // the block that is being filled, and its bytes that are
 };
 
 /// Whether `name` is a whole number as one writes it (no sign, no leading zero), up to kMaxIndex; then *index is that.

@@ -6,6 +6,8 @@
 
 #include "quorate/base/error.h"
 #include "quorate/base/number.h"
+#include "quorate/base/scan.h"
+#include "quorate/stream/tokens.h"
 
 namespace quorate {
 namespace {
@@ -23,14 +25,16 @@ class SvmlightReader final : public RecordReader {
       record.id = trimmed(rest.substr(hash + 1));
       rest = rest.substr(0, hash);
     }
-    std::string_view token = take(rest);
-    if (token.empty()) return false;
-    if (token.find(':') != token.npos) bad(line, token, "a label first (SVMlight: label index:value ...)");
-    if (token != "?") record.label = token;
+    Tokens<Colon::kFirst> tokens(rest);
+    if (!tokens.next()) return false;
+    const std::string_view label = tokens.token();
+    if (tokens.colon() != label.npos) bad(line, label, "a label first (SVMlight: label index:value ...)");
+    if (label != "?") record.label = label;
     bool first = true;
     Index last = 0;
-    while (!(token = take(rest)).empty()) {
-      const std::size_t colon = token.find(':');
+    while (tokens.next()) {
+      const std::string_view token = tokens.token();
+      const std::size_t colon = tokens.colon();
       if (colon == token.npos || colon == 0 || colon + 1 == token.size()) bad(line, token, "index:value");
       const std::string_view name = token.substr(0, colon), value = token.substr(colon + 1);
       if (first && record.task.empty() && (name == "task" || name == "qid")) {
@@ -41,13 +45,16 @@ class SvmlightReader final : public RecordReader {
         set_time(record, static_cast<std::size_t>(value.data() - line.data()), value);
         continue;
       }
-      const auto parsed = parse_number<Index>(name);
-      if (!parsed || *parsed > kMaxIndex) bad(line, name, "an index from 0 to " + std::to_string(kMaxIndex));
-      const Index index = *parsed;
+      Index index = 0;
+      if (!short_whole(name, line.data() + line.size(), &index)) {
+        const auto parsed = parse_number<Index>(name);
+        if (!parsed || *parsed > kMaxIndex) bad(line, name, "an index from 0 to " + std::to_string(kMaxIndex));
+        index = *parsed;
+      }
       if (!first && index <= last)
         bad(line, name,
             index == last ? "each index once" : "ascending indices (the one before is " + std::to_string(last) + ")");
-      record.entries.push_back({Entry::Kind::kIndex, index, {}, number(line, value)});
+      record.add_index(index, number(line, value));
       last = index;
       first = false;
     }
@@ -57,12 +64,6 @@ class SvmlightReader final : public RecordReader {
   static std::string_view trimmed(std::string_view s) {
     const std::size_t begin = std::min(s.find_first_not_of(kSpace), s.size());
     return s.substr(begin, s.find_last_not_of(kSpace) + 1 - begin);
-  }
-  static std::string_view take(std::string_view& rest) {
-    rest.remove_prefix(std::min(rest.find_first_not_of(kSpace), rest.size()));
-    const std::string_view token = rest.substr(0, rest.find_first_of(kSpace));
-    rest.remove_prefix(token.size());
-    return token;
   }
 };
 

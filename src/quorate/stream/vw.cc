@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "quorate/base/error.h"
+#include "quorate/stream/tokens.h"
 
 namespace quorate {
 namespace {
@@ -81,19 +82,24 @@ class VwReader final : public RecordReader {
         bad(line, record.task.empty() ? name : more, "one feature, the task's name, in the namespace " + task_);
       return;
     }
-    for (std::string_view token = take(part); !token.empty(); token = take(part)) {
-      Entry e{Entry::Kind::kName, 0, token, weight};
-      if (const std::size_t colon = token.rfind(':'); colon != token.npos) {
+    Tokens<Colon::kLast> tokens(part);
+    while (tokens.next()) {
+      const std::string_view token = tokens.token();
+      std::string_view feature = token;
+      double value = weight;
+      if (const std::size_t colon = tokens.colon(); colon != token.npos) {
         if (colon == 0) bad(line, token, "feature:value");
-        e.name = token.substr(0, colon);
-        e.value = weight * number(line, token.substr(colon + 1));
-        if (!(std::abs(e.value) <= 1e18)) bad(line, token, "a value times its namespace's weight from -1e18 to 1e18");
+        feature = token.substr(0, colon);
+        value *= number(line, token.substr(colon + 1));
+        if (!(std::abs(value) <= 1e18)) bad(line, token, "a value times its namespace's weight from -1e18 to 1e18");
       }
+      Index index = 0;
       if (!name.empty())
-        e.name = record.keep(std::string(name) + "^" + std::string(e.name));
-      else if (plain_number(e.name, &e.index))
-        e = {Entry::Kind::kIndex, e.index, {}, e.value};
-      record.entries.push_back(e);
+        record.add_name(record.keep(name, "^", feature, line.data() + line.size()), value);
+      else if (plain_number(feature, &index))
+        record.add_index(index, value);
+      else
+        record.add_name(feature, value);
     }
   }
 

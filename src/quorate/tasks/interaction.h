@@ -63,6 +63,14 @@ class Interaction {
 
   /// (A^-1)[j,i]. O(1).
   double inverse(Task j, Task i) const;
+  /// Of column i of A^-1, its entry j; valid until something changes. For loops over j.
+  auto column(Task i) const {
+    const double size = static_cast<double>(group_size(i) + 1);
+    return [this, i, of_i = group(i), all = kind_ == Kind::kComplete, own = 2.0 / size, other = 1.0 / size](Task j) {
+      if (all) return j == i ? own : other;
+      return kind_ == Kind::kEdges ? inverse(j, i) : group(j) != of_i ? 0.0 : j == i ? own : other;
+    };
+  }
   /// f(j, (A^-1)[j,i]) for all j of i's group, ascending. Edge lists only.
   template <class F>
   void for_each_related(Task i, F f) const {

@@ -17,7 +17,7 @@ void read_pairs(std::string_view what, const std::string& file, const std::strin
     throw UsageError(std::string(what) + ": expected file=PATH of a CSV file with the columns " + left + "," + right);
   std::ifstream in(file);
   if (!in) throw FileError(file + ": cannot be opened: " + std::strerror(errno));
-  std::string line;
+  std::string line, unquoted;
   std::vector<CsvField> fields;
   bool header = false;
   for (std::size_t number = 1; std::getline(in, line); ++number) {
@@ -28,7 +28,7 @@ void read_pairs(std::string_view what, const std::string& file, const std::strin
     if (const std::size_t at = find_not_utf8(line); at != line.npos) throw DataError(where + not_utf8(line[at]));
     bool closed = false;
     try {
-      closed = split_csv(line, fields);
+      closed = split_csv(line, fields, unquoted);
     } catch (const LineError& e) {
       throw DataError(where + e.what());
     }
@@ -39,7 +39,7 @@ void read_pairs(std::string_view what, const std::string& file, const std::strin
       if (!header) throw DataError(where + but + "the header " + left + "," + right);
     } else {
       if (!two) throw DataError(where + but + "two fields, " + left + "," + right);
-      use(fields[0].text, fields[1].text, where);
+      use(std::string(fields[0].text), std::string(fields[1].text), where);
     }
   }
   if (in.bad()) throw FileError(file + ": cannot be read");

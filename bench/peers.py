@@ -1,0 +1,331 @@
+"""Quorate beside its peers on the same data in one run: `./run bench --peers`, which makes docs/benchmarks.md.
+
+Vowpal Wabbit, scikit-learn, River and scikit-activeml, each as its own users run it. Every comparison takes turns (A B A B),
+five times, and quotes medians of wall-clock seconds; a ratio above 1 is ours being faster. What a peer does better is in the
+table like everything else.
+"""
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import river.linear_model
+import sklearn.linear_model
+from sklearn.feature_extraction import FeatureHasher
+from skactiveml.classifier import SklearnClassifier
+from skactiveml.stream import FixedUncertainty, StreamRandomSampling
+
+import quorate
+
+ROUNDS = 5
+BITS = 18
+
+
+def seconds_of(runs: dict[str, Callable[[], object]], rounds: int = ROUNDS) -> dict[str, float]:
+    """Medians of wall-clock seconds, every run in turn."""
+    taken: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(rounds):
+        for name, run in runs.items():
+            start = time.perf_counter()
+            run()
+            taken[name].append(time.perf_counter() - start)
+    return {name: statistics.median(found) for name, found in taken.items()}
+
+
+class Files:
+    """What both programs read: news posts, and mail of many users, in VW's text."""
+
+    def __init__(self, folder: Path, news: Path, program: Path) -> None:
+        self.folder, self.news, self.program = folder, news, program
+
+    def posts(self, copies: int) -> Path:
+        """The news posts, several times over."""
+        path = self.folder / "news.vw"
+        if not path.exists():
+            path.write_bytes((self.news / "train.vw").read_bytes() * copies)
+        return path
+
+    def mail(self, users: int, examples: int) -> Path:
+        path = self.folder / f"mail-{users}.vw"
+        if not path.exists():
+            command = [self.program, "generate", "users", path, "--tasks", users, "--examples", examples, "--quiet"]
+            subprocess.run([*map(str, command), *(["--exponent", "0"] if users > 10_000 else [])], check=True)
+        return path
+
+
+def vw(*args: object) -> str:
+    """Runs Vowpal Wabbit; what it says at the end."""
+    done = subprocess.run([sys.executable, "-m", "vowpalwabbit", *map(str, args)], capture_output=True, text=True, check=True)
+    return done.stderr + done.stdout
+
+
+def train(program: Path, path: Path, learner: str, *args: object) -> dict:
+    with tempfile.TemporaryDirectory() as folder:
+        command = [program, "train", "--data", path, "--model", f"{folder}/m", "--learner", learner, "--json", "--quiet", *args]
+        return json.loads(subprocess.run(list(map(str, command)), capture_output=True, check=True).stdout)
+
+
+def said(text: str, what: str) -> float:
+    return float(re.search(rf"^{what} = ([\d.]+)", text, re.M)[1])
+
+
+def single_task(files: Files) -> list[dict]:
+    """(a) One task, sparse text, file to model."""
+    path = files.posts(10)
+    examples = 10 * sum(1 for _ in open(files.news / "train.vw"))
+    cache = files.folder / "news.cache"
+    plain = ["-d", path, "-b", BITS, "--loss_function", "hinge", "--binary", "--quiet"]
+    vw(*plain, "-c", "--cache_file", cache)
+    quiet = {"--task-column": "no_such"}  # one task: VW's namespace `task` is features like others
+    ours = [item for pair in quiet.items() for item in pair]
+    runs = {
+        "Vowpal Wabbit": lambda: vw(*plain),
+        "quorate perceptron": lambda: train(files.program, path, "perceptron", *ours),
+        "Vowpal Wabbit, binary cache made before": lambda: vw(*plain, "--cache_file", cache),
+        "quorate cohort": lambda: train(files.program, path, "cohort", *ours),
+    }
+    found = seconds_of(runs)
+    base = found["Vowpal Wabbit"]
+    return [
+        {"what": name, "examples/s": examples / s, "MB/s": path.stat().st_size / s / 1e6, "times VW": base / s}
+        for name, s in found.items()
+    ]
+
+
+def per_user(files: Files, users: int, examples: int, memory: str) -> list[dict]:
+    """(b) A classifier for each user: VW with crosses of task and words, against tables of the same size."""
+    path = files.mail(users, examples)
+    bits = 22
+    cross = ["-d", path, "-b", bits, "--loss_function", "logistic", "--binary", "-q", "tw"]
+    quality: dict[str, tuple[float, float]] = {}
+
+    def run_vw(name: str, *more: object) -> None:
+        text = vw(*cross, *more)
+        labels = re.search(r"total queries = (\d+)", text)
+        quality[name] = (1 - said(text, "average loss"), float(labels[1]) if labels else examples)
+
+    def run_ours(name: str, learner: str, *more: object) -> None:
+        out = train(files.program, path, learner, "--memory", memory, *more)
+        quality[name] = (out["online_accuracy"], out["total"]["labels"])
+
+    runs = {
+        "Vowpal Wabbit -q, every label": lambda: run_vw("Vowpal Wabbit -q, every label"),
+        "quorate cmtl, every label": lambda: run_ours("quorate cmtl, every label", "cmtl(scale=auto)"),
+        "quorate cohort(query=always), every label": lambda: run_ours(
+            "quorate cohort(query=always), every label", f"cohort(query=always, store=hashed(bits={bits - 2}))"
+        ),
+        "quorate cohort": lambda: run_ours("quorate cohort", f"cohort(store=hashed(bits={bits - 2}))"),
+    }
+    found = seconds_of(runs, 3)
+    base = found["Vowpal Wabbit -q, every label"]
+    return [
+        {"what": name, "examples/s": examples / s, "times VW": base / s, "right before learning": quality[name][0],
+         "labels": quality[name][1]}
+        for name, s in found.items()
+    ]  # fmt: skip
+
+
+def read_posts(path: Path) -> tuple[list[dict[str, float]], np.ndarray]:
+    rows, labels = [], []
+    for line in path.read_text().splitlines():
+        label, _, words = line.partition(" ")
+        labels.append(label)
+        rows.append({w.split(":")[0]: float(w.split(":")[1]) if ":" in w else 1.0 for w in words.partition("|w")[2].split()})
+    return rows, (np.array(labels) == "1").astype(int)
+
+
+def in_memory(rows: list[dict], y: np.ndarray) -> list[dict]:
+    """(c) A CSR matrix in memory, from Python; one pass."""
+    X = FeatureHasher(2**BITS, alternate_sign=False).transform(rows).tocsr()
+    runs = {
+        "scikit-learn Perceptron(max_iter=1)": lambda: sklearn.linear_model.Perceptron(max_iter=1, tol=None).fit(X, y),
+        "quorate.Perceptron()": lambda: quorate.Perceptron().fit(X, y),
+        "scikit-learn SGDClassifier(max_iter=1)": lambda: sklearn.linear_model.SGDClassifier(max_iter=1, tol=None).fit(X, y),
+        "quorate.Cohort(query='always')": lambda: quorate.Cohort(query="always").fit(X, y),
+    }
+    found = seconds_of(runs)
+    base = found["scikit-learn Perceptron(max_iter=1)"]
+    return [{"what": name, "examples/s": len(y) / s, "times scikit-learn": base / s} for name, s in found.items()]
+
+
+def one_by_one(rows: list[dict], y: np.ndarray) -> list[dict]:
+    """(d) One example at a time, from Python: learn_one on dicts of words, and on vectors."""
+    out = []
+    few = [dict(list(row.items())[:10]) for row in rows[:2000]]
+    vectors = np.random.default_rng(0).normal(size=(2000, 30))
+    named = [dict(enumerate(v.tolist())) for v in vectors]
+    labels = [bool(v) for v in y[:2000]]
+
+    def learn(model: object, xs: object) -> None:
+        for x, label in zip(xs, labels, strict=True):
+            model.learn_one(x, label)
+
+    new = {"River": river.linear_model.Perceptron, "quorate": lambda: quorate.Perceptron().start([False, True])}
+    for what, theirs, ours in (
+        ("posts of 130 words, dicts", rows[:2000], rows[:2000]),
+        ("10 words, dicts", few, few),
+        ("30 numbers: River's dict, our NumPy vector", named, vectors),
+    ):
+        found = seconds_of({"River": lambda: learn(new["River"](), theirs), "quorate": lambda: learn(new["quorate"](), ours)})  # noqa: B023
+        out.append({"what": what, **{f"{name}, us": s / 2000 * 1e6 for name, s in found.items()},
+                    "times River": found["River"] / found["quorate"]})  # fmt: skip
+    return out
+
+
+def same_labels(rows: list[dict], y: np.ndarray, test: tuple[list[dict], np.ndarray]) -> list[dict]:
+    """(e) Active learning on the news posts, at (about) the same number of labels: how right on the test set, how long."""
+    hasher = FeatureHasher(2**BITS, alternate_sign=False)
+    X, Xt, yt = hasher.transform(rows).tocsr(), hasher.transform(test[0]).tocsr(), test[1]
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y = X[order], y[order]
+    out = []
+
+    def add(name: str, run: Callable[[], tuple[object, int]]) -> int:
+        start = time.perf_counter()
+        model, labels = run()
+        seconds = time.perf_counter() - start
+        out.append({"what": name, "labels": labels, "right on the test set": float(np.mean(model.predict(Xt) == yt)), "seconds": seconds})
+        return labels
+
+    def ours() -> tuple[object, int]:
+        model = quorate.Cohort(labels=475, pace="even").fit(X, y)
+        return model, model.n_labels_
+
+    budget = add("quorate.Cohort(labels=475, pace='even')", ours)
+
+    def stream(strategy: object) -> tuple[object, int]:
+        """scikit-activeml's own loop, a classifier of scikit-learn that learns each label by itself."""
+        model = SklearnClassifier(sklearn.linear_model.SGDClassifier(loss="log_loss", random_state=0), classes=[0, 1])
+        model.partial_fit(X[:2], y[:2])
+        labels = 2
+        for n in range(2, len(y)):
+            if labels == budget:
+                break
+            x = X[n]
+            chosen = strategy.query(candidates=x.toarray(), clf=model) if isinstance(strategy, FixedUncertainty) else strategy.query(candidates=x)
+            strategy.update(candidates=np.zeros((1, 1)), queried_indices=chosen)
+            if len(chosen):
+                model.partial_fit(x, y[n : n + 1])
+                labels += 1
+        return model, labels
+
+    add("scikit-activeml StreamRandomSampling, SGDClassifier", lambda: stream(StreamRandomSampling(random_state=0, budget=475 / len(y))))
+    return out
+
+
+def active_vw(files: Files, labels: int) -> list[dict]:
+    """(e) Vowpal Wabbit's active learning, the mellowness that comes nearest to so many labels."""
+    train_file, test_file = files.news / "train.vw", files.news / "test.vw"
+    best = None
+    for mellowness in (1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1):
+        model = files.folder / "active.vw"
+        common = ["-b", BITS, "--loss_function", "logistic", "--binary"]
+        text = vw("-d", train_file, *common, "--active", "--simulation", "--mellowness", mellowness, "-f", model)
+        bought = int(re.search(r"total queries = (\d+)", text)[1])
+        loss = said(vw("-d", test_file, "-t", "-i", model, "--binary"), "average loss")
+        row = {"what": f"Vowpal Wabbit --active --mellowness {mellowness:g}", "labels": bought, "right on the test set": 1 - loss, "seconds": float("nan")}
+        if best is None or abs(bought - labels) < abs(best["labels"] - labels):
+            best = row
+    return [best]
+
+
+def latency(files: Files, rows: list[dict], y: np.ndarray) -> list[dict]:
+    """(f) One prediction: as a call, and as a process that loads a model."""
+    ours = quorate.Cohort(query="always").start([0, 1])
+    theirs = river.linear_model.Perceptron()
+    for row, label in zip(rows[:2000], y[:2000].tolist(), strict=True):
+        ours.learn_one(row, label)
+        theirs.learn_one(row, bool(label))
+    X = FeatureHasher(2**BITS, alternate_sign=False).transform(rows[:2000]).tocsr()
+    sk = sklearn.linear_model.Perceptron(max_iter=1, tol=None).fit(X, y[:2000])
+    some = rows[2000:4000]
+    calls = seconds_of({
+        "quorate.Cohort.predict_one": lambda: [ours.predict_one(row) for row in some],
+        "River Perceptron.predict_one": lambda: [theirs.predict_one(row) for row in some],
+        "scikit-learn Perceptron.predict, a row of CSR (100 of them)": lambda: [sk.predict(X[n]) for n in range(100)],
+    })  # fmt: skip
+    model, line = files.folder / "one.model", files.folder / "one.vw"
+    ours.save(model)
+    line.write_text((files.news / "test.vw").read_text().splitlines()[0] + "\n")
+    vw_model = files.folder / "vw.model"
+    vw("-d", files.news / "train.vw", "-b", BITS, "-f", vw_model, "--quiet")
+    processes = seconds_of({
+        "process: quorate predict, one line": lambda: subprocess.run(
+            [files.program, "predict", "--model", model, "--data", line, "--quiet"], capture_output=True, check=True),
+        "process: quorate --version": lambda: subprocess.run([files.program, "--version"], capture_output=True, check=True),
+        "process: Vowpal Wabbit -t, one line (Python's start included)": lambda: vw("-d", line, "-t", "-i", vw_model, "--quiet"),
+        "process: Python's start alone": lambda: subprocess.run([sys.executable, "-c", "import vowpalwabbit"], check=True),
+    })  # fmt: skip
+    out = [{"what": name, "us": s / (100 if "100 of" in name else 2000) * 1e6} for name, s in calls.items()]
+    return out + [{"what": name, "us": s * 1e6} for name, s in processes.items()]
+
+
+def shown(value: object) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    if value != value:
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
+
+
+def table(rows: list[dict]) -> str:
+    columns = list(rows[0])
+    lines = ["| " + " | ".join(columns) + " |", "| --- |" + " ---: |" * (len(columns) - 1)]
+    lines += ["| " + " | ".join(shown(row.get(c, "")) for c in columns) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("program", type=Path)
+    parser.add_argument("news", type=Path, help="folder of the prepared news set")
+    parser.add_argument("--report", type=Path, help="write a Markdown page")
+    parser.add_argument("--json", type=Path, help="write JSON lines")
+    parser.add_argument("--only", help="letters of the scenarios, as acd")
+    parser.add_argument("--examples", type=int, default=300_000, help="mails of scenario b")
+    o = parser.parse_args()
+    rows, y = read_posts(o.news / "train.vw")
+    with tempfile.TemporaryDirectory() as folder:
+        files = Files(Path(folder), o.news, o.program)
+        scenarios: dict[str, tuple[str, Callable[[], list[dict]]]] = {
+            "a": ("One task, sparse text, from a file to a model", lambda: single_task(files)),
+            "b": ("A classifier for each of 1,000 users", lambda: per_user(files, 1000, o.examples, "64MB")),
+            "B": ("A classifier for each of 1,000,000 users", lambda: per_user(files, 1_000_000, o.examples, "256MB")),
+            "c": ("A CSR matrix in memory, from Python", lambda: in_memory(rows, y)),
+            "d": ("One example at a time, from Python: learn_one", lambda: one_by_one(rows, y)),
+            "e": ("Active learning at the same number of labels",
+                  lambda: same_labels(rows, y, read_posts(o.news / "test.vw")) + active_vw(files, 475)),
+            "f": ("Latency of one prediction", lambda: latency(files, rows, y)),
+        }  # fmt: skip
+        page = []
+        for letter, (title, run) in scenarios.items():
+            if o.only and letter not in o.only:
+                continue
+            found = run()
+            page.append(f"## ({letter.lower()}) {title}\n\n{table(found)}\n")
+            print(page[-1], flush=True)
+            if o.json:
+                with o.json.open("a") as out:
+                    out.writelines(json.dumps({"scenario": letter, **row}) + "\n" for row in found)
+    if o.report:
+        versions = ", ".join(f"{p} {importlib.metadata.version(p)}" for p in ("vowpalwabbit", "scikit-learn", "river", "scikit-activeml", "numpy"))
+        cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
+        head = (f"# Beside the peers\n\nMade by `./run bench --peers`. {cpu}, {os.cpu_count()} cores; Python {platform.python_version()}, {versions}; "
+                f"quorate {quorate.__version__}.\nMedians of {ROUNDS} runs in turn (3 in b), wall clock; the news set has {len(y):,} posts of "
+                f"{np.mean([len(r) for r in rows]):.0f} words. A ratio above 1: ours is faster.\n")  # fmt: skip
+        o.report.write_text("\n".join([head, *page]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+// Text taken apart many bytes at a time: where its separators are, and what its short numbers say.
+#pragma once
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+namespace quorate {
+
+/// Goes through `text` from one byte among kOf to the next. O(length / 16) and a few instructions for each place.
+template <char... kOf>
+class Separators {
+ public:
+  explicit Separators(std::string_view text) : text_(text) { load(); }
+
+  /// The place of the next one, text.size() after the last. Not to be called again after that.
+  std::size_t next() {
+    while (here_ == 0) {
+      block_ += 64;
+      load();
+    }
+    const std::size_t place = block_ + static_cast<std::size_t>(std::countr_zero(here_));
+    here_ &= here_ - 1;
+    return place;
+  }
+
+ private:
+  /// here_: the bits of the 64 bytes from block_ on, and one for the end.
+  void load() {
+    const std::size_t left = text_.size() - block_;
+    if (left >= 64) {
+      here_ = in(text_.data() + block_);
+      return;
+    }
+    if (text_.size() >= 64) {
+      here_ = left == 0 ? 0 : in(text_.data() + text_.size() - 64) >> (64 - left);
+    } else {
+      char padded[64] = {};
+      if (left > 0) std::memcpy(padded, text_.data(), left);
+      here_ = in(padded) & ((std::uint64_t{1} << left) - 1);  // a separator may be '\0'
+    }
+    here_ |= std::uint64_t{1} << left;
+  }
+
+  static std::uint64_t in(const char* bytes) {
+    std::uint64_t out = 0;
+#ifdef __SSE2__
+    for (std::size_t i = 0; i < 4; ++i) {
+      const __m128i b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes) + i);
+      __m128i any = _mm_setzero_si128();
+      ((any = _mm_or_si128(any, _mm_cmpeq_epi8(b, _mm_set1_epi8(kOf)))), ...);
+      out |= static_cast<std::uint64_t>(static_cast<unsigned>(_mm_movemask_epi8(any))) << (16 * i);
+    }
+#else
+    for (std::size_t i = 0; i < 64; ++i) out |= std::uint64_t{((bytes[i] == kOf) || ...)} << i;
+#endif
+    return out;
+  }
+
+  std::string_view text_;
+  std::size_t block_ = 0;
+  std::uint64_t here_ = 0;
+};
+
+namespace scan {
+
+/// The first eight bytes at `begin`, the first lowest; bytes at and after `end` are not read.
+inline std::uint64_t eight(const char* begin, const char* end) {
+  std::uint64_t out = 0;
+  if (end - begin >= 8) {
+    std::memcpy(&out, begin, 8);
+    if constexpr (std::endian::native == std::endian::big) out = __builtin_bswap64(out);
+  } else {
+    for (unsigned i = 0; begin + i < end; ++i) out |= std::uint64_t{static_cast<unsigned char>(begin[i])} << (8 * i);
+  }
+  return out;
+}
+
+/// The number that the lowest `digits` bytes say, the lowest first, if they are digits; 1 <= digits <= 8.
+inline bool whole(std::uint64_t bytes, unsigned digits, std::uint32_t* out) {
+  bytes = (bytes ^ 0x3030303030303030u) << (8 * (8 - digits));  // zeros come before
+  if ((((bytes + 0x7676767676767676u) | bytes) & 0x8080808080808080u) != 0) return false;
+  bytes = bytes * 10 + (bytes >> 8);  // pairs, then fours, then all
+  constexpr std::uint64_t kPair = 0x000000FF000000FFu;
+  bytes = (bytes & kPair) * 0x000F424000000064u + ((bytes >> 16) & kPair) * 0x0000271000000001u;
+  *out = static_cast<std::uint32_t>(bytes >> 32);
+  return true;
+}
+
+}  // namespace scan
+
+/// Whether `text` is 1 to 8 digits; then *out is what they say. Bytes up to `end` may be read, which is at or after the end
+/// of `text`: eight at once are faster.
+inline bool short_whole(std::string_view text, const char* end, std::uint32_t* out) {
+  if (text.empty() || text.size() > 8) return false;
+  return scan::whole(scan::eight(text.data(), end), static_cast<unsigned>(text.size()), out);
+}
+
+/// Whether `text` is up to 8 digits, with a point between them or not, and a minus before them or not; then *out is what
+/// std::from_chars says: both parts of the fraction n / 10^k are exact, so their quotient is rounded once. `end` as above.
+inline bool short_decimal(std::string_view text, const char* end, double* out) {
+  if (text.size() == 1) {
+    *out = static_cast<unsigned char>(text[0]) - '0';
+    return *out >= 0 && *out <= 9;
+  }
+  const bool minus = text.starts_with('-');
+  text.remove_prefix(minus ? 1 : 0);
+  const auto size = static_cast<unsigned>(text.size());
+  if (size == 0 || size > 8) return false;
+  std::uint64_t bytes = scan::eight(text.data(), end);
+  const std::uint64_t other = bytes ^ 0x2E2E2E2E2E2E2E2Eu;  // 0 where a point is
+  const std::uint64_t points = (other - 0x0101010101010101u) & ~other & 0x8080808080808080u;
+  const unsigned point = static_cast<unsigned>(std::countr_zero(points)) / 8;  // the first; others are no digits
+  unsigned digits = size, decimals = 0;
+  if (point < size) {
+    digits = size - 1;
+    decimals = digits - point;
+    if (point == 0 || decimals == 0) return false;
+    const std::uint64_t before = (std::uint64_t{1} << (8 * point)) - 1;
+    bytes = (bytes & before) | ((bytes >> 8) & ~before);
+  }
+  std::uint32_t n = 0;
+  if (!scan::whole(bytes, digits, &n)) return false;
+  constexpr double kTens[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6};
+  const double value = static_cast<double>(n) / kTens[decimals];
+  *out = minus ? -value : value;
+  return true;
+}
+
+}  // namespace quorate

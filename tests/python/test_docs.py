@@ -1,0 +1,62 @@
+"""What README.md and docs/ show of the Python package does what they say, and is typed."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = re.findall(r"^```python\n(.*?)^```\n```text\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
+
+
+def run(*args, cwd):
+    done = subprocess.run([sys.executable, *map(str, args)], cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("code, shown", EXAMPLES, ids=["estimator", "ask-and-tell"])
+def test_the_examples_of_the_readme_print_what_it_shows(code, shown, tmp_path):
+    assert run("-c", code, cwd=tmp_path) == shown
+
+
+def test_spam_filters_for_15_people_from_200_labels(data):
+    shown = run("docs/spam_filters.py", data("spam-b") / "all.svm", cwd=ROOT)
+    right = {m[1]: (float(m[2]), int(m[3].replace(",", ""))) for m in re.finditer(r"^(.*\S) +([\d.]+)% right, +([\d,]+) l", shown, re.M)}
+    assert right["together, 200 labels"][1] == right["labelled ten at a time"][1] == 200
+    assert right["together, 200 labels"][0] > 95
+    assert right["labelled ten at a time"][0] > 94
+    assert right["each alone, every label"][0] < 90, "what learning together is compared with"
+
+
+def test_one_annotator_for_ten_digit_tasks():
+    shown = run("docs/one_annotator.py", cwd=ROOT)
+    doubtful, any_ = (float(p) for p in re.findall(r"([\d.]+)% of unseen digits right after 1,000 answers", shown))
+    assert doubtful > any_ + 5
+    assert re.search(r"^next: is it a \d\?", shown, re.M)
+
+
+def test_the_stubs_are_fresh():
+    assert run("tools/stubs.py", cwd=ROOT) == (ROOT / "python/quorate/learners.pyi").read_text(), (
+        "run: .venv/bin/python tools/stubs.py > python/quorate/learners.pyi"
+    )
+
+
+def test_the_examples_are_typed(tmp_path):
+    """mypy --strict, with the package as it is installed."""
+    for number, (code, _) in enumerate(EXAMPLES):
+        (tmp_path / f"readme{number}.py").write_text(code)
+    files = [*sorted(tmp_path.glob("readme*.py")), ROOT / "docs/spam_filters.py", ROOT / "docs/one_annotator.py"]
+    settings = tmp_path / "mypy.ini"
+    settings.write_text("[mypy]\nstrict = True\n[mypy-sklearn.*,scipy.*]\nignore_missing_imports = True\n")
+    assert "Success" in run("-m", "mypy", "--config-file", settings, "--cache-dir", tmp_path / "cache", *files, cwd=ROOT)
+
+
+def test_the_types_know_a_wrong_parameter(tmp_path):
+    (tmp_path / "wrong.py").write_text("import quorate\nquorate.Cohort(labels=3, nois=0.1)\nquorate.Shampo(b='x')\n")
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "wrong.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert 'Unexpected keyword argument "nois"' in done.stdout
+    assert 'Argument "b" to "Shampo" has incompatible type "str"' in done.stdout

@@ -1,0 +1,61 @@
+"""The wheel works where nothing else of this project is; the source archive holds all that builds it, and nothing more."""
+
+import re
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory):
+    """The interpreter of a new environment that has the wheel and what it asks for."""
+    wheels = sorted((ROOT / "build/wheel").glob("quorate-*.whl"))
+    if not wheels:
+        pytest.skip("no wheel in build/wheel: ./run python makes it")
+    folder = tmp_path_factory.mktemp("fresh")
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    subprocess.run([folder / "bin/pip", "install", "-q", "--disable-pip-version-check", wheels[-1]], check=True)
+    return folder / "bin/python"
+
+
+def test_the_readmes_first_example_runs_in_a_fresh_environment(fresh, tmp_path):
+    code, shown = re.search(r"^```python\n(.*?)^```\n```text\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S).groups()
+    done = subprocess.run([fresh, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == (shown, "")
+
+
+def test_the_wheel_brings_the_program_types_and_papers(fresh, tmp_path):
+    program = fresh.parent / "quorate"
+    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    code = (
+        "import quorate, pathlib; p = pathlib.Path(quorate.__file__).parent; "
+        "print(quorate.__version__, *[(p / f).is_file() for f in "
+        "('py.typed', '_core.pyi', 'learners.pyi', 'papers/xu-table-1.json')])"
+    )
+    done = subprocess.run([fresh, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.split()[1:] == ["True"] * 4
+    assert done.stdout.split()[0] in version
+
+
+def test_what_is_missing_is_told_by_name(fresh, tmp_path):
+    """Frames, plots and the rest are extras."""
+    code = "import quorate; quorate.compare(data='x.csv', learners=['perceptron'])"
+    done = subprocess.run([fresh, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "pip install 'quorate[frames]'" in done.stderr.splitlines()[-1]
+
+
+def test_the_source_archive_is_what_git_tracks_but_for_what_no_build_needs(tmp_path):
+    code = "import scikit_build_core.build as b, sys; print(b.build_sdist(sys.argv[1]))"
+    done = subprocess.run([sys.executable, "-c", code, tmp_path], cwd=ROOT, capture_output=True, text=True, check=True)
+    with tarfile.open(tmp_path / done.stdout.split()[-1]) as archive:
+        held = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
+    tracked = set(subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split())
+    needed = {f for f in tracked if f.startswith(("src/", "apps/", "python/", "papers/", "cmake/"))}
+    needed |= {"CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE"}
+    assert needed <= held, sorted(needed - held)[:5]
+    assert held - {"PKG-INFO"} <= tracked, "nothing generated, no data"

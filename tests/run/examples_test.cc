@@ -1,0 +1,135 @@
+#include "quorate/run/examples.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "quorate/base/error.h"
+#include "quorate/base/rng.h"
+#include "quorate/store/files.h"
+#include "support/temp.h"
+
+namespace quorate::test {
+namespace {
+
+using testing::HasSubstr;
+
+/// All that comes of a file, errors included, as text that shows every bit.
+std::string all_of(const std::string& path, const ReadOptions& options, bool ahead, const FeatureSettings& settings = {}) {
+  Featurizer featurizer(settings);
+  Labels labels;
+  std::string out;
+  try {
+    Examples examples(path, options, featurizer, labels, ahead);
+    try {
+      for (Examples::Item item; examples.next(item);) {
+        out += std::string(item.id) + "/" + std::string(item.task) + "/" + std::to_string(item.label) + "/" +
+               (item.time ? shortest(*item.time) : "-") + "/" + shortest(item.x.norm);
+        for (std::size_t k = 0; k < item.x.size(); ++k)
+          out += " " + std::to_string(item.x.at(k)) + ":" + shortest(item.x.value[k]);
+        out += " @" + std::to_string(examples.line_number()) + " skipped " + std::to_string(examples.skipped()) +
+               examples.first_skipped() + "\n";
+      }
+    } catch (const Error& e) {
+      out += std::string("error: ") + e.what() + "\n";
+    }
+    return out + "end @" + std::to_string(examples.line_number()) + " " + std::to_string(examples.skipped()) +
+           examples.first_skipped();
+  } catch (const Error& e) {
+    return e.what();
+  }
+}
+
+void expect_same(const std::string& path, const ReadOptions& options = {}) {
+  EXPECT_EQ(all_of(path, options, true), all_of(path, options, false)) << path;
+}
+
+/// Lines of several blocks; `bad` maps a line to what stands there instead.
+std::string svmlight(int lines, const std::vector<std::pair<int, std::string>>& bad = {}) {
+  Rng rng = make_rng(3, 0);
+  std::string out;
+  for (int n = 1; n <= lines; ++n) {
+    std::string line =
+        (below(2, rng) == 0 ? "1 task:t" : "-1 task:u") + std::to_string(below(5, rng)) + " time:" + std::to_string(n);
+    Index index = 0;
+    for (int k = 0; k < 30; ++k)
+      line += " " + std::to_string(index += 1 + static_cast<Index>(below(900, rng))) + ":" +
+              shortest(static_cast<double>(below(2000, rng)) / 16 - 50);
+    for (const auto& [at, text] : bad)
+      if (at == n) line = text;
+    out += line + "\n";
+  }
+  return out;
+}
+
+TEST(Examples, ReadAheadAreThoseReadOneByOne) {
+  const TempDir dir;
+  const std::string text = svmlight(5000);
+  ASSERT_GT(text.size(), 1'000'000u) << "several blocks";
+  expect_same(dir.write("a.svm", text));
+  expect_same(dir.write("a.svm", text.substr(0, text.size() - 1)));
+  expect_same(dir.write("a.svm", text.substr(0, text.size() / 2)));
+  std::string vw = "id,label,a,text\n";
+  for (int n = 0; n < 6000; ++n)
+    vw += std::to_string(n) + ",1," + std::to_string(n % 7) + ",some words of w" + std::to_string(n) + " in a text\n";
+  expect_same(dir.write("a.csv", vw));
+}
+
+TEST(Examples, ReadAheadEndInTheSameErrorAtTheSameExample) {
+  const TempDir dir;
+  for (const int line : {1, 2, 700, 701, 1500, 4999, 5000})
+    for (const char* bad : {"1 2:x", "spam 1:1", "0 1:1", "1 3:1 2:1"}) {
+      const std::string path = dir.write("a.svm", svmlight(5000, {{line, bad}}));
+      expect_same(path);
+      EXPECT_THAT(all_of(path, {}, true), HasSubstr("error: " + path + ":")) << bad;
+    }
+}
+
+TEST(Examples, ReadAheadPassOverTheSameBadLines) {
+  const TempDir dir;
+  ReadOptions options;
+  options.skip_bad_lines = true;
+  expect_same(dir.write("a.svm", svmlight(5000, {{3, "1 2:x"}, {5, "spam 1:1"}, {2000, "1 2"}, {5000, "?:"}})), options);
+  expect_same(dir.write("a.svm", svmlight(5000, {{3, "spam 1:1"}, {5, "1 2:x"}, {4999, "spam"}, {5000, "1 :"}})), options);
+  expect_same(dir.write("a.svm", svmlight(5000, {{5000, "1 2:x"}})), options);
+  expect_same(dir.write("a.svm", "1 x\n"), options);
+}
+
+TEST(Examples, OfEmptyFilesAndVeryLongLinesAreTheSame) {
+  const TempDir dir;
+  expect_same(dir.write("a.svm", ""));
+  expect_same(dir.write("a.svm", "\n\n# nothing\n"));
+  std::string line = "1";
+  for (int k = 1; k < 200'000; ++k) line += " " + std::to_string(k) + ":1";
+  expect_same(dir.write("a.svm", "1 1:1\n" + line + "\n-1 2:1\n" + line));
+}
+
+TEST(Examples, MayBeLeftBeforeTheEnd) {
+  const TempDir dir;
+  const std::string path = dir.write("a.svm", svmlight(5000));
+  for (const int most : {0, 1, 700, 2000}) {
+    Featurizer featurizer;
+    Labels labels;
+    Examples examples(path, {}, featurizer, labels);
+    Examples::Item item;
+    for (int n = 0; n < most; ++n) ASSERT_TRUE(examples.next(item));
+    EXPECT_EQ(examples.line_number(), static_cast<std::uint64_t>(most));
+  }
+}
+
+TEST(Examples, NamesGetTheirPlacesAsTheyAreTaken) {
+  const TempDir dir;
+  std::string text;
+  for (int n = 0; n < 20'000; ++n) text += "1 | name" + std::to_string(n) + " b c d\n";
+  Featurizer featurizer({.bits = 0}), other({.bits = 0});
+  Labels labels;
+  Examples examples(dir.write("a.vw", text), {}, featurizer, labels);
+  Examples::Item item;
+  for (int n = 0; n < 10; ++n) ASSERT_TRUE(examples.next(item));
+  Record record;
+  record.add_name("new", 1);
+  const Features x = featurizer(record);
+  EXPECT_EQ(x.index.back(), 1u + 10 + 3) << "ten names and b, c, d came before it";
+}
+
+}  // namespace
+}  // namespace quorate::test
