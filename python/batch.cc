@@ -4,7 +4,6 @@
 #include <nanobind/stl/tuple.h>
 
 #include <cmath>
-#include <optional>
 
 #include "quorate/base/error.h"
 
@@ -116,15 +115,16 @@ std::string_view utf8(nb::handle text) {
 
 std::string type_of(nb::handle h) { return nb::cast<std::string>(nb::steal<nb::str>(PyObject_Str(h.type().attr("__name__").ptr()))); }
 
-/// use(entry) for each of a dict's features; `keep` copies a name that is made here.
+/// use(entry) for each of a dict's features but `skip`; `keep` copies a name that is made here.
 template <class Keep, class Use>
-void for_each_entry(nb::handle row, Keep keep, Use use) {
+void for_each_entry(nb::handle row, std::optional<std::string_view> skip, Keep keep, Use use) {
   PyObject *key = nullptr, *value = nullptr;
   for (Py_ssize_t at = 0; PyDict_Next(row.ptr(), &at, &key, &value);) {
     if (value == Py_None) continue;
     Entry e{Entry::Kind::kName, 0, {}, 1};
     if (PyUnicode_Check(key)) {
       e.name = utf8(key);
+      if (skip && *skip == e.name) continue;
     } else if (PyLong_Check(key)) {
       e.kind = Entry::Kind::kIndex;
       const long long index = PyLong_AsLongLong(key);
@@ -162,7 +162,7 @@ class Dicts final : public Records {
     for (nb::handle row : rows) {
       if (!PyDict_Check(row.ptr())) bad(size(), "expected a dict, not " + type_of(row));
       try {
-        for_each_entry(row, [&](const std::string& name) { return kept(name); },
+        for_each_entry(row, {}, [&](const std::string& name) { return kept(name); },
                        [&](Entry e) {
                          e.name = kept(e.name);
                          entries_.push_back(e);
@@ -257,9 +257,9 @@ std::unique_ptr<Batch> dicts(nb::sequence rows) { return std::make_unique<Dicts>
 std::unique_ptr<Batch> texts(nb::sequence rows) { return std::make_unique<Texts>(std::move(rows)); }
 std::unique_ptr<Batch> table(nb::list columns) { return std::make_unique<Table>(std::move(columns)); }
 
-void fill(Record& record, nb::dict row) {
+void fill(Record& record, nb::dict row, std::optional<std::string_view> skip) {
   record.clear();
-  for_each_entry(row, [&](const std::string& name) { return record.keep(name); },
+  for_each_entry(row, skip, [&](const std::string& name) { return record.keep(name); },
                  [&](const Entry& e) { record.entries.push_back(e); });
 }
 

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <memory_resource>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,7 +43,8 @@ std::unique_ptr<Batch> texts(nanobind::sequence rows);
 /// NumPy array; strings, or None. At most one column of text.
 std::unique_ptr<Batch> table(nanobind::list columns);
 
-/// The record of one dict, with views into it. The dict must live, and nobody change it, while they are used.
-void fill(Record& record, nanobind::dict row);
+/// The record of one dict, with views into it, without the key `skip`. The dict must live, and nobody change it, while they
+/// are used.
+void fill(Record& record, nanobind::dict row, std::optional<std::string_view> skip = {});
 
 }  // namespace quorate::python

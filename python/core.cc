@@ -147,6 +147,13 @@ Model make_model(const std::string& spec, SessionOptions options, const FeatureS
   return {Session(learner, options), Featurizer(features), std::move(labels)};
 }
 
+LabelLimits limits_of(const std::vector<std::string>& labels, std::optional<std::uint64_t> labels_per_task) {
+  LabelLimits limits;
+  for (const std::string& text : labels) limits.add(text);
+  if (labels_per_task) limits.per_task = *labels_per_task;
+  return limits;
+}
+
 class Core {
  public:
   explicit Core(Model&& model) : model_(std::move(model)) {}
@@ -344,11 +351,12 @@ class Core {
     return array<double>(std::move(out));
   }
 
-  // One example at a time: a dict, or a NumPy vector.
-  double learn_one(nb::handle x, int label, std::string_view task, std::optional<double> time) {
+  // One example at a time: a dict without its key `skip`, or a NumPy vector.
+  double learn_one(nb::handle x, int label, std::string_view task, std::optional<double> time,
+                   std::optional<std::string_view> skip) {
     const Writing lock(mutex_);
     check_times(time.has_value());
-    const Features features = instance(x, scratch_, true);
+    const Features features = instance(x, skip, scratch_, true);
     Session& session = model().session;
     if (time && !std::isfinite(*time)) throw UsageError("time: expected a finite number of seconds, or a date");
     if (time) session.set_time(*time);
@@ -365,11 +373,18 @@ class Core {
     });
     return one_step_[0].decision.margin;
   }
-  double score_one(nb::handle x, std::string_view task) {
+  double score_one(nb::handle x, std::string_view task, std::optional<std::string_view> skip) {
     const Reading lock(mutex_);
     thread_local Featurizer::Scratch scratch;
-    const Features features = instance(x, scratch, false);
+    const Features features = instance(x, skip, scratch, false);
     return model().session.learner().score({place_of_task(task), features});
+  }
+
+  /// Other limits from now on; what was bought counts.
+  void set_limits(const std::vector<std::string>& labels, std::optional<std::uint64_t> labels_per_task) {
+    const LabelLimits limits = limits_of(labels, labels_per_task);
+    const Writing lock(mutex_);
+    model().session.set_limits(limits);
   }
 
   void set_columns(const std::vector<std::string>& names) {
@@ -495,10 +510,10 @@ class Core {
     const Names& tasks = model().session.tasks();
     return tasks.find(name).value_or(static_cast<Task>(tasks.size()));
   }
-  Features instance(nb::handle x, Featurizer::Scratch& scratch, bool learn) {
+  Features instance(nb::handle x, std::optional<std::string_view> skip, Featurizer::Scratch& scratch, bool learn) {
     if (PyDict_Check(x.ptr())) {
       thread_local Record record;
-      fill(record, nb::borrow<nb::dict>(x));
+      fill(record, nb::borrow<nb::dict>(x), skip);
       return learn ? model().featurizer(record) : std::as_const(model().featurizer)(record, {}, scratch);
     }
     Array<double> values;
@@ -682,8 +697,9 @@ NB_MODULE(_core, m) {
       .def("withdraw", &Core::withdraw, "tickets"_a)
       .def("decision", &Core::decision, "batch"_a, "tasks"_a.none())
       .def("log_odds", &Core::log_odds, "margins"_a)
-      .def("learn_one", &Core::learn_one, "x"_a.none(), "label"_a, "task"_a, "time"_a = nb::none())
-      .def("score_one", &Core::score_one, "x"_a.none(), "task"_a)
+      .def("learn_one", &Core::learn_one, "x"_a.none(), "label"_a, "task"_a, "time"_a = nb::none(), "skip"_a = nb::none())
+      .def("score_one", &Core::score_one, "x"_a.none(), "task"_a, "skip"_a = nb::none())
+      .def("set_limits", &Core::set_limits, "labels"_a, "labels_per_task"_a.none())
       .def("set_columns", &Core::set_columns, "names"_a)
       .def("relations", &Core::relations)
       .def("tasks", &Core::tasks)

@@ -175,13 +175,18 @@ class Estimator(ClassifierMixin, BaseEstimator):
         self._check_width(x)
         if time is not None and not isinstance(time, (int, float)):
             time = float(_inputs.times([time], 1)[0])
-        self._model.learn_one(x, label, _ONLY if task is None else _inputs.word_of(task) or _ONLY, time)
+        if self.task_column is not None:
+            self._model.learn_one(x, label, self._task_in(x, task), time, self.task_column)
+        else:
+            self._model.learn_one(x, label, _ONLY if task is None else _inputs.word_of(task) or _ONLY, time)
 
     def score_one(self, x: Any, task: Any = None) -> float:
         """The margin of one example of a binary problem."""
         if self._reduction():
             raise ValueError("score_one: of several classes there is no one margin; expected two classes")
         self._check_width(x)
+        if self.task_column is not None:
+            return self._fitted().score_one(x, self._task_in(x, task), self.task_column)
         return self._fitted().score_one(x, _ONLY if task is None else _inputs.word_of(task) or _ONLY)
 
     def predict_one(self, x: Any, task: Any = None) -> Any:
@@ -442,6 +447,15 @@ class Estimator(ClassifierMixin, BaseEstimator):
             rest = [{name: value for name, value in x.items() if name != self.task_column} for x in X]
             return rest, np.array([_inputs.word_of(x[self.task_column]) for x in X], dtype=object)
         raise ValueError(f"task_column={self.task_column!r}: expected a frame or dicts, not {type(X).__name__}")
+
+    def _task_in(self, x: Any, task: Any) -> str:
+        """The task that a dict names."""
+        if task is not None:
+            raise ValueError(f"task: given twice, as an argument and by task_column={self.task_column!r}")
+        try:
+            return _inputs.word_of(x[self.task_column]) or _ONLY
+        except (KeyError, IndexError, TypeError):
+            raise ValueError(f"x: no {self.task_column!r}, which task_column names") from None
 
     def _read_frame(self, X: Any, anew: bool) -> Any:
         names = _inputs.columns_of(X) or []
