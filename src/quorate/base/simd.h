@@ -38,9 +38,14 @@ template <class Body>
 /// Some doubles side by side, at any address: for loops of which the compiler makes no SIMD by itself. On narrower registers
 /// it takes several.
 constexpr std::size_t kLanes = 8;
-using Lanes __attribute__((vector_size(kLanes * sizeof(double)), aligned(alignof(double)), may_alias)) = double;
-inline Lanes& lanes(double* at) { return *reinterpret_cast<Lanes*>(at); }
-inline const Lanes& lanes(const double* at) { return *reinterpret_cast<const Lanes*>(at); }
+using Lanes __attribute__((vector_size(kLanes * sizeof(double)))) = double;
+/// So many doubles where they lie. A packed struct, as clang forgets a vector type's lower alignment at a reference.
+template <class V>
+struct __attribute__((packed, may_alias)) Unaligned {
+  V v;
+};
+inline Unaligned<Lanes>& lanes(double* at) { return *reinterpret_cast<Unaligned<Lanes>*>(at); }
+inline const Unaligned<Lanes>& lanes(const double* at) { return *reinterpret_cast<const Unaligned<Lanes>*>(at); }
 
 /// Calls body(), a loop whose steps do not depend on one another, compiled for the widest instruction set there is. The
 /// compiler makes SIMD of it. The bits are the same for all: steps are plain additions, multiplications and conversions,

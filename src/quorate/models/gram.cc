@@ -59,13 +59,12 @@ void Gram::apply() {
             const std::size_t end = std::min(j, begin + kPart);
             std::size_t l = begin;
             for (; l + kLanes <= end; l += kLanes) {
-              Lanes& of_l = lanes(of_j + l);
-              Lanes sum = of_l;
+              Lanes sum = lanes(of_j + l).v;
               for (std::size_t n = 0; n < U; ++n) {
-                const Lanes &c_l = lanes(c + n * K + l), &p_l = lanes(p + n * K + l);
+                const Lanes c_l = lanes(c + n * K + l).v, p_l = lanes(p + n * K + l).v;
                 sum += (c_j[n] * p_l + c_l * p_j[n]) + c_j[n] * c_l * length[n];  // added(), lane by lane
               }
-              of_l = sum;
+              lanes(of_j + l).v = sum;
             }
             for (; l < end; ++l) {
               double sum = of_j[l];

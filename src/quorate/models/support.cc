@@ -23,12 +23,12 @@ void Support::row(double xx, ForEach for_each, std::span<double> k) const {
         Lanes first{}, second{};
         for_each([&](Index f, double v) {
           if (f >= end) return;
-          first += v * lanes(block + f * kBlock);
-          second += v * lanes(block + f * kBlock + kLanes);
+          first += v * lanes(block + f * kBlock).v;
+          second += v * lanes(block + f * kBlock + kLanes).v;
         });
         double sum[kBlock];
-        lanes(sum) = first;
-        lanes(sum + kLanes) = second;
+        lanes(sum).v = first;
+        lanes(sum + kLanes).v = second;
         std::copy_n(sum, std::min(kBlock, size() - b * kBlock), k.data() + b * kBlock);
       }
     });

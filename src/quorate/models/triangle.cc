@@ -25,16 +25,16 @@ namespace {
 constexpr std::size_t kRows = 4;
 
 /// The four lanes of a sum, in one register where there is one as wide.
-using Four __attribute__((vector_size(4 * sizeof(double)), aligned(alignof(double)), may_alias)) = double;
-Four& four(double* at) { return *reinterpret_cast<Four*>(at); }
-const Four& four(const double* at) { return *reinterpret_cast<const Four*>(at); }
+using Four __attribute__((vector_size(4 * sizeof(double)))) = double;
+Unaligned<Four>& four(double* at) { return *reinterpret_cast<Unaligned<Four>*>(at); }
+const Unaligned<Four>& four(const double* at) { return *reinterpret_cast<const Unaligned<Four>*>(at); }
 
 /// out[r] = <rows[r], x> over the first n, in four lanes as dot().
 void dot_rows(const double* const* rows, const double* x, std::size_t n, double* out) {
   Four lane[kRows] = {};
   const std::size_t whole = n & ~std::size_t{3};
   for (std::size_t k = 0; k < whole; k += 4)
-    for (std::size_t r = 0; r < kRows; ++r) lane[r] += four(rows[r] + k) * four(x + k);
+    for (std::size_t r = 0; r < kRows; ++r) lane[r] += four(rows[r] + k).v * four(x + k).v;
   for (std::size_t r = 0; r < kRows; ++r) {
     for (std::size_t k = whole; k < n; ++k) lane[r][k - whole] += rows[r][k] * x[k];
     out[r] = (lane[r][0] + lane[r][1]) + (lane[r][2] + lane[r][3]);
@@ -47,14 +47,14 @@ void times_rows(const double* const* rows, const double* x, std::size_t i, doubl
   Four lane[kRows] = {};
   const double v[kRows] = {x[i], x[i + 1], x[i + 2], x[i + 3]};
   for (std::size_t k = 0; k < i; k += 4) {  // i is a multiple of 4
-    const Four x_k = four(x + k);
-    Four sum = four(out + k);
+    const Four x_k = four(x + k).v;
+    Four sum = four(out + k).v;
     for (std::size_t r = 0; r < kRows; ++r) {
-      const Four t = four(rows[r] + k);
+      const Four t = four(rows[r] + k).v;
       lane[r] += t * x_k;
       sum += v[r] * t;
     }
-    four(out + k) = sum;
+    four(out + k).v = sum;
   }
   for (std::size_t r = 0; r < kRows; ++r) {
     double sum = (lane[r][0] + lane[r][1]) + (lane[r][2] + lane[r][3]);
@@ -68,7 +68,7 @@ void times_rows(const double* const* rows, const double* x, std::size_t i, doubl
 void add(double v, const double* t, std::size_t n, double* out) {
   simd([=] {
     std::size_t k = 0;
-    for (; k + kLanes <= n; k += kLanes) lanes(out + k) += v * lanes(t + k);
+    for (; k + kLanes <= n; k += kLanes) lanes(out + k).v += v * lanes(t + k).v;
     for (; k < n; ++k) out[k] += v * t[k];
   });
 }
