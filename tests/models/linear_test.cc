@@ -107,9 +107,10 @@ TEST(Linear, UntouchedWeightsAreZeroAndFree) {
   EXPECT_EQ(memory.bytes(), 0u);
 }
 
-TEST(Linear, MemoryFollowsTheWeightsNotTheirNumbers) {
+TEST(Linear, MemoryFollowsTheWeightsNotTheirNumbersWhereItIsLimited) {
   Rng rng = make_rng(1, 0);
-  Memory many_blocks, many_features, dense_rows, few_features;
+  constexpr std::size_t kMuch = std::size_t{1} << 40;
+  Memory many_blocks(kMuch), many_features(kMuch), dense_rows(kMuch), few_features(kMuch);
   Linear a(&many_blocks), b(&many_features), c(&dense_rows), d(&few_features);
   for (int n = 0; n < 50'000; ++n) {
     a.add(static_cast<std::uint32_t>(below(0xFFFFFFF0u, rng)), 1, sparse({static_cast<Index>(below(1u << 31, rng))}, {1}));
@@ -125,8 +126,23 @@ TEST(Linear, MemoryFollowsTheWeightsNotTheirNumbers) {
   EXPECT_LT(dense_rows.bytes(), 1000u * (50 * 4 + 150)) << "a plain row";
 }
 
+TEST(Linear, TwoMegabytesMayGoToRowsThatAreLargerThanTables) {
+  Rng rng = make_rng(1, 0);
+  Memory memory, limited(std::size_t{1} << 40);
+  Linear a(&memory), b(&limited);
+  for (std::uint32_t block = 0; block < 200; ++block)
+    for (int n = 0; n < 20; ++n) {
+      const auto x = sparse({static_cast<Index>(below(100'000, rng))}, {1});
+      a.add(block, 1, x);
+      b.add(block, 1, x);
+      ASSERT_EQ(a(block, x), b(block, x));
+    }
+  EXPECT_GT(memory.bytes(), limited.bytes() + Blocks<float>::kSpare / 2);
+  EXPECT_LT(memory.bytes(), limited.bytes() + Blocks<float>::kSpare + 4096);
+}
+
 TEST(Linear, ABlockMayTurnFromRowToTableAndBackAndForgetsNothing) {
-  Memory memory;
+  Memory memory(std::size_t{1} << 40);
   Linear w(&memory);
   std::map<Index, float> oracle;
   const auto add = [&](Index feature) {
