@@ -9,8 +9,8 @@
 
 namespace quorate::python {
 
-/// For std::unique_lock and std::shared_lock. A thread that holds it in any way and asks again gets std::runtime_error, for it
-/// would wait for itself: so does a signal handler that uses the model which it interrupted.
+/// For std::unique_lock and std::shared_lock. A thread that holds it in any way and asks again gets std::runtime_error, for
+/// it would wait for itself: so does a signal handler that uses the model which it interrupted.
 class Turns {
  public:
   Turns() = default;

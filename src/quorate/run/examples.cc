@@ -39,13 +39,17 @@ Examples::Examples(const std::string& path, const ReadOptions& options, Featuriz
   featurizer_.begin(*reader_);
 }
 
-/// Until it has so many bytes, at least one example, or the file is at its end.
-void Examples::fill(Block& block, std::size_t bytes) {
+/// Until it has so many bytes, at least one example, or the file is at its end. `arrange`: instances are made whole here,
+/// not by who takes them.
+void Examples::fill(Block& block, std::size_t bytes, bool arrange) {
   block.clear();
   try {
     do {
       block.last = !reader_->next(record_);
-      if (!block.last) block.add(record_, featurizer_(record_), reader_at());
+      if (block.last) break;
+      Features x = arrange ? featurizer_(record_) : featurizer_.gather(record_);
+      if (!arrange) x.norm = 0;
+      block.add(record_, x, reader_at());
     } while (!block.last && block.bytes() < bytes);
   } catch (...) {
     block.error = std::current_exception();
@@ -57,12 +61,14 @@ void Examples::fill(Block& block, std::size_t bytes) {
 
 void Examples::read_ahead(const std::stop_token& end) {
   for (bool last = false; !last;) {
+    bool behind = false;  // is who takes them: then he is spared what can be done here
     {
       std::unique_lock lock(mutex_);
       if (!changed_.wait(lock, end, [&] { return filled_ - taken_ < kBlocks; })) return;
+      behind = filled_ - taken_ > 1;
     }
     Block& block = blocks_[filled_ % kBlocks];  // nobody else looks at it
-    fill(block, kBlockBytes);
+    fill(block, kBlockBytes, behind);
     last = block.last;
     const std::lock_guard lock(mutex_);
     ++filled_;
@@ -72,11 +78,11 @@ void Examples::read_ahead(const std::stop_token& end) {
 
 const Examples::Block* Examples::next_block() {
   if (!ahead_) {
-    fill(blocks_[0], 1);
+    fill(blocks_[0], 1, true);
     return blocks_;
   }
   if (block_ == nullptr) {  // many files are no longer than a block: a thread would cost more than it brings
-    fill(blocks_[0], kBlockBytes);
+    fill(blocks_[0], kBlockBytes, true);
     filled_ = 1;
     if (!blocks_[0].last) thread_ = std::jthread([this](const std::stop_token& end) { read_ahead(end); });
     return blocks_;
@@ -113,6 +119,7 @@ bool Examples::next(Item& item) {
     item.x = {{block_->index.data() + before.index, row.index - before.index},
               {block_->value.data() + before.value, row.value - before.value},
               row.norm};
+    if (row.norm == 0) item.x = featurizer_.arrange(item.x, scratch_);
     try {
       item.label = labels_({text + row.task, row.label - row.task});
       return true;

@@ -54,7 +54,7 @@ class Examples {
   /// One example in a block. Each part begins where that of the example before ends.
   struct Row {
     std::size_t id = 0, task = 0, label = 0, index = 0, value = 0;  // ends
-    double norm = 1;
+    double norm = 1;                                                // 0: gathered only
     std::optional<double> time;
     At at;
   };
@@ -75,7 +75,7 @@ class Examples {
   static constexpr std::size_t kBlocks = 4, kBlockBytes = std::size_t{1} << 18;
 
   At reader_at() const { return {reader_->line_number(), reader_->consumed(), reader_->skipped()}; }
-  void fill(Block& block, std::size_t bytes);
+  void fill(Block& block, std::size_t bytes, bool arrange);
   void read_ahead(const std::stop_token& end);
   const Block* next_block();
 
@@ -86,6 +86,7 @@ class Examples {
   Record record_;
 
   const Block* block_ = nullptr;  // that examples are taken from
+  Featurizer::Scratch scratch_;   // of who takes them
   std::size_t row_ = 0;           // of the next one in it
   At at_;
   std::uint64_t rejected_ = 0;  // for their labels

@@ -117,11 +117,24 @@ Index Featurizer::place(std::string_view name) {
 
 Features Featurizer::operator()(const Record& record, bool learn_names) {
   if (!learn_names) return std::as_const(*this)(record, column_place_, scratch_);
-  return make(record, column_place_, scratch_, [this](std::string_view name) { return place(name); });
+  gather(record);
+  return arrange(scratch_);
 }
 
 Features Featurizer::operator()(const Record& record, std::span<const Index> columns, Scratch& scratch) const {
-  return make(record, columns, scratch, [this](std::string_view name) { return known_place(name); });
+  gather(record, columns, scratch, [this](std::string_view name) { return known_place(name); });
+  return arrange(scratch);
+}
+
+Features Featurizer::gather(const Record& record) {
+  gather(record, column_place_, scratch_, [this](std::string_view name) { return place(name); });
+  return {scratch_.index, scratch_.value};
+}
+
+Features Featurizer::arrange(const Features& gathered, Scratch& scratch) const {
+  scratch.index.assign(gathered.index.begin(), gathered.index.end());
+  scratch.value.assign(gathered.value.begin(), gathered.value.end());
+  return arrange(scratch);
 }
 
 /// Puts what was added in the order of the places. Values that meet in one place are added in the order in which they
@@ -168,7 +181,7 @@ void Featurizer::Scratch::sort(bool once) {
 }
 
 template <class Place>
-Features Featurizer::make(const Record& record, std::span<const Index> columns, Scratch& s, Place place) const {
+void Featurizer::gather(const Record& record, std::span<const Index> columns, Scratch& s, Place place) const {
   s.index.clear();
   s.value.clear();
   if (settings_.bias) s.add(0, 1);
@@ -195,9 +208,12 @@ Features Featurizer::make(const Record& record, std::span<const Index> columns, 
         break;
     }
   }
+}
+
+Features Featurizer::arrange(Scratch& s) const {
   const auto not_ascending = [](Index a, Index b) { return a >= b; };
   if (std::adjacent_find(s.index.begin(), s.index.end(), not_ascending) != s.index.end()) s.sort(false);
-  return finish(s);
+  return finish(s, squared_norm({{}, s.value}));
 }
 
 Features Featurizer::row(std::span<const double> value, Scratch& s) const {
@@ -210,7 +226,7 @@ Features Featurizer::row(std::span<const double> value, Scratch& s) const {
   if (at_least_half_full(last, filled + settings_.bias)) {
     s.value.push_back(settings_.bias);
     for (const double v : value) s.value.push_back(v + 0.0);  // no negative zero
-    return {{}, s.value, scale(s.value)};
+    return {{}, s.value, scale(s.value, squared_norm({{}, s.value}))};
   }
   if (settings_.bias) {
     s.index.push_back(0);
@@ -221,11 +237,11 @@ Features Featurizer::row(std::span<const double> value, Scratch& s) const {
     s.index.push_back(static_cast<Index>(1 + k));
     s.value.push_back(value[k]);
   }
-  return {s.index, s.value, scale(s.value)};
+  return {s.index, s.value, scale(s.value, squared_norm({{}, s.value}))};
 }
 
-Features Featurizer::finish(Scratch& s) const {
-  const double norm = scale(s.value);
+Features Featurizer::finish(Scratch& s, double squares) const {
+  const double norm = scale(s.value, squares);
   if (!s.index.empty() && at_least_half_full(s.index.back(), s.index.size())) {
     const std::size_t extent = std::size_t{s.index.back()} + 1, n = s.value.size();
     s.value.resize(extent, 0.0);
@@ -239,11 +255,9 @@ Features Featurizer::finish(Scratch& s) const {
   return {s.index, s.value, norm};
 }
 
-double Featurizer::scale(std::span<double> value) const {
-  if (!settings_.normalize) return 1;
-  const double sum = squared_norm({{}, value});
-  if (!(sum > 0)) return 1;
-  const double norm = std::sqrt(sum);
+double Featurizer::scale(std::span<double> value, double squares) const {
+  if (!settings_.normalize || !(squares > 0)) return 1;
+  const double norm = std::sqrt(squares);
   for (double& v : value) v /= norm;
   return norm;
 }

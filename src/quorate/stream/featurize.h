@@ -77,6 +77,11 @@ class Featurizer {
   /// used again.
   Features operator()(const Record& record, std::span<const Index> columns, Scratch& scratch) const;
 
+  /// The same in two steps, which need not be taken by one thread: places and values as they come, bias first; and what
+  /// becomes of them. gather() learns names.
+  Features gather(const Record& record);
+  Features arrange(const Features& gathered, Scratch& scratch) const;
+
   /// The instance of a matrix's row, as that of a record of such indices; index in any order, each below kMaxIndex;
   /// values finite. O(non-zeros) if index ascends. I: an integer type.
   template <class I>
@@ -101,9 +106,10 @@ class Featurizer {
   Index known_place(std::string_view name) const;
   Index place(std::string_view name);  // learns it
   template <class Place>
-  Features make(const Record& record, std::span<const Index> columns, Scratch& scratch, Place place) const;
-  Features finish(Scratch& scratch) const;      // of its places, which ascend, and values
-  double scale(std::span<double> value) const;  // returns the length before
+  void gather(const Record& record, std::span<const Index> columns, Scratch& scratch, Place place) const;
+  Features arrange(Scratch& scratch) const;
+  Features finish(Scratch& scratch, double squares) const;      // of its places, which ascend, and values
+  double scale(std::span<double> value, double squares) const;  // squares: their sum; returns the length before
 
   FeatureSettings settings_;
   Names columns_;                    // numeric columns, in the first file's order
@@ -123,6 +129,7 @@ Features Featurizer::row(std::span<const I> index, std::span<const double> value
     s.value[0] = 1;
   }
   std::size_t size = bias;
+  double squares = settings_.bias;  // summed while values are copied: by itself it would take as long again
   Index before = 0;
   bool ascends = true;
   for (std::size_t k = 0; k < value.size(); ++k) {
@@ -131,12 +138,14 @@ Features Featurizer::row(std::span<const I> index, std::span<const double> value
     before = place;
     s.index[size] = place;
     s.value[size] = value[k];
+    squares += value[k] * value[k];
     size += value[k] != 0;
   }
   s.index.resize(size);
   s.value.resize(size);
-  if (!ascends) s.sort(false);
-  return finish(s);
+  if (ascends) return finish(s, squares);
+  s.sort(false);
+  return finish(s, squared_norm({{}, s.value}));
 }
 
 }  // namespace quorate
