@@ -86,6 +86,7 @@ def single_task(files: Files) -> list[dict]:
     examples = 10 * sum(1 for _ in open(files.news / "train.vw"))
     cache = files.folder / "news.cache"
     plain = ["-d", path, "-b", BITS, "--loss_function", "hinge", "--binary", "--quiet"]
+    plain += ["-f", files.folder / "vw.out"]
     vw(*plain, "-c", "--cache_file", cache)
     quiet = {"--task-column": "no_such"}  # one task: VW's namespace `task` is features like others
     ours = [item for pair in quiet.items() for item in pair]
@@ -107,7 +108,7 @@ def per_user(files: Files, users: int, examples: int, memory: str) -> list[dict]
     """(b) A classifier for each user: VW with crosses of task and words, against tables of the same size."""
     path = files.mail(users, examples)
     bits = 22
-    cross = ["-d", path, "-b", bits, "--loss_function", "logistic", "--binary", "-q", "tw"]
+    cross = ["-d", path, "-b", bits, "--loss_function", "logistic", "--binary", "-q", "tw", "-f", files.folder / "vw.out"]
     quality: dict[str, tuple[float, float]] = {}
 
     def run_vw(name: str, *more: object) -> None:

@@ -37,8 +37,17 @@ inline double log_positive(double x) {
       std::bit_cast<double>((shifted + (std::uint64_t{1024} << 52)) >> 52 | 0x4330000000000000u) - 0x1p52 - 1024;
   const double m = std::bit_cast<double>((shifted & kMantissa) + kSqrtHalf);
   const double f = (m - 1) / (m + 1), ff = f * f;
-  double p = 1.0 / 23;
-  for (int n = 21; n >= 3; n -= 2) p = p * ff + 1.0 / n;
+  double p = 1.0 / 23;  // written out: compilers unroll loops too late to make SIMD of the loop that calls this
+  p = p * ff + 1.0 / 21;
+  p = p * ff + 1.0 / 19;
+  p = p * ff + 1.0 / 17;
+  p = p * ff + 1.0 / 15;
+  p = p * ff + 1.0 / 13;
+  p = p * ff + 1.0 / 11;
+  p = p * ff + 1.0 / 9;
+  p = p * ff + 1.0 / 7;
+  p = p * ff + 1.0 / 5;
+  p = p * ff + 1.0 / 3;
   const double tail = 2 * f * (p * ff);
   return e * kLn2Hi + (2 * f + (tail + e * kLn2Lo));
 }

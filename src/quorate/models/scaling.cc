@@ -6,6 +6,7 @@
 #include "quorate/base/error.h"
 #include "quorate/base/exp.h"
 #include "quorate/base/memory.h"
+#include "quorate/base/simd.h"
 
 namespace quorate {
 namespace {
@@ -44,11 +45,20 @@ bool Scaler::weighs() const {
 }
 
 bool Scaler::count(const Features& x) {
-  const auto is_count = [&](double value) {
-    const double v = raw(value, x.norm);
-    return v >= 0 && v == std::nearbyint(v);
-  };
-  if (is_one_of<ScaleAuto>(scale_) && !std::all_of(x.value.begin(), x.value.end(), is_count)) counts_.real = 1;
+  if (is_one_of<ScaleAuto>(scale_) && counts_.real == 0) {
+    const double *const value = x.value.data(), norm = x.norm;
+    const std::size_t n = x.size();
+    std::int64_t others = 0, *const out = &others;
+    simd([=] {
+      std::int64_t sum = 0;
+      for (std::size_t k = 0; k < n; ++k) {
+        const double v = raw(value[k], norm);
+        sum += !(v >= 0) | !(v == std::nearbyint(v));
+      }
+      *out = sum;
+    });
+    if (others > 0) counts_.real = 1;
+  }
   if (!weighs() || counts_.examples == kMaxExamples) return false;
   ++counts_.examples;
   counts_.nonzeros += x.size() - static_cast<std::size_t>(std::count(x.value.begin(), x.value.end(), 0.0));
@@ -60,20 +70,33 @@ void Scaler::counted(std::size_t distinct) {
     counts_.real = 1;
 }
 
-void Scaler::operator()(const Features& x, std::span<const double> df, std::span<double> out) const {
-  const bool automatic = is_one_of<ScaleAuto>(scale_), take_logarithm = logarithm(), weigh = weighs();
+void Scaler::operator()(const Features& x, std::span<double> out) const {
+  const double *const value = x.value.data(), norm = x.norm;
+  double* const at = out.data();
+  const std::size_t n = x.size();
+  const auto each = [=](auto scaled) {
+    simd([=] {
+      for (std::size_t k = 0; k < n; ++k) at[k] = scaled(raw(value[k], norm), at[k]);
+    });
+  };
   const double log_n = log_positive(static_cast<double>(counts_.examples) + 1);
-  for (std::size_t k = 0; k < x.size(); ++k) {
-    double v = raw(x.value[k], x.norm);
-    if (automatic)
-      v = v > 0 ? 1 + kMore * log_positive(v) : 0;
-    else if (take_logarithm)
-      v = std::copysign(log_positive(1 + std::abs(v)), v);
-    out[k] = weigh ? v * std::max(log_n - log_positive(std::max(df[k], 1.0)), 0.0) : v;  // 0: counts that features share
-  }
-  const double length = std::sqrt(squared_norm({{}, out.first(x.size())}));
+  // Below 0 where features share counts.
+  const auto idf = [log_n](double df) { return std::max(log_n - log_positive(std::max(df, 1.0)), 0.0); };
+  const auto logarithm_of = [](double v) { return std::copysign(log_positive(1 + std::abs(v)), v); };
+  if (is_one_of<ScaleAuto>(scale_))
+    each([idf](double v, double df) {
+      const double some = static_cast<double>(v > 0);  // without a branch
+      return some * (1 + kMore * log_positive(v * some + (1 - some))) * idf(df);
+    });
+  else if (is_one_of<ScaleLogIdf>(scale_))
+    each([=](double v, double df) { return logarithm_of(v) * idf(df); });
+  else if (is_one_of<ScaleIdf>(scale_))
+    each([idf](double v, double df) { return v * idf(df); });
+  else
+    each([logarithm_of](double v, double) { return logarithm_of(v); });
+  const double length = std::sqrt(squared_norm({{}, out.first(n)}));
   if (length > 0)
-    for (double& v : out.first(x.size())) v /= length;
+    for (double& v : out.first(n)) v /= length;
 }
 
 void Scaler::unpack(const Counts& counts) {
@@ -116,7 +139,7 @@ Features Scaling::operator()(const Features& x, std::span<double> out) const {
       }
     }
   }
-  scaler_(x, out, out);
+  scaler_(x, out);
   return {x.index, out.first(x.size())};
 }
 

@@ -67,9 +67,9 @@ class Scaler {
   bool changes() const { return logarithm() || weighs(); }  ///< false: instances stay as they come
   bool logarithm() const;
   bool weighs() const;  ///< by df
-  /// out[k] = the scaled value of x's feature k, |out| = 1 unless all are 0. df[k]: how many examples had it, 0 being taken
-  /// for 1; not read unless it weighs. df may be out. O(non-zeros).
-  void operator()(const Features& x, std::span<const double> df, std::span<double> out) const;
+  /// out[k] = the scaled value of x's feature k, |out| = 1 unless all are 0. Before, out[k] is its df: how many examples had
+  /// it, 0 being taken for 1; not read unless it weighs. O(non-zeros).
+  void operator()(const Features& x, std::span<double> out) const;
 
   static constexpr std::uint64_t kMaxExamples = 0xFFFFFFFFu;
   struct Counts {
