@@ -101,8 +101,8 @@ int run(const Options& o) {
       if (++seen <= o.skip) continue;
       consumed = examples.consumed();
       if (by_time && !item.time)
-        throw DataError(examples.path() + ":" + std::to_string(examples.line_number()) +
-                        ": no time, which labels " + to_text(*rate) + " need; expected --time-column to name it");
+        throw DataError(examples.path() + ":" + std::to_string(examples.line_number()) + ": no time, which labels " +
+                        to_text(*rate) + " need; expected --time-column to name it");
       // Of classes an instance is shown to the tasks of all of them.
       trainer.add(model.classes ? 0 : session.task(item.task), item.label, item.time, item.x);
     }
