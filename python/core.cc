@@ -214,19 +214,16 @@ class Core {
       Trainer::Watch watch;
       if (trace || !labels) watch = [&](Task task, const Step& step) { columns.add(task, step); };
       Trainer trainer(session, classes, cut, !labels, watch);
-      std::vector<std::optional<Task>> places(tasks && classes == nullptr ? tasks->names.size() : 0);
+      const bool named = tasks && classes == nullptr;
+      std::vector<std::optional<Task>> places(named ? tasks->names.size() : 1);
       change([&] {
         for (std::size_t n = 0; n < size && !interrupted; ++n) {
           const Features x = batch.instance(n, model().featurizer, true, scratch_);
-          Task task = 0;
-          if (classes == nullptr && tasks) {
-            std::optional<Task>& place = places[tasks->codes(n)];
-            if (!place) place = session.task(tasks->names[tasks->codes(n)]);
-            task = *place;
-          } else if (classes == nullptr) {
-            task = session.task(kOnlyTask);
-          }
-          trainer.add(task, labels ? (*labels)(n) : 0, times ? std::optional((*times)(n)) : std::nullopt, x);
+          std::optional<Task>& place = places[named ? tasks->codes(n) : 0];
+          if (!place)  // a task has its place from when it comes
+            place =
+                classes != nullptr ? 0 : session.task(named ? std::string_view(tasks->names[tasks->codes(n)]) : kOnlyTask);
+          trainer.add(*place, labels ? (*labels)(n) : 0, times ? std::optional((*times)(n)) : std::nullopt, x);
           interrupted = interrupt();
         }
         trainer.flush();

@@ -17,7 +17,9 @@ from quorate import _core
 
 def is_frame(X: Any) -> bool:
     """Whether X is a pandas, polars or Arrow table (or any other that narwhals knows)."""
-    return not isinstance(X, (np.ndarray, list, tuple)) and nw.dependencies.is_into_dataframe(X)
+    if isinstance(X, (np.ndarray, list, tuple)) or sparse.issparse(X):  # at once: what narwhals looks at takes its time
+        return False
+    return bool(nw.dependencies.is_into_dataframe(X))
 
 
 def is_records(X: Any) -> bool:
@@ -30,7 +32,7 @@ def listed(X: Any) -> Any:
     if isinstance(X, np.ndarray):
         is_column = X.ndim == 1 and X.dtype.kind in "OUT"
     else:
-        is_column = not isinstance(X, (list, tuple)) and nw.dependencies.is_into_series(X)
+        is_column = not isinstance(X, (list, tuple)) and not sparse.issparse(X) and nw.dependencies.is_into_series(X)
     if not is_column:
         return X
     values = X.tolist() if isinstance(X, np.ndarray) else nw.from_native(X, series_only=True).to_list()

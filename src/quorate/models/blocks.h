@@ -39,6 +39,7 @@ class Blocks {
     if (const auto* cells = std::get_if<Cells>(&b)) {
       for (std::size_t k = 0; k < x.size(); ++k) cells->prefetch(x.at(k));
     } else if (const Row& row = std::get<Row>(b); x.extent() <= row.size()) {
+      if (blocks_.size() == 1 && row.size() * sizeof(Cell) <= kSpare) return;  // it stays in the cache
       for (std::size_t k = 0; k < x.size(); ++k) quorate::prefetch(row.data() + x.at(k));
     }
   }
