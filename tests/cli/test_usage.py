@@ -320,11 +320,12 @@ LINES = {"simulate": ENDLESS, "compare": ["compare", *ENDLESS[1:], "--learner", 
 def test_progress_for_programs_is_json_lines_wherever_standard_error_goes(quorate, folder, command):
     (folder / "long.csv").write_text(samples.csv(ROWS) + samples.csv(ROWS).split("\n", 1)[1] * 10_000)
     process = quorate.start(*command, "--progress", "lines", stdout=subprocess.DEVNULL)
-    seen = [json.loads(process.stderr.readline()) for _ in range(2)]
+    seen = [json.loads(line) for line in (process.stderr.readline(), process.stderr.readline()) if line]
     process.send_signal(signal.SIGINT)
     more = process.stderr.read().decode().splitlines()  # nothing, if all was done by then
     assert process.wait(10) in (0, 130) and all(line.startswith(("{", "quorate: ")) for line in more)
     seen += [json.loads(line) for line in more if line.startswith("{")]
+    assert seen
     assert all(set(line) == {"fraction", "examples"} and 0 <= line["fraction"] <= 1 for line in seen)
     for key in ("fraction", "examples"):
         values = [line[key] for line in seen]
