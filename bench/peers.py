@@ -323,7 +323,7 @@ def main() -> None:
     parser.add_argument("--report", type=Path, help="write a Markdown page")
     parser.add_argument("--json", type=Path, help="write JSON lines")
     parser.add_argument("--only", help="letters of the scenarios, as acd")
-    parser.add_argument("--examples", type=int, default=300_000, help="mails of scenario b")
+    parser.add_argument("--examples", type=int, default=1_000_000, help="mails of scenario b")
     o = parser.parse_args()
     rows, y, task = read_posts(o.news / "train.vw")
     test = read_posts(o.news / "test.vw")
@@ -339,11 +339,15 @@ def main() -> None:
                   lambda: same_labels(files, rows, y, task, test)),
             "f": ("Latency of one prediction", lambda: latency(files, rows, y)),
         }  # fmt: skip
-        page = []
+        page, lost = [], []
         for letter, (title, run) in scenarios.items():
             if o.only and letter not in o.only:
                 continue
             found = run()
+            for row in found:
+                ratio = next((v for k, v in row.items() if k.startswith("times ")), 1)
+                if "quorate" in str(row["what"]) and ratio < 1:
+                    lost.append(f"- ({letter.lower()}) {title}: {row['what']}, {ratio:.2f} times the peer's speed")
             page.append(f"## ({letter.lower()}) {title}\n\n{table(found)}\n")
             print(page[-1], flush=True)
             if o.json:
@@ -355,7 +359,8 @@ def main() -> None:
         head = (f"# Beside the peers\n\nMade by `./run bench --peers`. {cpu}, {os.cpu_count()} cores; Python {platform.python_version()}, {versions}; "
                 f"quorate {quorate.__version__}.\nMedians of {ROUNDS} runs in turn (3 in b), wall clock; the news set has {len(y):,} posts of "
                 f"{np.mean([len(r) for r in rows]):.0f} words. A ratio above 1: ours is faster.\n")  # fmt: skip
-        o.report.write_text("\n".join([head, *page]))
+        worse = ["## Where a peer is faster\n", *(lost or ["- nowhere in this run"]), ""]
+        o.report.write_text("\n".join([head, *page, *worse]))
 
 
 if __name__ == "__main__":
