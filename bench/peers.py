@@ -88,8 +88,7 @@ def single_task(files: Files) -> list[dict]:
     plain = ["-d", path, "-b", BITS, "--loss_function", "hinge", "--binary", "--quiet"]
     plain += ["-f", files.folder / "vw.out"]
     vw(*plain, "-c", "--cache_file", cache)
-    quiet = {"--task-column": "no_such"}  # one task: VW's namespace `task` is features like others
-    ours = [item for pair in quiet.items() for item in pair]
+    ours = ["--task-column", "no_such"]  # one task: VW's namespace `task` is features like others
     runs = {
         "Vowpal Wabbit": lambda: vw(*plain),
         "quorate perceptron": lambda: train(files.program, path, "perceptron", *ours),

@@ -12,23 +12,19 @@ namespace nb = nanobind;
 namespace quorate::python {
 namespace {
 
-constexpr double kMost = 1e18;  // as the readers of files
-
 [[noreturn]] void bad(std::size_t row, const std::string& what) {
   throw DataError("row " + std::to_string(row) + ", " + what);
 }
-[[noreturn]] void bad_value(std::size_t row, const std::string& column, double value) {
-  bad(row, column + ": " +
-               (std::isnan(value)   ? "NaN"
-                : std::isinf(value) ? "infinity"
-                                    : shortest(value)) +
-               "; expected a finite number from -1e18 to 1e18");
+/// "column 3: NaN; expected ..."
+std::string not_a_value(const std::string& what, double value) {
+  const std::string shown_value = std::isnan(value) ? "NaN" : std::isinf(value) ? "infinity" : shortest(value);
+  return what + ": " + shown_value + "; expected " + std::string(kValueRange);
 }
 
 // Counted without a branch, so that compilers make SIMD of it.
 bool all_in_range(const double* value, std::size_t size) {
   std::int64_t wrong = 0;
-  for (std::size_t k = 0; k < size; ++k) wrong += !(std::abs(value[k]) <= kMost);
+  for (std::size_t k = 0; k < size; ++k) wrong += !is_value(value[k]);
   return wrong == 0;
 }
 template <class I>
@@ -55,7 +51,7 @@ class Csr final : public Batch {
         const std::string column = "column " + std::to_string(indices_(k));
         if (static_cast<std::uint64_t>(indices_(k)) >= kMaxIndex)
           bad(n, column + ": expected an index from 0 to " + std::to_string(kMaxIndex - 1));
-        if (!(std::abs(data_(k)) <= kMost)) bad_value(n, column, data_(k));
+        if (!is_value(data_(k))) bad(n, not_a_value(column, data_(k)));
       }
   }
   std::size_t size() const override { return indptr_.shape(0) - 1; }
@@ -75,7 +71,7 @@ class Dense final : public Batch {
     if (all_in_range(values_.data(), values_.size())) return;
     for (std::size_t n = 0; n < size(); ++n)
       for (std::size_t j = 0; j < values_.shape(1); ++j)
-        if (!(std::abs(values_(n, j)) <= kMost)) bad_value(n, "column " + std::to_string(j), values_(n, j));
+        if (!is_value(values_(n, j))) bad(n, not_a_value("column " + std::to_string(j), values_(n, j)));
   }
   std::size_t size() const override { return values_.shape(0); }
   Features instance(std::size_t n, Featurizer& featurizer, bool, Featurizer::Scratch& scratch) const override {
@@ -163,9 +159,7 @@ void for_each_entry(nb::handle row, std::optional<std::string_view> skip, Keep k
         PyErr_Clear();
         throw DataError("feature " + shown(name()) + ": expected a number or a word, not " + type_of(value));
       }
-      if (!(std::abs(e.value) <= kMost))
-        throw DataError("feature " + shown(name()) + ": " + (std::isnan(e.value) ? "NaN" : shortest(e.value)) +
-                        "; expected a finite number from -1e18 to 1e18");
+      if (!is_value(e.value)) throw DataError(not_a_value("feature " + shown(name()), e.value));
       if (e.kind == Entry::Kind::kName && plain_number(e.name, &e.index)) e.kind = Entry::Kind::kIndex;
     }
     use(e);
@@ -236,7 +230,7 @@ class Table final : public Records {
       for (const Column& c : all) {
         if (c.numbers) {
           const double value = (*c.numbers)(n);
-          if (!(std::abs(value) <= kMost)) bad_value(n, "column " + shown(c.name), value);
+          if (!is_value(value)) bad(n, not_a_value("column " + shown(c.name), value));
           entries_.push_back({Entry::Kind::kColumn, number++, {}, value});
           continue;
         }

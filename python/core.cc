@@ -117,13 +117,6 @@ struct Columns {
   }
 };
 
-std::optional<Rounds> rounds_named(const std::string& name) {
-  for (const Rounds r : {Rounds::kEach, Rounds::kPerTask, Rounds::kAllTasks})
-    if (name == to_text(r)) return r;
-  if (name.empty()) return std::nullopt;
-  throw UsageError("rounds " + shown(name) + ": expected each, per-task or all-tasks");
-}
-
 Model make_model(const std::string& spec, SessionOptions options, const FeatureSettings& features,
                  const std::string& reduction, const std::vector<std::string>& classes,
                  const std::vector<std::string>& tasks) {
@@ -324,9 +317,9 @@ class Core {
       } else {
         std::vector<Task> places;
         if (tasks)
-          for (const std::string& name : tasks->names) places.push_back(place_of_task(name));
+          for (const std::string& name : tasks->names) places.push_back(model().session.known_task(name));
         else
-          places.push_back(place_of_task(kOnlyTask));
+          places.push_back(model().session.known_task(kOnlyTask));
         out.reserve(size);
         for (std::size_t n = 0; n < size && !interrupted; ++n) {
           const Features x = batch.instance(n, model().featurizer, false, scratch);
@@ -374,7 +367,7 @@ class Core {
     const Reading lock(mutex_);
     thread_local Featurizer::Scratch scratch;
     const Features features = instance(x, skip, scratch, false);
-    return model().session.learner().score({place_of_task(task), features});
+    return model().session.learner().score({model().session.known_task(task), features});
   }
 
   /// Other limits from now on; what was bought counts.
@@ -502,11 +495,6 @@ class Core {
         throw UsageError("id " + std::to_string(tickets(n)) + " was never asked about; expected one below " +
                          std::to_string(model().session.tickets()));
   }
-  /// A task never seen gets a place no task has: learners answer with what all tasks share.
-  Task place_of_task(std::string_view name) const {
-    const Names& tasks = model().session.tasks();
-    return tasks.find(name).value_or(static_cast<Task>(tasks.size()));
-  }
   Features instance(nb::handle x, std::optional<std::string_view> skip, Featurizer::Scratch& scratch, bool learn) {
     if (PyDict_Check(x.ptr())) {
       thread_local Record record;
@@ -516,8 +504,7 @@ class Core {
     Array<double> values;
     if (!nb::try_cast(x, values)) throw nb::type_error("x: expected a dict, or a NumPy array of shape (d,)");
     for (std::size_t k = 0; k < values.shape(0); ++k)
-      if (!(std::abs(values(k)) <= 1e18))
-        throw DataError("column " + std::to_string(k) + ": expected a finite number from -1e18 to 1e18");
+      if (!is_value(values(k))) throw DataError("column " + std::to_string(k) + ": expected " + std::string(kValueRange));
     return model().featurizer.row(std::span(values.data(), values.shape(0)), scratch);
   }
   void decide_class(const Features& x, std::vector<double>& out) const {
@@ -671,8 +658,7 @@ NB_MODULE(_core, m) {
              double audit, std::uint64_t labels_per_round, std::uint64_t max_pending, std::uint32_t bits, bool bias,
              bool normalize, bool bigrams, bool binary) {
             SessionOptions o{.seed = seed, .even_over = even_over, .labels_per_round = labels_per_round};
-            for (const std::string& text : labels) o.limits.add(text);
-            if (labels_per_task) o.limits.per_task = *labels_per_task;
+            o.limits = limits_of(labels, labels_per_task);
             if (memory) o.memory_limit = *memory;
             o.audit = audit;
             o.max_pending = max_pending;

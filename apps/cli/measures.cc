@@ -50,11 +50,6 @@ void add_rounds(CLI::App& app, std::string& rounds, std::uint64_t& labels_per_ro
       ->capture_default_str();
 }
 
-std::optional<Rounds> parse_rounds(const std::string& rounds) {
-  if (rounds.empty()) return std::nullopt;
-  return rounds == "each" ? Rounds::kEach : rounds == "per-task" ? Rounds::kPerTask : Rounds::kAllTasks;
-}
-
 void Simulated::add(CLI::App& app) {
   app.add_option("--data", data, "file to learn from")->required();
   app.add_option("--test", test, "file to test on");
@@ -91,7 +86,7 @@ void Simulated::add(CLI::App& app) {
 }
 
 LoadedData Simulated::load() {
-  run.rounds = parse_rounds(rounds);
+  run.rounds = rounds_named(rounds);
   const double lost = run.delay.lost;
   run.delay = parse_delay(delay);
   run.delay.lost = lost;

@@ -40,7 +40,6 @@ struct Simulated {
   LoadedData load();
 };
 void add_rounds(CLI::App& app, std::string& rounds, std::uint64_t& labels_per_round);
-std::optional<Rounds> parse_rounds(const std::string& rounds);
 
 using Named = std::vector<std::pair<std::string, double>>;
 

@@ -52,9 +52,7 @@ int run(const Options& o) {
         label = model.classes->name(p.place);
       } else {
         task = record.task.empty() ? kOnlyTask : record.task;
-        // A task never seen gets a place no task has: learners answer with what all tasks share.
-        const Task place = model.session.tasks().find(task).value_or(static_cast<Task>(model.session.tasks().size()));
-        margin = learner.score({place, x});
+        margin = learner.score({model.session.known_task(task), x});
         label = model.labels.word(predicted(margin));
       }
       if (csv) {

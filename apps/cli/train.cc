@@ -86,7 +86,7 @@ int run(const Options& o) {
   Model model = open_model(o);
   Session& session = model.session;
   const auto chooses = [&] { return session.learner().chooses(); };
-  const Rounds rounds = resolve_rounds(parse_rounds(o.rounds), model.classes.has_value(), chooses);
+  const Rounds rounds = resolve_rounds(rounds_named(o.rounds), model.classes.has_value(), chooses);
   check_labels_per_round(session.labels_per_round(), to_text(session.spec()), chooses);
   Examples examples(o.data, o.read.options(), model.featurizer, model.labels);
 

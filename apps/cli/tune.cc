@@ -114,7 +114,7 @@ int run(Options& o) {
   options.threads = o.threads;
   options.limits = o.limits;
   options.pace_even = o.pace_even;
-  options.rounds = parse_rounds(o.rounds);
+  options.rounds = rounds_named(o.rounds);
   options.labels_per_round = o.labels_per_round;
   options.memory = o.memory;
   options.share = o.share;

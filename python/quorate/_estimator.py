@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,8 +71,7 @@ class Estimator(ClassifierMixin, BaseEstimator):
         time : n dates, or seconds since 1970; needed for limits as labels="20/day"
         classes : all classes, if y may lack some
         """
-        for name in ("_model", "n_features_in_", "feature_names_in_", "classes_", "trace_", "_kinds"):
-            vars(self).pop(name, None)
+        self._forget()
         passes = _whole("passes", self.passes, 1)
         if _is_stream(X, y) and passes != 1:
             raise ValueError(f"passes={passes}: an iterator can be gone through once; expected passes=1")
@@ -112,27 +111,19 @@ class Estimator(ClassifierMixin, BaseEstimator):
     def decide(self, X: Any, *, task: Any = None, time: Any = None, classes: Any = None) -> Decisions:
         """Predicts examples without labels, and says of which it wants one. Give the labels to `learn`, whenever they come and
         in any order, or say `withdraw`: until then they count as bought. The first call of a new model names all classes."""
-        model = self._open(X, classes)
-        batch, tasks, times = self._read(X, task, time, anew=model is None)
-        if model is None:
-            self._name_columns()
-        model = model or self._model
-        found = model.run(batch, tasks, None, times, self.rounds or "", False)
+        batch, tasks, times = self._to_ask(X, task, time, classes)
+        found = self._model.run(batch, tasks, None, times, self.rounds or "", False)
         shape = (len(batch), -1) if self._reduction() and len(batch) else (len(batch),)
         return Decisions(*(found[name].reshape(shape) for name in ("margin", "asked", "probability", "ticket")))
 
     def ask_next(self, pool: Any, *, task: Any = None, classes: Any = None) -> Questions:
         """The examples of a pool whose labels are worth most to all tasks together: `labels_per_round` of them, fewer if the
         limits do not allow more. For learners that choose, as Shampo, or those with query="shared". The pool is one round."""
-        model = self._open(pool, classes)
-        batch, tasks, _ = self._read(pool, task, None, anew=model is None)
-        if model is None:
-            self._name_columns()
-        model = model or self._model
-        found = model.round(batch, tasks)
+        batch, tasks, _ = self._to_ask(pool, task, None, classes)
+        found = self._model.round(batch, tasks)
         asked = np.flatnonzero(found["asked"])
         per_example = len(found["asked"]) // max(1, len(batch))
-        questions = [model.question(int(t)) for t in found["task"][asked]]
+        questions = [self._model.question(int(t)) for t in found["task"][asked]]
         return Questions(asked // max(1, per_example), questions, found["ticket"][asked])
 
     def learn(self, ids: Any, y: Any = None, *, feedback: Any = None) -> npt.NDArray[np.bool_]:
@@ -198,8 +189,7 @@ class Estimator(ClassifierMixin, BaseEstimator):
 
     def start(self, classes: Sequence[Any]) -> Any:
         """A new model that has seen nothing, of these classes."""
-        for name in ("_model", "n_features_in_", "feature_names_in_", "trace_", "_kinds"):
-            vars(self).pop(name, None)
+        self._forget()
         self._new(_distinct(classes), None)
         return self
 
@@ -274,6 +264,11 @@ class Estimator(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.classifier_tags.poor_score = self._together
         return tags
+
+    def _forget(self) -> None:
+        """All that was learned."""
+        for name in ("_model", "n_features_in_", "feature_names_in_", "classes_", "trace_", "_kinds"):
+            vars(self).pop(name, None)
 
     def _spec(self) -> str:
         return f"{self._learner}({', '.join(f'{name}={_text(getattr(self, name))}' for name in self._own)})"
@@ -355,17 +350,19 @@ class Estimator(ClassifierMixin, BaseEstimator):
         places = (-1, 1) if len(classes) == 2 else range(1, len(classes) + 1)
         self._place = dict(zip(self._words, places, strict=True))
 
-    def _open(self, X: Any, classes: Any) -> Any:
-        """The model; None if it was made just now."""
+    def _to_ask(self, X: Any, task: Any, time: Any, classes: Any) -> tuple[Any, Any, Any]:
+        """Examples whose labels nobody knows, as `_read` has them, for the model, which is made if there is none."""
         if self.audit:
             raise ValueError(f"audit={self.audit}: an audit does not wait for answers; expected fit, partial_fit or learn_one")
         if hasattr(self, "_model"):
             self._check_classes(classes)
-            return self._model
+            return self._read(X, task, time, anew=False)
         if classes is None:
             raise ValueError("classes: not known yet; expected them in the first call")
         self._new(_distinct(classes), None)
-        return None
+        read = self._read(X, task, time, anew=True)
+        self._name_columns()
+        return read
 
     def _check_classes(self, classes: Any) -> None:
         if classes is not None and not np.array_equal(_distinct(classes), np.sort(self.classes_)):
@@ -479,7 +476,7 @@ class Estimator(ClassifierMixin, BaseEstimator):
         if all(kind == "number" for kind in self._kinds.values()):
             if len(names) == 0 or (anew and len(X) == 0):
                 validate_data(self, _inputs.numbers(X), reset=False)  # says what is wrong
-            return _inputs.named_matrix(_in_order(X, self._kinds))
+            return _inputs.named_matrix(_inputs.select(X, self._kinds))
         return _inputs.table(X, self._kinds)
 
 
@@ -603,12 +600,6 @@ def _plain(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
         number = next(v for v in y.tolist() if not isinstance(v, str))
         raise ValueError(f"y: {word!r} and {number!r}; expected words or numbers, not both")
     return np.asarray(y.tolist()) if y.dtype == object and not all(isinstance(v, str) for v in y.tolist()) else y
-
-
-def _in_order(X: Any, names: Iterable[str]) -> Any:
-    import narwhals.stable.v2 as nw
-
-    return nw.from_native(X, eager_only=True).select(*names).to_native()
 
 
 def _tensors(data: bytes) -> dict[str, npt.NDArray[Any]]:

@@ -19,7 +19,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from quorate._inputs import word_of
+from quorate._inputs import is_missing, word_of
 
 _MOST = 1e18  # what the program takes for a number
 _FINITE = "expected a finite number from -1e18 to 1e18"
@@ -193,7 +193,7 @@ def _records(rows: Sequence[Mapping[str, Any]], name: str, path: Path, columns: 
                 line[key] = _word(row[key], f"{name}, row {n}, key {key!r}")
             elif role == "time":
                 line[key] = _time(row[key])
-            elif role == "text" and not _missing(row[key]):
+            elif role == "text" and not is_missing(row[key]):
                 line[key] = row[key]
         if "x" in row:
             line["x"] = _features(row["x"], f"{name}, row {n}")
@@ -222,7 +222,7 @@ def _value(value: Any, place: str) -> Any:
         if not abs(float(value)) <= _MOST:
             raise ValueError(f"{place}: {_shown(float(value))}; {_FINITE}")
         return int(value) if isinstance(value, numbers.Integral) else float(value)
-    if _missing(value):
+    if is_missing(value):
         return None
     raise ValueError(f"{place}: {_kind(value)}; expected a number, a word, True, False or None")
 
@@ -287,7 +287,7 @@ def _kind_of_column(series: Any, place: str) -> str:
         return "number"
     if dtype in (nw.String, nw.Categorical, nw.Enum):
         return "categorical"
-    values = [value for value in series.to_list() if not _missing(value)]
+    values = [value for value in series.to_list() if not is_missing(value)]
     if all(isinstance(value, str) for value in values):
         return "categorical"
     if all(isinstance(value, (numbers.Real, np.bool_)) for value in values):
@@ -303,7 +303,7 @@ def _number_column(series: Any, place: str, column: str) -> list[str]:
         return [*map(str, array.tolist())]
     out = []  # one by one: there is something to find, or a type of its own
     for row, value in enumerate(series.to_list()):
-        if not _missing(value) and abs(value) <= _MOST:
+        if not is_missing(value) and abs(value) <= _MOST:
             out.append(repr(float(value)) if not isinstance(value, int) else str(int(value)))
         else:
             shown = "no value" if value is None else _shown(value)
@@ -339,7 +339,7 @@ def _labels(column: Any, place: str) -> list[str]:
 
 def _word(value: Any, place: str) -> str:
     """A label, a task or a category as the files have it, "" for nothing."""
-    if _missing(value):
+    if is_missing(value):
         return ""
     if isinstance(value, numbers.Real) and math.isinf(value):
         raise ValueError(f"{place}: infinity; expected a word or a finite number")
@@ -350,7 +350,7 @@ def _word(value: Any, place: str) -> str:
 
 def _time(value: Any) -> str:
     """Seconds since 1970 of a datetime (without a zone: in UTC); anything else as it is."""
-    if isinstance(value, datetime.datetime) and not _missing(value):
+    if isinstance(value, datetime.datetime) and not is_missing(value):
         since = (value if value.tzinfo else value.replace(tzinfo=datetime.timezone.utc)) - _EPOCH
         return repr(since.total_seconds())
     return _word(value, "time")
@@ -359,15 +359,8 @@ def _time(value: Any) -> str:
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
-def _missing(value: Any) -> bool:
-    """None, NaN, pandas' NA and NaT."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, numbers.Real) and bool(value != value)
-
-
 def _shown(value: Any) -> str:
-    if _missing(value):
+    if is_missing(value):
         return "NaN"
     return "infinity" if math.isinf(value) else repr(float(value))
 

@@ -40,11 +40,10 @@ def listed(X: Any) -> Any:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether it is None, NaN or pandas' NA."""
-    try:
-        return value is None or not bool(value == value)
-    except (TypeError, ValueError):
+    """Whether it is None, NaN, or pandas' NA or NaT."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
+    return isinstance(value, (float, np.floating, np.datetime64)) and bool(value != value)
 
 
 def matrix(X: Any) -> _core.Batch:
@@ -91,6 +90,11 @@ def without(X: Any, column: str) -> tuple[Any, Any]:
     if column not in frame.columns:
         raise ValueError(f"no column {column!r}; there are {', '.join(map(repr, frame.columns))}")
     return frame.drop(column).to_native(), frame[column].to_numpy()
+
+
+def select(X: Any, columns: Iterable[str]) -> Any:
+    """These columns of a frame, in this order."""
+    return nw.from_native(X, eager_only=True).select(*columns).to_native()
 
 
 def kinds(X: Any, text: str | None, words: Iterable[str] | None) -> dict[str, str]:

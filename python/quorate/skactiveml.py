@@ -25,6 +25,7 @@ from sklearn.base import clone
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from quorate import _inputs
+from quorate._awaited import Awaited
 from quorate._estimator import Estimator
 from quorate.learners import LEARNERS
 
@@ -114,11 +115,10 @@ class StreamQuery(SingleAnnotatorStreamQueryStrategy):  # type: ignore[misc]
         for n, row in enumerate(rows):
             ids = decided.ids[n][decided.ask[n]]
             if len(ids) and n in queried:
-                self._awaited.setdefault(row.tobytes(), []).append(ids)
+                self._awaited.add(row.tobytes(), ids)
             elif len(ids):
                 self.learner_.withdraw(ids)
-        while len(self._awaited) > self.learner_.max_pending:  # the learner gives up the longest awaited, too
-            del self._awaited[next(iter(self._awaited))]
+        self._awaited.give_up(self.learner_.max_pending)
         return self
 
     def _rows(self, candidates: Any, return_utilities: bool) -> npt.NDArray[np.float64]:
@@ -144,21 +144,19 @@ class StreamQuery(SingleAnnotatorStreamQueryStrategy):  # type: ignore[misc]
             limits[0].append(_rate(self.budget_, len(learner.tasks_) if len(learner.classes_) > 2 else 1))
         learner._model.set_limits(*limits)
         self.learner_ = learner
-        self._awaited: dict[bytes, list[npt.NDArray[np.int64]]] = {}
+        self._awaited = Awaited()
 
     def _learn(self, X: Any, y: Any) -> None:
         if not self._awaited:
             return
         rows, labels = _labeled(X, y, self.missing_label)
         for n in reversed(range(len(rows))):  # the newest come last
-            questions = self._awaited.get(key := rows[n].tobytes())
-            if questions is not None:
-                self.learner_.learn(questions[0], np.repeat(labels[n : n + 1], len(questions[0])))
-                questions.pop(0)
-                if not questions:
-                    del self._awaited[key]
-                    if not self._awaited:
-                        return
+            ids = self._awaited.first(key := rows[n].tobytes())
+            if ids is not None:
+                self.learner_.learn(ids, np.repeat(labels[n : n + 1], len(ids)))
+                self._awaited.answered(key)
+                if not self._awaited:
+                    return
 
 
 class PoolQuery(SingleAnnotatorPoolQueryStrategy):  # type: ignore[misc]

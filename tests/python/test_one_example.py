@@ -34,7 +34,7 @@ def test_task_column_that_is_missing_or_told_twice():
     ({("a",): 1.0}, "expected a name or a whole number, not tuple"),
     ({"a": [1]}, "feature 'a': expected a number or a word, not list"),
     ({-1: 1.0}, "feature -1: expected a name, or a whole number from 0"),
-    ({7: float("inf")}, "feature '7': inf; expected a finite number"),
+    ({7: float("inf")}, "feature '7': infinity; expected a finite number"),
 ])
 def test_what_a_dict_may_not_hold_is_named(x, what):
     learner = quorate.Cohort().start([0, 1])

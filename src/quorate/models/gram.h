@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "quorate/base/features.h"
+#include "quorate/models/square.h"
 
 namespace quorate {
 
@@ -29,16 +30,7 @@ class Gram {
   /// out[j] = |w_j - w_i|^2 for all j; out.size() == tasks(). O(K).
   void squared_distances(Task i, std::span<double> out) const;
 
-  /// value: K x K, row by row.
-  struct Packed {
-    std::uint64_t tasks = 0;
-    std::pmr::vector<double> value;
-    template <class S>
-    static void state(S& s, auto&& v) {
-      v("tasks", s.tasks);
-      v("value", s.value);
-    }
-  };
+  using Packed = Square::Packed;
   Packed pack() const;
   void unpack(const Packed& packed);  ///< throws DataError: no such matrix is a Gram matrix
 

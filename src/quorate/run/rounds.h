@@ -23,6 +23,14 @@ constexpr std::string_view to_text(Rounds rounds) {
   return rounds == Rounds::kEach ? "each" : rounds == Rounds::kPerTask ? "per-task" : "all-tasks";
 }
 
+/// The rounds of that name; nothing for "". Throws UsageError.
+inline std::optional<Rounds> rounds_named(std::string_view name) {
+  if (name.empty()) return std::nullopt;
+  for (const Rounds rounds : {Rounds::kEach, Rounds::kPerTask, Rounds::kAllTasks})
+    if (name == to_text(rounds)) return rounds;
+  throw UsageError("rounds " + shown(name) + ": expected each, per-task or all-tasks");
+}
+
 /// What was wanted or, if nothing was, kAllTasks with classes, else kPerTask if the learner `chooses()`, else kEach.
 /// Throws UsageError: kAllTasks is for classes, and nothing else is.
 template <std::predicate Chooses>

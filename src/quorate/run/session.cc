@@ -112,6 +112,10 @@ Task Session::task(std::string_view name) {
   return tasks_.intern(name);
 }
 
+Task Session::known_task(std::string_view name) const {
+  return tasks_.find(name).value_or(static_cast<Task>(tasks_.size()));
+}
+
 void Session::round(std::span<const Example> round, const Oracle& oracle, std::span<Step> out) {
   const auto& rate = budget_.limits().rate;
   const bool by_time = rate && rate->seconds;

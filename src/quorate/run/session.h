@@ -69,6 +69,10 @@ class Session {
   /// The place of the task called `name`, given to it now if it is new.
   Task task(std::string_view name);
 
+  /// The same to predict by, which changes nothing: a task never seen gets a place no task has, as learners answer such with
+  /// what all tasks share.
+  Task known_task(std::string_view name) const;
+
   /// The stream's time, in seconds since whenever, from the next round on; an earlier one than before changes nothing.
   void set_time(double seconds);
 

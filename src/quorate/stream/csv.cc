@@ -153,7 +153,7 @@ class CsvReader final : public RecordReader {
       return number(inside ? line : field.text, field.text);
     } catch (const LineError&) {
       const std::string other = parse_time(field.text) ? "a time: --time-column " : "words: --categorical-column ";
-      bad(field.at, "column '" + c.name + "': " + shown(field.text) + "; expected a finite number from -1e18 to 1e18 (" +
+      bad(field.at, "column '" + c.name + "': " + shown(field.text) + "; expected " + std::string(kValueRange) + " (" +
                         other + c.name + ")");
     }
   }

@@ -132,7 +132,7 @@ double RecordReader::other_number(std::string_view line, std::string_view text) 
   if (begin == end || text.starts_with("+-") || r.ec == std::errc::invalid_argument || r.ptr != end)
     bad(line, text, "a number");
   if (r.ec == std::errc::result_out_of_range) value = std::strtod(std::string(text).c_str(), nullptr);  // tiny, or infinite
-  if (!(std::abs(value) <= 1e18)) bad(line, text, "a finite number from -1e18 to 1e18");
+  if (!is_value(value)) bad(line, text, std::string(kValueRange));
   return value;
 }
 

@@ -105,7 +105,7 @@ class JsonlReader final : public RecordReader {
       if (bool b = false; v.get(b) == simdjson::SUCCESS) return b ? 1 : 0;
       wrong(line, key, "a number");
     }
-    if (!(std::abs(out) <= 1e18)) wrong(line, key, "a finite number from -1e18 to 1e18");
+    if (!is_value(out)) wrong(line, key, std::string(kValueRange));
     return out;
   }
   /// A string as it is, a number as JSON writes it; null is nothing.

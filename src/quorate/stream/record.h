@@ -1,6 +1,7 @@
 // One line of data as it was written: nothing hashed, scaled or mapped yet.
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -85,6 +86,10 @@ struct Record {
   std::vector<std::vector<char>> kept_;  // blocks, which stay where they are
   std::size_t block_ = 0, used_ = 0;     // the block that is being filled, and its bytes that are
 };
+
+/// Whether a feature may have this value: finite, and its square, too, with room for sums.
+inline bool is_value(double value) { return std::abs(value) <= 1e18; }
+inline constexpr std::string_view kValueRange = "a finite number from -1e18 to 1e18";
 
 /// Whether `name` is a whole number as one writes it (no sign, no leading zero), up to kMaxIndex; then *index is that.
 bool plain_number(std::string_view name, Index* index);

@@ -91,7 +91,7 @@ class VwReader final : public RecordReader {
         if (colon == 0) bad(line, token, "feature:value");
         feature = token.substr(0, colon);
         value *= number(line, token.substr(colon + 1));
-        if (!(std::abs(value) <= 1e18)) bad(line, token, "a value times its namespace's weight from -1e18 to 1e18");
+        if (!is_value(value)) bad(line, token, "a value times its namespace's weight from -1e18 to 1e18");
       }
       Index index = 0;
       if (!name.empty())
