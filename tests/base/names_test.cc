@@ -18,6 +18,7 @@ RC_GTEST_PROP(Names, GivesPlacesInOrderOfFirstAppearance, (std::vector<std::stri
   Names names;
   std::map<std::string, std::uint32_t> expected;
   for (const std::string& word : words) {
+    for (int step = 0; step < 3; ++step) names.prefetch(word, step);
     RC_ASSERT(names.find(word).has_value() == expected.contains(word));
     const auto [at, fresh] = expected.try_emplace(word, static_cast<std::uint32_t>(expected.size()));
     RC_ASSERT(names.intern(word) == at->second);

@@ -23,9 +23,12 @@ TEST(Hashed, ABlockAndAFeatureHaveOnePlaceHoweverOneComesToIt) {
       EXPECT_EQ(&cell, &table.at(block, x.index[k]));
     });
     EXPECT_EQ(expected, 3u);
-    table.read(block, x, [&](auto cell) {
-      for (const Index f : x.index) EXPECT_EQ(cell(f), std::as_const(table).at(block, f));
+    expected = 0;
+    table.read(block, x, [&](std::size_t k, int cell) {
+      EXPECT_EQ(k, expected++);
+      EXPECT_EQ(cell, std::as_const(table).at(block, x.index[k]));
     });
+    EXPECT_EQ(expected, 3u);
   }
 }
 

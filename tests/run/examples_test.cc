@@ -116,6 +116,24 @@ TEST(Examples, MayBeLeftBeforeTheEnd) {
   }
 }
 
+TEST(Examples, TellWhoseTheNextOnesAre) {
+  const TempDir dir;
+  const std::string path = dir.write("a.svm", svmlight(5000));
+  for (const bool ahead : {true, false}) {
+    Featurizer featurizer;
+    Labels labels;
+    Examples examples(path, {}, featurizer, labels, ahead);
+    EXPECT_EQ(examples.coming_task(1), "") << "nothing is read yet";
+    std::vector<std::pair<std::uint64_t, std::string>> told;
+    std::vector<std::string> tasks{""};
+    for (Examples::Item item; examples.next(item); tasks.emplace_back(item.task))
+      for (const std::uint64_t n : {1, 3, 5000})
+        if (const auto task = examples.coming_task(n); !task.empty()) told.emplace_back(tasks.size() + n, task);
+    for (const auto& [line, task] : told) ASSERT_EQ(tasks.at(line), task);
+    EXPECT_EQ(told.size() > 9000, ahead) << "most are known when a block is read ahead";
+  }
+}
+
 TEST(Examples, NamesGetTheirPlacesAsTheyAreTaken) {
   const TempDir dir;
   std::string text;

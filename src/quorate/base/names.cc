@@ -5,6 +5,7 @@
 
 #include "quorate/base/hash.h"
 #include "quorate/base/memory.h"
+#include "quorate/base/prefetch.h"
 
 namespace quorate {
 namespace {
@@ -31,7 +32,11 @@ void Names::add_bucket() {
   const std::size_t made = first_.size();
   first_.resize(made + 1);
   if (made == 0) return;
-  std::uint32_t* from = &first_[made - std::bit_floor(made)];
+  constexpr std::size_t kAhead = 4;  // buckets are divided in order: what comes next is asked for
+  const std::size_t divided = made - std::bit_floor(made);
+  if (const std::uint32_t coming = first_[divided + std::min(kAhead, made - divided)]; coming != kNone)
+    quorate::prefetch(&entries_[coming - 1]);
+  std::uint32_t* from = &first_[divided];
   for (std::uint32_t* link = from; *link != kNone;) {
     const std::uint32_t place = *link;
     Entry& e = entries_[place - 1];
@@ -56,6 +61,16 @@ std::uint32_t Names::find(std::string_view name, std::uint32_t hash) const {
 std::optional<std::uint32_t> Names::find(std::string_view name) const {
   const std::uint32_t found = find(name, hash_of(name));
   return found == kNone ? std::nullopt : std::optional(found - 1);
+}
+
+void Names::prefetch(std::string_view name, int step) const {
+  if (first_.empty()) return;
+  const std::uint32_t hash = hash_of(name), *first = &first_[bucket_of(hash, first_.size())];
+  if (step == 0) return quorate::prefetch(first);
+  std::uint32_t place = *first;
+  if (step == 1 && place != kNone) return quorate::prefetch(&entries_[place - 1]);
+  while (place != kNone && entries_[place - 1].hash != hash) place = entries_[place - 1].next;
+  if (place != kNone) quorate::prefetch((*this)[place - 1].data());
 }
 
 /// A short list is one block, moved as it grows.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "quorate/base/error.h"
 
@@ -12,21 +13,25 @@ Beliefs::Beliefs(std::size_t slots, std::pmr::memory_resource* memory) : memory_
 }
 
 Evidence Beliefs::operator()(std::uint32_t block, const Features& x) const {
-  // Two lanes of each sum, added at the end: a fixed order, and four additions under way at a time.
-  double mean[2] = {0, 0}, variance[2] = {0, 0};
-  bool known = false;
-  const auto sum = [&](auto belief) {
-    known = true;
-    for (std::size_t k = 0; k < x.size(); ++k) {
-      const Belief b = belief(x.at(k));
-      const double v = x.value[k];
-      mean[k & 1] += static_cast<double>(b.weight) * v;
-      variance[k & 1] += v * v * b.variance();
-    }
+  // Two lanes of each sum, that take turns and are added at the end: a fixed order, and four additions under way at a time.
+  Evidence sum, other;
+  const auto add = [&](std::size_t k, const Belief& b) {
+    const double v = x.value[k];
+    sum.mean += static_cast<double>(b.weight) * v;
+    sum.variance += v * v * b.variance();
+    std::swap(sum, other);
   };
-  std::visit([&](const auto& store) { store.read(block, x, sum); }, store_);
-  if (!known) sum([](Index) { return Belief{}; });  // in the same order: whether a block is there never shows
-  return {mean[0] + mean[1], variance[0] + variance[1]};
+  if (const auto* table = std::get_if<Hashed<Belief>>(&store_)) {
+    table->read(block, x, add);
+  } else {
+    bool known = false;
+    std::get<Blocks<Belief>>(store_).read(block, x, [&](auto belief) {
+      known = true;
+      for (std::size_t k = 0; k < x.size(); ++k) add(k, belief(x.at(k)));
+    });
+    for (std::size_t k = 0; k < x.size() && !known; ++k) add(k, Belief{});  // the same: whether a block is there never shows
+  }
+  return {sum.mean + other.mean, sum.variance + other.variance};
 }
 
 void Beliefs::prefetch(std::uint32_t block, const Features& x) const {
@@ -55,6 +60,8 @@ Beliefs::Packed Beliefs::pack() const {
     out.information.push_back(b.information);
   };
   if (const auto* table = std::get_if<Hashed<Belief>>(&store_)) {
+    out.weight.reserve(table->cells().size());
+    out.information.reserve(table->cells().size());
     for (const Belief& b : table->cells()) put(b);
     return out;
   }

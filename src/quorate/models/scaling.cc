@@ -117,13 +117,14 @@ std::size_t Scaling::slots(const Scale& scale, std::pmr::memory_resource* memory
 
 void Scaling::count(const Features& x) {
   if (!scaler_.count(x)) return;
-  const auto add = [&](std::uint32_t& df) { distinct_ += ++df == 1; };
-  for (std::size_t k = 0; k < x.size(); ++k) {
-    if (x.value[k] == 0) continue;
-    if (auto* table = std::get_if<Hashed<std::uint32_t>>(&df_))
-      add(table->at(0, x.at(k)));
-    else
-      add(std::get<0>(df_).at(x.at(k)));
+  const auto add = [&](std::size_t k, std::uint32_t& df) {
+    if (x.value[k] != 0) distinct_ += ++df == 1;
+  };
+  if (auto* table = std::get_if<Hashed<std::uint32_t>>(&df_)) {
+    table->change(0, x, add);
+  } else {
+    for (std::size_t k = 0; k < x.size(); ++k)
+      if (x.value[k] != 0) add(k, std::get<0>(df_).at(x.at(k)));
   }
   scaler_.counted(distinct_);
 }
@@ -131,7 +132,7 @@ void Scaling::count(const Features& x) {
 Features Scaling::operator()(const Features& x, std::span<double> out) const {
   if (scaler_.weighs()) {
     if (const auto* table = std::get_if<Hashed<std::uint32_t>>(&df_)) {
-      for (std::size_t k = 0; k < x.size(); ++k) out[k] = table->at(0, x.at(k));
+      table->read(0, x, [out](std::size_t k, std::uint32_t df) { out[k] = df; });
     } else {
       for (std::size_t k = 0; k < x.size(); ++k) {
         const std::uint32_t* df = std::get<0>(df_).find(x.at(k));

@@ -132,4 +132,10 @@ bool Examples::next(Item& item) {
   }
 }
 
+std::string_view Examples::coming_task(std::size_t ahead) const {
+  if (block_ == nullptr || row_ + ahead > block_->rows.size()) return {};
+  const Row& row = block_->rows[row_ + ahead - 1];
+  return {block_->text.data() + row.id, row.task - row.id};
+}
+
 }  // namespace quorate

@@ -40,6 +40,10 @@ class Examples {
   /// file's nothing more comes.
   bool next(Item& item);
 
+  /// The task of the example that comes so many after the one that next() gave last, 1 or more; "" if that is not read yet, or
+  /// names none.
+  std::string_view coming_task(std::size_t ahead) const;
+
   const std::string& path() const { return reader_->path(); }
   std::uint64_t line_number() const { return at_.line; }               ///< where the last example ended, from 1
   std::uint64_t consumed() const { return at_.consumed; }              ///< bytes of the file read by then, packed

@@ -25,23 +25,25 @@ Classes read_classes(const std::string& name, Reader& reader, const Names& tasks
   return out;
 }
 
-}  // namespace
-
-std::string Model::to_bytes() const {
+Tensors tensors_of(const Model& model) {
   Tensors out;
-  out.metadata["learner"] = to_text(session.spec());
-  out.metadata["positive"] = labels.positive();
-  out.metadata["negative"] = labels.negative();
-  session.save(out);
-  out.metadata["classes"] = classes ? to_text(classes->reduction()) : "";
-  if (classes) {
+  out.metadata["learner"] = to_text(model.session.spec());
+  out.metadata["positive"] = model.labels.positive();
+  out.metadata["negative"] = model.labels.negative();
+  model.session.save(out);
+  out.metadata["classes"] = model.classes ? to_text(model.classes->reduction()) : "";
+  if (model.classes) {
     Names names;
-    for (const std::string& name : classes->names()) names.intern(name);
+    for (const std::string& name : model.classes->names()) names.intern(name);
     Writer{out}("classes", names);
   }
-  Writer{out}("input", featurizer);
-  return quorate::to_bytes(out);
+  Writer{out}("input", model.featurizer);
+  return out;
 }
+
+}  // namespace
+
+std::string Model::to_bytes() const { return quorate::to_bytes(tensors_of(*this)); }
 
 Model Model::from_bytes(std::string_view bytes) {
   const Tensors in = quorate::from_bytes(bytes);
@@ -71,7 +73,9 @@ Model Model::from_bytes(std::string_view bytes) {
 
 void Model::save(const std::string& path) const {
   OutputFile file(path);
-  file.write(to_bytes());
+  const Tensors tensors = tensors_of(*this);
+  std::string header;
+  for (const std::string_view part : to_parts(tensors, header)) file.write(part);
   file.commit();
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "quorate/base/prefetch.h"
 #include "quorate/base/utf8.h"
 #include "quorate/registry.h"
 
@@ -110,6 +111,11 @@ Task Session::task(std::string_view name) {
   if (const auto known = tasks_.find(name)) return *known;
   if (memory_->limited()) learner_->make_room(tasks_.bytes_to_add(name) + counts_.bytes_to_grow(tasks_.size() + 1));
   return tasks_.intern(name);
+}
+
+void Session::prefetch_task(std::string_view name, int step) const {
+  if (step < 3) return tasks_.prefetch(name, step);
+  if (const auto task = tasks_.find(name); task && *task < counts_.size()) prefetch(&counts_[*task]);
 }
 
 Task Session::known_task(std::string_view name) const {

@@ -69,6 +69,10 @@ class Session {
   /// The place of the task called `name`, given to it now if it is new.
   Task task(std::string_view name);
 
+  /// Before task(name): lets the processor fetch what that and the task's rounds read. To be called with step 0, 1, 2 and 3,
+  /// other work in between (Names::prefetch).
+  void prefetch_task(std::string_view name, int step) const;
+
   /// The same to predict by, which changes nothing: a task never seen gets a place no task has, as learners answer such with
   /// what all tasks share.
   Task known_task(std::string_view name) const;

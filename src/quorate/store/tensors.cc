@@ -1,8 +1,10 @@
 #include "quorate/store/tensors.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "quorate/base/hash.h"
 
@@ -12,7 +14,8 @@ namespace {
 using Json = nlohmann::json;  // keys in alphabetical order, so the header has one spelling
 
 constexpr std::string_view kChecksumKey = "\"checksum\":\"";
-constexpr std::size_t kDigits = 32, kMaxHeader = 100'000'000;
+constexpr std::string_view kNoDigits = "00000000000000000000000000000000";
+constexpr std::size_t kDigits = kNoDigits.size(), kMaxHeader = 100'000'000;
 
 std::size_t element_size(const std::string& dtype) {
   if (dtype == "F64" || dtype == "U64") return 8;
@@ -31,29 +34,38 @@ std::size_t checksum_at(std::string_view bytes, std::size_t header_end) {
 
 }  // namespace
 
-std::string to_bytes(const Tensors& tensors) {
-  Json header = Json::object();
-  header["__metadata__"] = tensors.metadata;
-  header["__metadata__"]["format"] = "quorate";
-  header["__metadata__"]["format_version"] = std::to_string(kFormatVersion);
-  header["__metadata__"]["checksum"] = std::string(kDigits, '0');
+std::vector<std::string_view> to_parts(const Tensors& tensors, std::string& header) {
+  Json json = Json::object();
+  json["__metadata__"] = tensors.metadata;
+  json["__metadata__"]["format"] = "quorate";
+  json["__metadata__"]["format_version"] = std::to_string(kFormatVersion);
+  json["__metadata__"]["checksum"] = kNoDigits;
   std::uint64_t offset = 0;
+  std::vector<std::string_view> parts{{}};
   for (const auto& [name, t] : tensors.tensors) {
-    header[name] = {{"dtype", t.dtype},
-                    {"shape", {t.bytes.size() / element_size(t.dtype)}},
-                    {"data_offsets", {offset, offset + t.bytes.size()}}};
+    json[name] = {{"dtype", t.dtype},
+                  {"shape", {t.bytes.size() / element_size(t.dtype)}},
+                  {"data_offsets", {offset, offset + t.bytes.size()}}};
     offset += t.bytes.size();
+    parts.emplace_back(reinterpret_cast<const char*>(t.bytes.data()), t.bytes.size());
   }
-  std::string text = header.dump();
-  text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the data is aligned
-  const std::uint64_t length = text.size();
-  std::string out(8, '\0');
-  std::memcpy(out.data(), &length, 8);
-  out += text;
-  const std::size_t header_end = out.size();
-  for (const auto& [name, t] : tensors.tensors) out.append(reinterpret_cast<const char*>(t.bytes.data()), t.bytes.size());
-  const std::string digits = hash128_hex(out);
-  out.replace(checksum_at(out, header_end), kDigits, digits);
+  const std::string text = json.dump();
+  const std::uint64_t length = (text.size() + 7) / 8 * 8;  // so that the data is aligned
+  header.assign(8, '\0');
+  std::memcpy(header.data(), &length, 8);
+  header += text;
+  header.resize(8 + length, ' ');
+  parts[0] = header;
+  header.replace(checksum_at(header, header.size()), kDigits, hash128_hex(parts));
+  return parts;
+}
+
+std::string to_bytes(const Tensors& tensors) {
+  std::string header, out;
+  const auto parts = to_parts(tensors, header);
+  out.reserve(
+      std::accumulate(parts.begin(), parts.end(), std::size_t{0}, [](auto sum, auto part) { return sum + part.size(); }));
+  for (const std::string_view part : parts) out += part;
   return out;
 }
 
@@ -85,10 +97,9 @@ Tensors from_bytes(std::string_view bytes) {
                     " version " + std::to_string(kFormatVersion) +
                     (newer ? ", the newest this program reads" : ": a model of an older program has to be trained anew"));
   }
-  std::string blank(bytes);
   const std::size_t at = checksum_at(bytes, 8 + length);
-  blank.replace(at, kDigits, kDigits, '0');
-  if (hash128_hex(blank) != bytes.substr(at, kDigits)) throw damaged("the checksum does not fit (truncated or changed)");
+  if (hash128_hex(std::array{bytes.substr(0, at), kNoDigits, bytes.substr(at + kDigits)}) != bytes.substr(at, kDigits))
+    throw damaged("the checksum does not fit (truncated or changed)");
 
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
   for (const auto& [name, info] : header.items()) {

@@ -47,6 +47,9 @@ inline constexpr int kFormatVersion = 2;  // 1: before label rates and late labe
 /// Equal tensors and metadata give equal bytes.
 std::string to_bytes(const Tensors& tensors);
 
+/// The same in parts, for who has no use for a copy: the header, made in `header`, then each tensor where it lies.
+std::vector<std::string_view> to_parts(const Tensors& tensors, std::string& header);
+
 /// Inverse of to_bytes. Every size, offset and the checksum are looked at before anything is filled. Throws DataError
 /// with the reason: not a model file, newer version, damaged.
 Tensors from_bytes(std::string_view bytes);

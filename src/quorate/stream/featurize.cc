@@ -6,9 +6,11 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 
 #include "quorate/base/hash.h"
+#include "quorate/base/simd.h"
 
 namespace quorate {
 namespace {
@@ -69,6 +71,23 @@ void for_each_word(std::string_view text, std::string& word, F use) {
 
 /// Then a plain vector is smaller and faster. `last`: the highest place; `filled`: how many there are.
 bool at_least_half_full(std::size_t last, std::size_t filled) { return filled > 0 && last < 2 * filled; }
+
+/// rank[k] = how many of index[0 .. n - 1] are less than index[k]. n^2 comparisons, but 16 at once and no branch: for few
+/// places less than the passes of a radix sort. `index` is read, `rank` written up to the next multiple of 16.
+void rank(const Index* index, std::size_t n, std::int32_t* rank) {
+  simd([=] {
+    constexpr std::uint32_t kSign = 0x80000000u;  // AVX2 compares signed numbers only
+    for (std::size_t k = 0; k < n; k += 16) {
+      std::int32_t some[16], less[16] = {};
+      for (std::size_t l = 0; l < 16; ++l) some[l] = static_cast<std::int32_t>(index[k + l] ^ kSign);
+      for (std::size_t j = 0; j < n; ++j) {
+        const auto other = static_cast<std::int32_t>(index[j] ^ kSign);
+        for (std::size_t l = 0; l < 16; ++l) less[l] += some[l] > other;
+      }
+      std::memcpy(rank + k, less, sizeof less);
+    }
+  });
+}
 
 }  // namespace
 
@@ -138,10 +157,43 @@ Features Featurizer::arrange(const Features& gathered, Scratch& scratch) const {
 }
 
 /// Puts what was added in the order of the places. Values that meet in one place are added in the order in which they
-/// came or, if each counts `once`, are one. A radix sort: no branch predictor guesses the order of hashes.
+/// came or, if each counts `once`, are one. No branch predictor guesses the order of hashes: so ranks, or a radix sort.
 void Featurizer::Scratch::sort(bool once) {
   const std::size_t n = index.size();
   if (n == 0) return;
+  items.resize(n);
+  const Item* sorted = n <= kRanked ? sort_by_rank() : sort_by_digits();
+  std::size_t last = 0;
+  index[0] = sorted[0].index;
+  value[0] = sorted[0].value;
+  for (std::size_t k = 1; k < n; ++k) {
+    if (sorted[k].index == index[last]) {
+      if (!once) value[last] += sorted[k].value;
+    } else {
+      index[++last] = sorted[k].index;
+      value[last] = sorted[k].value;
+    }
+  }
+  index.resize(last + 1);
+  value.resize(last + 1);
+}
+
+auto Featurizer::Scratch::sort_by_rank() -> const Item* {
+  const std::size_t n = index.size();
+  std::array<std::int32_t, kRanked> ranks;
+  std::array<std::uint8_t, kRanked> seen{};  // of the same rank
+  index.resize((n + 15) / 16 * 16);
+  rank(index.data(), n, ranks.data());
+  index.resize(n);
+  for (std::size_t k = 0; k < n; ++k) {
+    const auto r = static_cast<std::size_t>(ranks[k]);
+    items[r + seen[r]++] = {index[k], value[k]};
+  }
+  return items.data();
+}
+
+auto Featurizer::Scratch::sort_by_digits() -> const Item* {
+  const std::size_t n = index.size();
   Index all = 0;
   for (const Index i : index) all |= i;
   constexpr int kMost = 11;
@@ -150,7 +202,6 @@ void Featurizer::Scratch::sort(bool once) {
   const int passes = std::max((width + most - 1) / most, 1), digit = (width + passes - 1) / passes;
   const Index mask = (Index{1} << digit) - 1;
   std::array<std::uint32_t, 1 << kMost> place;
-  items.resize(n);
   other_items.resize(n);
   Item* from = items.data();
   Item* to = other_items.data();
@@ -165,19 +216,7 @@ void Featurizer::Scratch::sort(bool once) {
       for (std::size_t k = 0; k < n; ++k) to[place[from[k].index >> shift & mask]++] = from[k];
     std::swap(from, to);
   }
-  std::size_t last = 0;
-  index[0] = from[0].index;
-  value[0] = from[0].value;
-  for (std::size_t k = 1; k < n; ++k) {
-    if (from[k].index == index[last]) {
-      if (!once) value[last] += from[k].value;
-    } else {
-      index[++last] = from[k].index;
-      value[last] = from[k].value;
-    }
-  }
-  index.resize(last + 1);
-  value.resize(last + 1);
+  return from;
 }
 
 template <class Place>
@@ -228,15 +267,8 @@ Features Featurizer::row(std::span<const double> value, Scratch& s) const {
     for (const double v : value) s.value.push_back(v + 0.0);  // no negative zero
     return {{}, s.value, scale(s.value, squared_norm({{}, s.value}))};
   }
-  if (settings_.bias) {
-    s.index.push_back(0);
-    s.value.push_back(1);
-  }
-  for (std::size_t k = 0; k < last; ++k) {
-    if (value[k] == 0) continue;
-    s.index.push_back(static_cast<Index>(1 + k));
-    s.value.push_back(value[k]);
-  }
+  if (settings_.bias) s.add(0, 1);
+  for (std::size_t k = 0; k < last; ++k) s.add(static_cast<Index>(1 + k), value[k]);
   return {s.index, s.value, scale(s.value, squared_norm({{}, s.value}))};
 }
 

@@ -47,12 +47,15 @@ class Featurizer {
       Index index;
       double value;
     };
+    static constexpr std::size_t kRanked = 64;  // a multiple of 16
     void add(Index place, double number) {
       if (number == 0) return;
       index.push_back(place);
       value.push_back(number);
     }
     void sort(bool once);
+    const Item* sort_by_rank();
+    const Item* sort_by_digits();
     std::vector<Index> index;
     std::vector<double> value;
     std::vector<Item> items, other_items;  // while sorting

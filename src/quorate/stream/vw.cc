@@ -4,7 +4,7 @@
 // Importance weights other than 1 are refused: no learner here would honour them.
 #include "quorate/stream/formats.h"
 
-#include <cmath>
+#include <algorithm>
 
 #include "quorate/base/error.h"
 #include "quorate/stream/tokens.h"
@@ -12,13 +12,13 @@
 namespace quorate {
 namespace {
 
-constexpr std::string_view kSpace = " \t";
+constexpr bool is_space(char c) { return c == ' ' || c == '\t'; }
 
+/// The next word of `rest`, which loses it and the spaces on both sides; "" if there is none.
 std::string_view take(std::string_view& rest) {
-  rest.remove_prefix(std::min(rest.find_first_not_of(kSpace), rest.size()));
-  const std::string_view token = rest.substr(0, rest.find_first_of(kSpace));
-  rest.remove_prefix(token.size());
-  return token;
+  const auto begin = std::find_if_not(rest.begin(), rest.end(), is_space), end = std::find_if(begin, rest.end(), is_space);
+  rest = {std::find_if_not(end, rest.end(), is_space), rest.end()};
+  return {begin, end};
 }
 
 class VwReader final : public RecordReader {
@@ -27,15 +27,17 @@ class VwReader final : public RecordReader {
       : RecordReader(path, o), task_(o.task.empty() ? "task" : o.task), time_(o.time) {}
 
  private:
+  using Features = Tokens<Colon::kLast, '|'>;
+
   bool parse(std::string_view line, Record& record) override {
-    if (line.find_first_not_of(kSpace) == line.npos) return false;
+    if (std::all_of(line.begin(), line.end(), is_space)) return false;
     const std::size_t bar = line.find('|');
     if (bar == line.npos) bad(line, line, "VW text: label |namespace feature:value ...");
     std::string_view head = line.substr(0, bar);
-    const bool touching = !head.empty() && kSpace.find(head.back()) == kSpace.npos;  // the last word before `|` is the tag
+    const bool touching = !head.empty() && !is_space(head.back());  // the last word before `|` is the tag
     int words = 0;
     for (std::string_view token = take(head); !token.empty(); token = take(head)) {
-      const bool last = head.find_first_not_of(kSpace) == head.npos;
+      const bool last = head.empty();
       if (token.front() == '\'' || (last && touching && words > 0)) {
         if (!last) bad(line, token, "the tag right before '|'");
         record.id = token.substr(token.front() == '\'' ? 1 : 0);
@@ -49,40 +51,36 @@ class VwReader final : public RecordReader {
         bad(line, token, "at most a label, an importance and a 'tag before '|'");
       }
     }
-    std::string_view rest = line.substr(bar + 1);
-    while (true) {
-      const std::size_t next = rest.find('|');
-      space(line, rest.substr(0, next), record);
-      if (next == rest.npos) break;
-      rest = rest.substr(next + 1);
-    }
+    Features tokens(line.substr(bar + 1));
+    do space(line, tokens, record);
+    while (tokens.next_part());
     return true;
   }
 
-  void space(std::string_view line, std::string_view part, Record& record) {
+  void space(std::string_view line, Features& tokens, Record& record) {
     std::string_view name;
     double weight = 1;
-    if (!part.empty() && kSpace.find(part.front()) == kSpace.npos) {
-      name = take(part);
+    if (tokens.touching() && tokens.next()) {
+      name = tokens.token();
       if (const std::size_t colon = name.find(':'); colon != name.npos) {
         weight = number(line, name.substr(colon + 1));
         name = name.substr(0, colon);
       }
     }
+    const auto take = [&] { return tokens.next() ? tokens.token() : line.substr(line.size()); };
     if (!time_.empty() && name == time_) {
-      const std::string_view time = take(part), more = take(part);
+      const std::string_view time = take(), more = take();
       if (!more.empty() || !record.time.empty())
         bad(line, more.empty() ? name : more, "one feature, the time, in the namespace " + time_);
       set_time(record, static_cast<std::size_t>(time.data() - line.data()), time);
       return;
     }
     if (name == task_) {
-      record.task = take(part);
-      if (const std::string_view more = take(part); record.task.empty() || !more.empty())
+      record.task = take();
+      if (const std::string_view more = take(); record.task.empty() || !more.empty())
         bad(line, record.task.empty() ? name : more, "one feature, the task's name, in the namespace " + task_);
       return;
     }
-    Tokens<Colon::kLast> tokens(part);
     while (tokens.next()) {
       const std::string_view token = tokens.token();
       std::string_view feature = token;
