@@ -8,7 +8,6 @@
 #include <map>
 
 #include "quorate/base/hash.h"
-#include "quorate/base/simd.h"
 #include "support/make.h"
 #include "support/read.h"
 #include "support/temp.h"
@@ -106,23 +105,18 @@ RC_GTEST_PROP(Featurizer, TheOrderOfTheFeaturesDoesNotMatter, ()) {
 
 TEST(Featurizer, PlacesAscendAndValuesThatMeetAreAddedAsTheyCame) {
   Rng rng = make_rng(2, 0);
-  for (const Simd use : {Simd::kPlain, Simd::kAvx2, Simd::kAvx512}) {
-    if (use > widest_simd()) continue;
-    simd_in_use = use;
-    for (std::size_t n = 1; n < 200; ++n)
-      for (const std::uint64_t places : {std::uint64_t{3 * n}, std::uint64_t{n / 4 + 1}, std::uint64_t{kMaxIndex}}) {
-        std::vector<Entry> entries;
-        std::map<Index, double> expected;
-        for (std::size_t k = 0; k < n; ++k) {
-          const Index index = static_cast<Index>(below(places, rng)) + (places < kMaxIndex ? 0x7FFFFFF0u : 0u);
-          entries.push_back(at(index, uniform(rng) + 0.1));
-          const auto [found, is_new] = expected.try_emplace(1 + index, entries.back().value);
-          if (!is_new) found->second += entries.back().value;
-        }
-        ASSERT_EQ(featurize(kPlain, record(entries)), expected) << n << " of " << places;
+  for (std::size_t n = 1; n < 200; ++n)
+    for (const std::uint64_t places : {std::uint64_t{3 * n}, std::uint64_t{n / 4 + 1}, std::uint64_t{kMaxIndex}}) {
+      std::vector<Entry> entries;
+      std::map<Index, double> expected;
+      for (std::size_t k = 0; k < n; ++k) {
+        const Index index = static_cast<Index>(below(places, rng)) + (places < kMaxIndex ? 0x7FFFFFF0u : 0u);
+        entries.push_back(at(index, uniform(rng) + 0.1));
+        const auto [found, is_new] = expected.try_emplace(1 + index, entries.back().value);
+        if (!is_new) found->second += entries.back().value;
       }
-  }
-  simd_in_use = widest_simd();
+      ASSERT_EQ(featurize(kPlain, record(entries)), expected) << n << " of " << places;
+    }
 }
 
 TEST(Featurizer, NamesAreHashedToTheirPlaces) {

@@ -70,7 +70,8 @@ class Session {
   Task task(std::string_view name);
 
   /// Before task(name): lets the processor fetch what that and the task's rounds read. To be called with step 0, 1, 2 and 3,
-  /// other work in between (Names::prefetch).
+  /// other work in between (Names::prefetch). Worth it for more than kFewTasks, which do not stay in its caches.
+  static constexpr std::size_t kFewTasks = 4096;
   void prefetch_task(std::string_view name, int step) const;
 
   /// The same to predict by, which changes nothing: a task never seen gets a place no task has, as learners answer such with

@@ -10,7 +10,6 @@
 #include <numeric>
 
 #include "quorate/base/hash.h"
-#include "quorate/base/simd.h"
 
 namespace quorate {
 namespace {
@@ -75,18 +74,21 @@ bool at_least_half_full(std::size_t last, std::size_t filled) { return filled > 
 /// rank[k] = how many of index[0 .. n - 1] are less than index[k]. n^2 comparisons, but 16 at once and no branch: for few
 /// places less than the passes of a radix sort. `index` is read, `rank` written up to the next multiple of 16.
 void rank(const Index* index, std::size_t n, std::int32_t* rank) {
-  simd([=] {
-    constexpr std::uint32_t kSign = 0x80000000u;  // AVX2 compares signed numbers only
-    for (std::size_t k = 0; k < n; k += 16) {
-      std::int32_t some[16], less[16] = {};
-      for (std::size_t l = 0; l < 16; ++l) some[l] = static_cast<std::int32_t>(index[k + l] ^ kSign);
-      for (std::size_t j = 0; j < n; ++j) {
-        const auto other = static_cast<std::int32_t>(index[j] ^ kSign);
-        for (std::size_t l = 0; l < 16; ++l) less[l] += some[l] > other;
-      }
-      std::memcpy(rank + k, less, sizeof less);
+  using Four __attribute__((vector_size(16))) = std::int32_t;     // as wide as every processor has them
+  constexpr auto kSign = static_cast<std::int32_t>(0x80000000u);  // they compare signed numbers only
+  for (std::size_t k = 0; k < n; k += 16) {
+    Four some[4], less[4] = {};
+    std::memcpy(some, index + k, sizeof some);
+    for (Four& s : some) s ^= kSign;
+    for (std::size_t j = 0; j < n; ++j) {
+      const std::int32_t other = static_cast<std::int32_t>(index[j]) ^ kSign;
+      less[0] -= some[0] > other;
+      less[1] -= some[1] > other;
+      less[2] -= some[2] > other;
+      less[3] -= some[3] > other;
     }
-  });
+    std::memcpy(rank + k, less, sizeof less);
+  }
 }
 
 }  // namespace

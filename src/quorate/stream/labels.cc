@@ -74,6 +74,8 @@ int Labels::operator()(std::string_view label) {
       negative_ = "not-" + positive_;
     return -1;
   }
+  if (label == "1") return 1;  // as most are written
+  if (label == negative_) return -1;
   const auto number = as_number(label);
   const double value = number.value_or(2);
   if (value != 1 && value != 0 && value != -1)

@@ -81,11 +81,12 @@ class VwReader final : public RecordReader {
         bad(line, record.task.empty() ? name : more, "one feature, the task's name, in the namespace " + task_);
       return;
     }
-    while (tokens.next()) {
-      const std::string_view token = tokens.token();
+    Features here = tokens;
+    while (here.next()) {
+      const std::string_view token = here.token();
       std::string_view feature = token;
       double value = weight;
-      if (const std::size_t colon = tokens.colon(); colon != token.npos) {
+      if (const std::size_t colon = here.colon(); colon != token.npos) {
         if (colon == 0) bad(line, token, "feature:value");
         feature = token.substr(0, colon);
         value *= number(line, token.substr(colon + 1));
@@ -99,6 +100,7 @@ class VwReader final : public RecordReader {
       else
         record.add_name(feature, value);
     }
+    tokens = here;
   }
 
   std::string task_, time_;
