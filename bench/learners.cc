@@ -212,6 +212,7 @@ Ran run(const Scenario& s, std::size_t examples) {
             round, [&](std::size_t n) { return static_cast<std::size_t>(data.label(i)) == n % 10 ? 1 : -1; }, steps);
       } else {
         round[0] = e;
+        if (i + 1 < examples) session.expect(data.example(i + 1));
         session.round(
             round, [&](std::size_t) { return data.label(i); }, steps);
         kept += updates += steps[0].updated;

@@ -20,6 +20,10 @@ class Learner {
   /// O(non-zeros) unless the learner's file says otherwise.
   virtual double score(const Example& e) const = 0;
 
+  /// An example that decide() is soon to be given alone: lets the processor fetch what that will read, while something else
+  /// is done. The places of its features may be in any order. Changes nothing. O(non-zeros).
+  virtual void expect(const Example& e) = 0;
+
   /// Predicts a round and marks the labels worth buying. A round is every example that arrives before a label is bought.
   /// out.size() == round.size(). Draws from rng in the order that the learner's file documents.
   virtual void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) = 0;

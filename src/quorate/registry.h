@@ -79,8 +79,16 @@ class Erased final : public Learner {
     thread_local std::vector<double> values;  // many may read one learner at the same time
     return a_.score(scaled(e, values));
   }
+  void expect(const Example& e) override {
+    prefetch(e);
+    ++expected_;
+  }
   void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) override {
-    for (const Example& e : round.first(std::min(kAhead, round.size()))) prefetch(e);
+    // Whoever expects examples has asked for the next one by now, and for this one before.
+    if (round.size() == 1 && expected_ > 0)
+      --expected_;
+    else
+      for (const Example& e : round.first(std::min(kAhead, round.size()))) prefetch(e);
     for (std::size_t n = 0; n < round.size(); ++n)
       if (!repeats(round, n)) scaling_.count(round[n].x);
     if (!scaling_.changes()) return a_.decide(round, rng, out);
@@ -165,6 +173,7 @@ class Erased final : public Learner {
 
   Scaling scaling_;
   A a_;
+  std::size_t expected_ = 0;    // more often than decided
   std::vector<Example> round_;  // scratch: the round scaled, its values in values_
   std::vector<double> values_;
 };

@@ -33,8 +33,12 @@ double dot(const Features& x, Weight weight) {
   double lane[4] = {0, 0, 0, 0};
   const std::size_t n = x.size(), whole = n & ~std::size_t{3};
   const auto sum = [&](auto at) {
-    for (std::size_t k = 0; k < whole; k += 4)
-      for (std::size_t l = 0; l < 4; ++l) lane[l] += weight(at(k + l)) * x.value[k + l];
+    for (std::size_t k = 0; k < whole; k += 4) {  // written out: where weight() is long, lanes would be left in memory
+      lane[0] += weight(at(k)) * x.value[k];
+      lane[1] += weight(at(k + 1)) * x.value[k + 1];
+      lane[2] += weight(at(k + 2)) * x.value[k + 2];
+      lane[3] += weight(at(k + 3)) * x.value[k + 3];
+    }
     for (std::size_t k = whole; k < n; ++k) lane[k - whole] += weight(at(k)) * x.value[k];
   };
   if (x.dense())

@@ -38,9 +38,11 @@ class Blocks {
     const Block& b = blocks_[*place];
     if (const auto* cells = std::get_if<Cells>(&b)) {
       for (std::size_t k = 0; k < x.size(); ++k) cells->prefetch(x.at(k));
-    } else if (const Row& row = std::get<Row>(b); x.extent() <= row.size()) {
+    } else {
+      const Row& row = std::get<Row>(b);
       if (blocks_.size() == 1 && row.size() * sizeof(Cell) <= kSpare) return;  // it stays in the cache
-      for (std::size_t k = 0; k < x.size(); ++k) quorate::prefetch(row.data() + x.at(k));
+      for (std::size_t k = 0; k < x.size(); ++k)
+        if (x.at(k) < row.size()) quorate::prefetch(&row[x.at(k)]);
     }
   }
   /// use(cell), where cell(feature) is the block's cell, for features of x only; nothing if the block never changed.

@@ -73,6 +73,8 @@ class Session {
   /// other work in between (Names::prefetch). Worth it for more than kFewTasks, which do not stay in its caches.
   static constexpr std::size_t kFewTasks = 4096;
   void prefetch_task(std::string_view name, int step) const;
+  /// Before round({e}), as Learner::expect.
+  void expect(const Example& e) { learner_->expect(e); }
 
   /// The same to predict by, which changes nothing: a task never seen gets a place no task has, as learners answer such with
   /// what all tasks share.

@@ -166,6 +166,7 @@ class Simulation {
           round.clear();
           for (const std::uint64_t i : places) round.push_back(train_.example(i));
         }
+        if (rounds_ == Rounds::kEach && end < order_now.size()) session.expect(train_.example(order_now[end]));
         steps.assign(round.size(), {});
         const auto label = [&](std::size_t n) { return train_.label(place(n)); };
         later.clear();
