@@ -24,7 +24,7 @@ namespace quorate {
 template <class Cell>
 class Blocks {
  public:
-  static constexpr std::size_t kSpare = std::size_t{2} << 20;
+  static constexpr std::size_t kSpare = std::size_t{4} << 20;
 
   explicit Blocks(std::pmr::memory_resource* memory)
       : place_(memory), blocks_(memory), spare_(is_limited(memory) ? 0 : kSpare) {}
@@ -40,7 +40,7 @@ class Blocks {
       for (std::size_t k = 0; k < x.size(); ++k) cells->prefetch(x.at(k));
     } else {
       const Row& row = std::get<Row>(b);
-      if (blocks_.size() == 1 && row.size() * sizeof(Cell) <= kSpare) return;  // it stays in the cache
+      if (blocks_.size() == 1 && row.size() * sizeof(Cell) <= kSpare / 2) return;  // it stays in the cache
       for (std::size_t k = 0; k < x.size(); ++k)
         if (x.at(k) < row.size()) quorate::prefetch(&row[x.at(k)]);
     }

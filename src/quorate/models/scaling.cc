@@ -22,6 +22,18 @@ double raw(double value, double norm) {
   return std::abs(v - whole) <= kRounding * std::abs(whole) ? whole : v;
 }
 
+/// Whether that is so of all that the data say. Counted, not left at the first that is not: without a branch it is SIMD.
+template <class Is>
+bool all_of(const Features& x, Is is) {
+  std::int64_t others = 0;
+  simd([&others, is, value = x.value.data(), norm = x.norm, n = x.size()] {
+    std::int64_t sum = 0;
+    for (std::size_t k = 0; k < n; ++k) sum += !is(raw(value[k], norm));
+    others = sum;
+  });
+  return others == 0;
+}
+
 template <class... Ts>
 bool is_one_of(const Scale& scale) {
   return (std::holds_alternative<Ts>(scale) || ...);
@@ -46,18 +58,7 @@ bool Scaler::weighs() const {
 
 bool Scaler::count(const Features& x) {
   if (is_one_of<ScaleAuto>(scale_) && counts_.real == 0) {
-    const double *const value = x.value.data(), norm = x.norm;
-    const std::size_t n = x.size();
-    std::int64_t others = 0, *const out = &others;
-    simd([=] {
-      std::int64_t sum = 0;
-      for (std::size_t k = 0; k < n; ++k) {
-        const double v = raw(value[k], norm);
-        sum += !(v >= 0) | !(v == std::nearbyint(v));
-      }
-      *out = sum;
-    });
-    if (others > 0) counts_.real = 1;
+    if (!all_of(x, [](double v) { return (v >= 0) & (v == std::nearbyint(v)); })) counts_.real = 1;
   }
   if (!weighs() || counts_.examples == kMaxExamples) return false;
   ++counts_.examples;
@@ -83,7 +84,10 @@ void Scaler::operator()(const Features& x, std::span<double> out) const {
   // Below 0 where features share counts.
   const auto idf = [log_n](double df) { return std::max(log_n - log_positive(std::max(df, 1.0)), 0.0); };
   const auto logarithm_of = [](double v) { return std::copysign(log_positive(1 + std::abs(v)), v); };
-  if (is_one_of<ScaleAuto>(scale_))
+  if (is_one_of<ScaleAuto>(scale_) &&
+      all_of(x, [](double v) { return v == 1; }))  // as most texts: the same, with less to do
+    each([idf](double, double df) { return idf(df); });
+  else if (is_one_of<ScaleAuto>(scale_))
     each([idf](double v, double df) {
       const double some = static_cast<double>(v > 0);  // without a branch
       return some * (1 + kMore * log_positive(v * some + (1 - some))) * idf(df);
@@ -106,7 +110,7 @@ void Scaler::unpack(const Counts& counts) {
 }
 
 Scaling::Scaling(const Scale& scale, std::size_t slots, std::pmr::memory_resource* memory)
-    : scaler_(scale), memory_(memory), df_(Table<Index, std::uint32_t>(memory)) {
+    : scaler_(scale), memory_(memory), df_(Blocks<std::uint32_t>(memory)) {
   if (slots > 0) df_.emplace<Hashed<std::uint32_t>>(slots, memory);
 }
 
@@ -120,12 +124,7 @@ void Scaling::count(const Features& x) {
   const auto add = [&](std::size_t k, std::uint32_t& df) {
     if (x.value[k] != 0) distinct_ += ++df == 1;
   };
-  if (auto* table = std::get_if<Hashed<std::uint32_t>>(&df_)) {
-    table->change(0, x, add);
-  } else {
-    for (std::size_t k = 0; k < x.size(); ++k)
-      if (x.value[k] != 0) add(k, std::get<0>(df_).at(x.at(k)));
-  }
+  std::visit([&](auto& df) { df.change(0, x, add); }, df_);
   scaler_.counted(distinct_);
 }
 
@@ -134,10 +133,10 @@ Features Scaling::operator()(const Features& x, std::span<double> out) const {
     if (const auto* table = std::get_if<Hashed<std::uint32_t>>(&df_)) {
       table->read(0, x, [out](std::size_t k, std::uint32_t df) { out[k] = df; });
     } else {
-      for (std::size_t k = 0; k < x.size(); ++k) {
-        const std::uint32_t* df = std::get<0>(df_).find(x.at(k));
-        out[k] = df == nullptr ? 0 : *df;
-      }
+      std::fill_n(out.begin(), x.size(), 0.0);
+      std::get<0>(df_).read(0, x, [&](auto df) {
+        for (std::size_t k = 0; k < x.size(); ++k) out[k] = df(x.at(k));
+      });
     }
   }
   scaler_(x, out);
@@ -150,10 +149,10 @@ Scaling::Packed Scaling::pack() const {
     out.df.assign(table->cells().begin(), table->cells().end());
     return out;
   }
-  const auto& counts = std::get<0>(df_);
-  counts.for_each([&](Index feature, std::uint32_t) { out.feature.push_back(feature); });
-  std::sort(out.feature.begin(), out.feature.end());
-  for (const Index feature : out.feature) out.df.push_back(*counts.find(feature));
+  std::get<0>(df_).for_each([&](std::uint32_t, Index feature, std::uint32_t df) {
+    out.feature.push_back(feature);
+    out.df.push_back(df);
+  });
   return out;
 }
 
@@ -176,9 +175,9 @@ void Scaling::unpack(const Packed& packed) {
     std::copy(packed.df.begin(), packed.df.end(), table.cells().begin());
     return;
   }
-  auto& counts = df_.emplace<Table<Index, std::uint32_t>>(memory_);
-  counts.reserve(n);
-  for (std::size_t i = 0; i < n; ++i) counts.at(packed.feature[i]) = packed.df[i];
+  const std::vector<double> unused(n);
+  df_.emplace<Blocks<std::uint32_t>>(memory_).change(0, {packed.feature, unused},
+                                                     [&](std::size_t k, std::uint32_t& df) { df = packed.df[k]; });
 }
 
 }  // namespace quorate

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "quorate/base/features.h"
+#include "quorate/models/blocks.h"
 #include "quorate/models/hashed.h"
-#include "quorate/models/table.h"
 #include "quorate/params/params.h"
 
 namespace quorate {
@@ -106,7 +106,7 @@ class Scaling {
   bool changes() const { return scaler_.changes(); }
   /// Lets the processor fetch what count(x) and scaling x will need.
   void prefetch(const Features& x) const {
-    if (const auto* table = std::get_if<Hashed<std::uint32_t>>(&df_)) table->prefetch(0, x);
+    std::visit([&](const auto& df) { df.prefetch(0, x); }, df_);
   }
   /// One more example. O(non-zeros).
   void count(const Features& x);
@@ -129,8 +129,8 @@ class Scaling {
  private:
   Scaler scaler_;
   std::pmr::memory_resource* memory_;
-  std::variant<Table<Index, std::uint32_t>, Hashed<std::uint32_t>> df_;
-  std::size_t distinct_ = 0;  // counts above 0
+  std::variant<Blocks<std::uint32_t>, Hashed<std::uint32_t>> df_;  // of block 0
+  std::size_t distinct_ = 0;                                       // counts above 0
 };
 
 }  // namespace quorate
