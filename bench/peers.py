@@ -144,7 +144,7 @@ def per_user(files: Files, stream: tuple[Path, int], memory: str) -> list[dict]:
         ),
         "quorate cohort": lambda: run_ours("quorate cohort", f"cohort(store=hashed(bits={bits - 2}))"),
     }
-    found = seconds_of(runs, 3)
+    found = seconds_of(runs)
     base = found["Vowpal Wabbit -q, every label"]
     return [
         {"what": name, "examples/s": examples / s, "times VW": base / s, "right before learning": quality[name][0],
@@ -377,7 +377,7 @@ def main() -> None:
         versions = ", ".join(f"{p} {importlib.metadata.version(p)}" for p in ("vowpalwabbit", "scikit-learn", "river", "scikit-activeml", "numpy"))
         cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
         head = (f"# Beside the peers\n\nMade by `./run bench --peers`. {cpu}, {os.cpu_count()} cores; Python {platform.python_version()}, {versions}; "
-                f"quorate {quorate.__version__}.\nMedians of {ROUNDS} runs in turn (3 in b), wall clock; the news set has {len(y):,} posts of "
+                f"quorate {quorate.__version__}.\nMedians of {ROUNDS} runs in turn, wall clock; the news set has {len(y):,} posts of "
                 f"{np.mean([len(r) for r in rows]):.0f} words. A ratio above 1: ours is faster.\n")  # fmt: skip
         worse = ["## Where a peer is faster\n", *(lost or ["- nowhere in this run"]), ""]
         o.report.write_text("\n".join([head, *page, *worse]))
