@@ -14,8 +14,8 @@ struct CsvField {
 };
 
 /// Splits `line` into `fields`, reusing their memory. Quoted fields may hold commas, doubled quotes and, if the caller
-/// joined the lines, newlines; those with doubled quotes are written to `unquoted`. Returns false if a quoted field is still open at the end. Throws LineError with the
-/// character if text follows a closing quote.
+/// joined the lines, newlines; those with doubled quotes are written to `unquoted`. Returns false if a quoted field is still
+/// open at the end. Throws LineError with the character if text follows a closing quote.
 bool split_csv(std::string_view line, std::vector<CsvField>& fields, std::string& unquoted);
 
 /// Whether a quoted field is open after `line`, given whether one was before it.

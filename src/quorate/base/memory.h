@@ -24,18 +24,22 @@ class Memory final : public std::pmr::memory_resource {
   std::size_t left() const { return limit_ - now_; }
 
  private:
+  /// What is large begins with a cache line, so that what is looked up together in it lies in one.
+  static std::size_t alignment_of(std::size_t bytes, std::size_t alignment) {
+    return bytes < 4096 ? alignment : std::max(alignment, std::size_t{64});
+  }
   void* do_allocate(std::size_t bytes, std::size_t alignment) override {
     if (bytes > left())
       throw MemoryError("the memory limit of " + std::to_string(limit_) +
                         " bytes does not hold the model: " + std::to_string(now_) + " are in use and " +
                         std::to_string(bytes) + " more are needed; expected a larger --memory, or a learner with a budget");
-    void* p = std::pmr::new_delete_resource()->allocate(bytes, alignment);
+    void* p = std::pmr::new_delete_resource()->allocate(bytes, alignment_of(bytes, alignment));
     now_ += bytes;
     peak_ = std::max(peak_, now_);
     return p;
   }
   void do_deallocate(void* p, std::size_t bytes, std::size_t alignment) override {
-    std::pmr::new_delete_resource()->deallocate(p, bytes, alignment);
+    std::pmr::new_delete_resource()->deallocate(p, bytes, alignment_of(bytes, alignment));
     now_ -= bytes;
   }
   bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }

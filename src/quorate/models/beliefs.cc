@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "quorate/base/error.h"
@@ -12,26 +13,32 @@ Beliefs::Beliefs(std::size_t slots, std::pmr::memory_resource* memory) : memory_
   if (slots > 0) store_.emplace<Hashed<Belief>>(slots, memory);
 }
 
-Evidence Beliefs::operator()(std::uint32_t block, const Features& x) const {
-  // Two lanes of each sum, that take turns and are added at the end: a fixed order, and four additions under way at a time.
+namespace {
+
+/// Of beliefs at(feature). Two lanes of each sum, that take turns and are added at the end: a fixed order, and four
+/// additions under way at a time.
+template <class At>
+Evidence evidence(const Features& x, At at) {
   Evidence sum, other;
-  const auto add = [&](std::size_t k, const Belief& b) {
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    const auto belief = at(x.at(k));
     const double v = x.value[k];
-    sum.mean += static_cast<double>(b.weight) * v;
-    sum.variance += v * v * b.variance();
+    sum.mean += static_cast<double>(belief.weight) * v;
+    sum.variance += v * v * belief.variance();
     std::swap(sum, other);
-  };
-  if (const auto* table = std::get_if<Hashed<Belief>>(&store_)) {
-    table->read(block, x, add);
-  } else {
-    bool known = false;
-    std::get<Blocks<Belief>>(store_).read(block, x, [&](auto belief) {
-      known = true;
-      for (std::size_t k = 0; k < x.size(); ++k) add(k, belief(x.at(k)));
-    });
-    for (std::size_t k = 0; k < x.size() && !known; ++k) add(k, Belief{});  // the same: whether a block is there never shows
   }
   return {sum.mean + other.mean, sum.variance + other.variance};
+}
+
+}  // namespace
+
+Evidence Beliefs::operator()(std::uint32_t block, const Features& x) const {
+  if (const auto* table = std::get_if<Hashed<Belief>>(&store_))
+    return evidence(x, [table, block](Index feature) { return table->at(block, feature); });
+  std::optional<Evidence> out;
+  std::get<Blocks<Belief>>(store_).read(block, x, [&](auto at) { out = evidence(x, at); });
+  // In the same order: whether a block is there never shows.
+  return out ? *out : evidence(x, [](Index) { return Belief{}; });
 }
 
 void Beliefs::prefetch(std::uint32_t block, const Features& x) const {

@@ -52,10 +52,7 @@ class Blocks {
     if (place == nullptr) return;
     const Block& b = blocks_[*place];
     if (const auto* cells = std::get_if<Cells>(&b)) {
-      use([cells](Index feature) {
-        const Cell* cell = cells->find(feature);
-        return cell == nullptr ? Cell{} : *cell;
-      });
+      use([cells](Index feature) { return cells->get(feature); });
       return;
     }
     const Row& row = std::get<Row>(b);

@@ -22,11 +22,7 @@ class Hashed {
   void prefetch(std::uint32_t block, const Features& x) const {
     for (std::size_t k = 0; k < x.size(); ++k) quorate::prefetch(&cells_[slot_of(block, x.at(k))]);
   }
-  /// use(k, cell) for every feature k of x, in order.
-  template <class F>
-  void read(std::uint32_t block, const Features& x, F use) const {
-    for (std::size_t k = 0; k < x.size(); ++k) use(k, cells_[slot_of(block, x.at(k))]);
-  }
+  /// change_one(k, cell) for every feature k of x, in order.
   template <class F>
   void change(std::uint32_t block, const Features& x, F change_one) {
     for (std::size_t k = 0; k < x.size(); ++k) change_one(k, cells_[slot_of(block, x.at(k))]);

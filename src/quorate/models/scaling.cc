@@ -131,7 +131,7 @@ void Scaling::count(const Features& x) {
 Features Scaling::operator()(const Features& x, std::span<double> out) const {
   if (scaler_.weighs()) {
     if (const auto* table = std::get_if<Hashed<std::uint32_t>>(&df_)) {
-      table->read(0, x, [out](std::size_t k, std::uint32_t df) { out[k] = df; });
+      for (std::size_t k = 0; k < x.size(); ++k) out[k] = table->at(0, x.at(k));
     } else {
       std::fill_n(out.begin(), x.size(), 0.0);
       std::get<0>(df_).read(0, x, [&](auto df) {

@@ -40,8 +40,8 @@ class Examples {
   /// file's nothing more comes.
   bool next(Item& item);
 
-  /// The task of the example that comes so many after the one that next() gave last, 1 or more; "" if that is not read yet, or
-  /// names none.
+  /// The task of the example that comes so many after the one that next() gave last, 1 or more; "" if that is not read yet,
+  /// or names none.
   std::string_view coming_task(std::size_t ahead) const;
 
   const std::string& path() const { return reader_->path(); }
