@@ -103,6 +103,7 @@ int run(const Options& o) {
       if (by_time && !item.time)
         throw DataError(examples.path() + ":" + std::to_string(examples.line_number()) + ": no time, which labels " +
                         to_text(*rate) + " need; expected --time-column to name it");
+      // What a step asks for is there four examples later, when the next step looks at it.
       for (int step = 0; step < 4 && session.tasks().size() > Session::kFewTasks; ++step)
         session.prefetch_task(examples.coming_task(static_cast<std::size_t>(16 - 4 * step)), step);
       // Of classes an instance is shown to the tasks of all of them.

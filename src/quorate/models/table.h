@@ -16,9 +16,8 @@
 
 namespace quorate {
 
-/// Open addressing, a power of two of slots, at most 3/4 full; nothing is ever removed. Slots are looked at in groups of
-/// four, from the group that the hash says on, and a group is filled in order: its first slot that is free or holds the key
-/// is the key's. Look-up O(1), insertion amortised O(1). The all-ones key is reserved.
+/// Open addressing with linear probing, slot by slot or by groups of four, a power of two of slots, at most 3/4 full;
+/// nothing is ever removed. Look-up O(1), insertion amortised O(1). The all-ones key is reserved.
 template <class Key, class Value>
 class Table {
  public:
@@ -81,7 +80,7 @@ class Table {
     Value value{};
   };
 
-  /// Slots of 8 bytes are compared four at a time without a branch, as nobody guesses which it is. Larger ones were slower
+  /// Slots of 8 bytes are compared four at a time without a branch, as nobody guesses which it is; larger ones were slower
   /// so.
 #ifdef __SSE2__
   static constexpr bool kFourAtOnce = sizeof(Key) == 4 && sizeof(Slot) == 8;
