@@ -106,11 +106,15 @@ def single_task(files: Files) -> list[dict]:
     plain += ["-f", files.folder / "vw.out"]
     vw(*plain, "-c", "--cache_file", cache)
     ours = ["--task-column", "no_such"]  # one task: VW's namespace `task` is features like others
+    kept = ["--cache", files.folder / "instances"]
+    train(files.program, path, "perceptron", *ours, *kept)
     runs = {
         "Vowpal Wabbit": lambda: vw(*plain),
         "quorate perceptron": lambda: train(files.program, path, "perceptron", *ours),
         "Vowpal Wabbit, binary cache made before": lambda: vw(*plain, "--cache_file", cache),
+        "quorate perceptron, --cache made before": lambda: train(files.program, path, "perceptron", *ours, *kept),
         "quorate cohort": lambda: train(files.program, path, "cohort", *ours),
+        "quorate cohort, --cache made before": lambda: train(files.program, path, "cohort", *ours, *kept),
     }
     found = seconds_of(runs)
     base = found["Vowpal Wabbit"]

@@ -63,6 +63,13 @@ void DataOptions::add(CLI::App& app) {
       ->capture_default_str();
 }
 
+void DataOptions::add_cache(CLI::App& app) {
+  app.add_option(
+      "--cache", read.cache,
+      "folder: keeps the file's instances there, and takes them from there when they are wanted again; as fast as "
+      "a disk, but larger than text. Delete it whenever you like");
+}
+
 ReadOptions DataOptions::options() const {
   ReadOptions out = read;
   out.stop = interrupt();

@@ -47,6 +47,7 @@ struct DataOptions {
   std::string on_error = "stop";
 
   void add(CLI::App& app);
+  void add_cache(CLI::App& app);
   ReadOptions options() const;  ///< read, with on_error in it
 };
 

@@ -82,6 +82,7 @@ void Simulated::add(CLI::App& app) {
       ->check(whole(1, 1'000'000'000))
       ->capture_default_str();
   read.add(app);
+  read.add_cache(app);
   features.add(app);
 }
 

@@ -196,6 +196,7 @@ Command add_train(CLI::App& app) {
                                ->check(whole(1, 1'000'000'000))
                                ->capture_default_str();
   o->read.add(app);
+  o->read.add_cache(app);
   o->features.add(app);
   app.footer("Example:\n  quorate train --data mails.jsonl.gz --model spam.model --labels 500 --audit 0.1");
   return [o, seed, per_round, memory, &app] {

@@ -201,6 +201,7 @@ Command add_tune(CLI::App& app) {
   app.add_flag("--json", o->json, "one JSON document");
   o->progress.add(app);
   o->read.add(app);
+  o->read.add_cache(app);
   o->features.add(app);
   app.footer("Example:\n  quorate tune --data landmine/all --learner amlc --grid 'c=0.1..100:20' --folds 10 --threads 2");
   return [o] { return run(*o); };

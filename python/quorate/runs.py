@@ -73,7 +73,8 @@ class Options(TypedDict, total=False):
     time_column        column or key of the example's time
     categorical_column, ignore_column
                        columns of words in a CSV file (those of a frame are known by themselves); columns to leave out
-    on_error           at a bad line of a file "stop", or "skip" it and warn"""
+    on_error           at a bad line of a file "stop", or "skip" it and warn
+    cache              folder where instances of files are kept, to be taken from there when they are wanted again"""
 
     labels: int | str | Sequence[int | str] | None
     labels_per_task: int | None
@@ -99,6 +100,7 @@ class Options(TypedDict, total=False):
     categorical_column: str | Sequence[str] | None
     ignore_column: str | Sequence[str] | None
     on_error: Literal["stop", "skip"] | None
+    cache: str | os.PathLike[str] | None
 
 
 class RunOptions(Options, total=False):

@@ -223,6 +223,44 @@ def test_standard_input_gives_the_bytes_of_the_file(quorate, folder, kind, name)
     assert predict(quorate, "-", "file", "--format", name, stdin=asked.encode()) == predict(quorate, f"b.{kind}", "file")
 
 
+@pytest.mark.parametrize("kind", ["csv", "vw"])
+def test_a_cache_gives_the_bytes_of_the_file(quorate, folder, kind):
+    (folder / f"a.{kind}").write_text(samples.WRITERS[kind](ROWS))
+    train(quorate, f"a.{kind}", "file", "--learner", "cmtl")
+    for model in ("makes", "takes"):
+        train(quorate, f"a.{kind}", model, "--learner", "cmtl", "--cache", "kept")
+        assert (folder / model).read_bytes() == (folder / "file").read_bytes(), model
+        assert len(list((folder / "kept").iterdir())) == 1
+
+
+def test_a_cache_serves_simulations_of_files_of_training_and_test(quorate, folder):
+    options = ["--data", "all.csv", "--test", "new.csv", "--learner", "cmtl", "--runs", "2", "--json"]
+    told = [quorate.ok("simulate", *options, *more).json() for more in ([], ["--cache", "kept"], ["--cache", "kept"])]
+    for run in (run for result in told for run in result["runs"]):
+        run.pop("seconds")
+    assert told[0]["runs"] == told[1]["runs"] == told[2]["runs"]
+    assert len(list((folder / "kept").iterdir())) == 2
+
+
+def test_a_damaged_cache_is_named_and_the_model_left_alone(quorate, folder):
+    train(quorate, "all.csv", "m", "--learner", "cmtl", "--cache", "kept")
+    before = (folder / "m").read_bytes()
+    kept, = (folder / "kept").iterdir()
+    kept.write_bytes(kept.read_bytes()[:-1])
+    result = quorate("train", "--data", "all.csv", "--model", "m", "--cache", "kept")
+    assert result.code == 3 and kept.name in result.err and "delete it" in result.err
+    assert (folder / "m").read_bytes() == before
+    kept.unlink()
+    train(quorate, "all.csv", "m", "--cache", "kept")
+
+
+@pytest.mark.parametrize("options, said", [(["--data", "-", "--format", "csv"], "can be read once only"),
+                                           (["--data", "all.csv", "--bits", "0"], "expected hashed ones")])
+def test_what_cannot_be_kept_in_a_cache_is_bad_usage(quorate, folder, options, said):
+    result = quorate("train", *options, "--model", "m", "--cache", "kept", stdin=(folder / "all.csv").read_bytes())
+    assert result.code == 2 and said in result.err and not (folder / "m").exists()
+
+
 def test_standard_input_without_a_format_is_bad_usage(quorate, folder):
     result = quorate("train", "--data", "-", "--model", "m", "--learner", "cmtl", stdin=b"x\n")
     assert result.code == 2 and "--format" in result.err and not (folder / "m").exists()

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <tuple>
+
 #include "quorate/base/error.h"
 #include "quorate/base/rng.h"
 #include "quorate/store/files.h"
@@ -127,11 +130,129 @@ TEST(Examples, TellWhoseTheNextOnesAre) {
     std::vector<std::pair<std::uint64_t, std::string>> told;
     std::vector<std::string> tasks{""};
     for (Examples::Item item; examples.next(item); tasks.emplace_back(item.task))
-      for (const std::uint64_t n : {1, 3, 5000})
+      for (const std::uint64_t n : {1u, 3u, 5000u})
         if (const auto task = examples.coming_task(n); !task.empty()) told.emplace_back(tasks.size() + n, task);
     for (const auto& [line, task] : told) ASSERT_EQ(tasks.at(line), task);
     EXPECT_EQ(told.size() > 9000, ahead) << "most are known when a block is read ahead";
   }
+}
+
+std::vector<std::filesystem::path> files_in(const std::string& folder) {
+  std::vector<std::filesystem::path> out;
+  if (std::filesystem::exists(folder))
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) out.push_back(entry.path());
+  return out;
+}
+
+TEST(Examples, OfACacheAreThoseOfTheFile) {
+  const TempDir dir;
+  std::string csv = "label,task,time,a,b,word\n", vw;
+  for (int n = 0; n < 3000; ++n) {
+    csv += "1,t" + std::to_string(n % 7) + ",2026-11-21," + std::to_string(n) + ",0.5,w" + std::to_string(n % 11) + "\n";
+    vw += std::string(n % 2 == 0 ? "1" : "-1") + " 'id" + std::to_string(n) + "|w a b:2 a w" + std::to_string(n) + "\n";
+  }
+  ReadOptions of_csv, skipping;
+  of_csv.time = "time";
+  of_csv.categorical = {"word"};
+  skipping.skip_bad_lines = true;
+  const std::tuple<std::string, ReadOptions, FeatureSettings> cases[] = {
+      {dir.write("a.svm", svmlight(5000)), {}, {}},
+      {dir.write("few.svm", svmlight(3)), {}, {.bias = false, .normalize = false}},
+      {dir.write("bad.svm", svmlight(5000, {{7, "x"}, {4000, "1 0:"}, {5000, "3 1:1"}})), skipping, {}},
+      {dir.write("a.csv", csv), of_csv, {}},
+      {dir.write("a.vw", vw), {}, {.bits = 4}}};
+  int n = 0;
+  for (auto [path, options, settings] : cases)
+    for (const bool ahead : {true, false}) {
+      const std::string expected = all_of(path, options, ahead, settings);
+      options.cache = dir.at("cache" + std::to_string(n++));
+      EXPECT_EQ(all_of(path, options, ahead, settings), expected) << "made, " << path;
+      ASSERT_EQ(files_in(options.cache).size(), 1u) << path;
+      EXPECT_EQ(all_of(path, options, ahead, settings), expected) << "taken from it, " << path;
+      EXPECT_EQ(all_of(path, options, !ahead, settings), expected) << "taken from it, " << path;
+      EXPECT_EQ(files_in(options.cache).size(), 1u) << path;
+    }
+}
+
+TEST(Examples, OfACacheAreMadeAnewWhenTheFileOrTheWayToReadItChanged) {
+  const TempDir dir;
+  const std::string path = dir.write("a.svm", svmlight(1000));
+  ReadOptions options;
+  options.cache = dir.at("cache");
+  std::size_t made = 0;
+  const auto expect_new = [&](const FeatureSettings& settings) {
+    ReadOptions plain = options;
+    plain.cache.clear();
+    EXPECT_EQ(all_of(path, options, true, settings), all_of(path, plain, true, settings));
+    EXPECT_EQ(files_in(options.cache).size(), ++made);
+  };
+  expect_new({});
+  expect_new({.bits = 10});
+  expect_new({.bias = false});
+  options.skip_bad_lines = true;
+  expect_new({});
+  dir.write("a.svm", svmlight(1001));
+  expect_new({});
+}
+
+TEST(Examples, MakeNoCacheOfWhatWasNotGoneThroughToItsEnd) {
+  const TempDir dir;
+  ReadOptions options;
+  options.cache = dir.at("cache");
+  expect_same(dir.write("bad.svm", svmlight(5000, {{4000, "1 0:"}})), options);
+  EXPECT_TRUE(files_in(options.cache).empty()) << "an error";
+  const std::string path = dir.write("a.svm", svmlight(5000));
+  {
+    Featurizer featurizer;
+    Labels labels;
+    Examples examples(path, options, featurizer, labels);
+    Examples::Item item;
+    for (int n = 0; n < 1000; ++n) ASSERT_TRUE(examples.next(item));
+  }
+  EXPECT_TRUE(files_in(options.cache).empty()) << "left";
+  std::stop_source stop;
+  options.stop = stop.get_token();
+  stop.request_stop();
+  all_of(path, options, true);
+  EXPECT_TRUE(files_in(options.cache).empty()) << "stopped";
+}
+
+TEST(Examples, OfADamagedCacheAreRefused) {
+  const TempDir dir;
+  const std::string path = dir.write("a.svm", svmlight(1500));
+  ReadOptions options;
+  options.cache = dir.at("cache");
+  all_of(path, options, true);
+  const std::string file = files_in(options.cache).at(0).string(), whole = read_file(file);
+  const auto refused = [&](const std::string& bytes) {
+    OutputFile out(file);
+    out.write(bytes);
+    out.commit();
+    const std::string said = all_of(path, options, true);
+    EXPECT_THAT(said, HasSubstr(file));
+    EXPECT_THAT(said, HasSubstr("delete it"));
+  };
+  Rng rng = make_rng(5, 0);
+  for (int n = 0; n < 60; ++n) {
+    std::string bytes = whole;
+    const std::size_t at = n < 30 ? static_cast<std::size_t>(n) * 9 : below(bytes.size(), rng);
+    bytes[at] = static_cast<char>(bytes[at] ^ (1 + static_cast<int>(below(255, rng))));
+    refused(bytes);
+  }
+  for (const std::size_t size : {std::size_t{0}, std::size_t{10}, whole.size() / 2, whole.size() - 1})
+    refused(whole.substr(0, size));
+  refused(std::string(whole.size(), '\xff'));
+}
+
+TEST(Examples, HaveACacheOnlyIfTheyCanBeReadAgainAndDependOnNothingElse) {
+  const TempDir dir;
+  ReadOptions options;
+  options.cache = dir.at("cache");
+  EXPECT_THAT(all_of(dir.write("a.svm", svmlight(3)), options, true, {.bits = 0}), HasSubstr("names are kept"));
+  options.format = "svmlight";
+  EXPECT_THAT(all_of("/dev/null", options, true), HasSubstr("can be read once only"));
+  options.cache = dir.at("a.svm");
+  EXPECT_THAT(all_of(dir.at("a.svm"), options, true), HasSubstr("expected a folder"));
 }
 
 TEST(Examples, NamesGetTheirPlacesAsTheyAreTaken) {

@@ -1,47 +1,62 @@
 #include "quorate/run/examples.h"
 
+#include <array>
+#include <cmath>
 #include <filesystem>
+#include <iomanip>
+#include <sstream>
 
 #include "quorate/base/error.h"
 
 namespace quorate {
 
-void Examples::Block::clear() {
-  rows.clear();
-  text.clear();
-  index.clear();
-  value.clear();
+namespace {
+
+/// All that instances of a file depend on. Throws FileError.
+std::string cache_key(const std::string& path, const ReadOptions& o, const Featurizer& featurizer) {
+  namespace fs = std::filesystem;
+  std::error_code wrong, missing, timeless;
+  const std::string file = fs::canonical(path, wrong).string();
+  const std::uintmax_t bytes = fs::file_size(path, missing);
+  const auto changed = fs::last_write_time(path, timeless);
+  for (const std::error_code& e : {wrong, missing, timeless})
+    if (e) throw FileError(path + ": " + e.message());
+  std::ostringstream out;
+  const auto list = [&](const auto& words) {
+    for (const auto& word : words) out << std::quoted(std::string(word)) << ' ';
+    out << "; ";
+  };
+  list(std::array{file, o.format, o.id, o.task, o.label, o.text, o.time});
+  list(o.categorical);
+  list(o.ignore);
+  for (std::uint32_t c = 0; c < featurizer.column_names().size(); ++c) list(std::array{featurizer.column_names()[c]});
+  const FeatureSettings& f = featurizer.settings();
+  out << bytes << " bytes of " << changed.time_since_epoch().count() << ", skip " << o.skip_bad_lines << ", bits " << f.bits
+      << f.bias << f.normalize << f.bigrams << f.binary;
+  return out.str();
 }
 
-void Examples::Block::add(const Record& record, const Features& x, const At& at) {
-  Row& row = rows.emplace_back();
-  const auto put = [&](std::string_view part) {
-    text.insert(text.end(), part.begin(), part.end());
-    return text.size();
-  };
-  row.id = put(record.id);
-  row.task = put(record.task);
-  row.label = put(record.label);
-  index.insert(index.end(), x.index.begin(), x.index.end());
-  value.insert(value.end(), x.value.begin(), x.value.end());
-  row.index = index.size();
-  row.value = value.size();
-  row.norm = x.norm;
-  row.time = record.seconds;
-  row.at = at;
-}
+}  // namespace
 
 Examples::Examples(const std::string& path, const ReadOptions& options, Featurizer& featurizer, Labels& labels, bool ahead)
-    : reader_(open_reader(path, options)), featurizer_(featurizer), labels_(labels), skip_(options.skip_bad_lines) {
+    : reader_(open_reader(path, options)),
+      featurizer_(featurizer),
+      labels_(labels),
+      skip_(options.skip_bad_lines),
+      stop_(options.stop) {
   std::error_code ignored;
   const bool file = path != "-" && std::filesystem::is_regular_file(reader_->path(), ignored);
   ahead_ = ahead && file && featurizer.settings().bits > 0;
   featurizer_.begin(*reader_);
+  if (options.cache.empty()) return;
+  if (!file) throw UsageError("cache: " + path + " can be read once only; expected a file");
+  if (featurizer_.settings().bits == 0) throw UsageError("cache: names are kept (bits 0); expected hashed ones");
+  cache_.emplace(options.cache, cache_key(reader_->path(), options, featurizer_));
 }
 
 /// Until it has so many bytes, at least one example, or the file is at its end. `arrange`: instances are made whole here,
 /// not by who takes them.
-void Examples::fill(Block& block, std::size_t bytes, bool arrange) {
+void Examples::parse(ExampleBlock& block, std::size_t bytes, bool arrange) {
   block.clear();
   try {
     do {
@@ -59,6 +74,19 @@ void Examples::fill(Block& block, std::size_t bytes, bool arrange) {
   if (block.end.skipped > 0) block.first_skipped = reader_->first_skipped();
 }
 
+void Examples::fill(ExampleBlock& block, std::size_t bytes, bool arrange) {
+  const bool made = cache_ && cache_->made();
+  if (!made) parse(block, bytes, arrange || cache_);
+  if (!cache_ || block.error || stop_.stop_requested()) return;  // who is stopped may not have seen all
+  try {
+    made ? cache_->read(block) : cache_->write(block);
+  } catch (...) {
+    block.clear();
+    block.error = std::current_exception();
+    block.last = true;
+  }
+}
+
 void Examples::read_ahead(const std::stop_token& end) {
   for (bool last = false; !last;) {
     bool behind = false;  // is who takes them: then he is spared what can be done here
@@ -67,7 +95,7 @@ void Examples::read_ahead(const std::stop_token& end) {
       if (!changed_.wait(lock, end, [&] { return filled_ - taken_ < kBlocks; })) return;
       behind = filled_ - taken_ > 1;
     }
-    Block& block = blocks_[filled_ % kBlocks];  // nobody else looks at it
+    ExampleBlock& block = blocks_[filled_ % kBlocks];  // nobody else looks at it
     fill(block, kBlockBytes, behind);
     last = block.last;
     const std::lock_guard lock(mutex_);
@@ -76,7 +104,7 @@ void Examples::read_ahead(const std::stop_token& end) {
   }
 }
 
-const Examples::Block* Examples::next_block() {
+const ExampleBlock* Examples::next_block() {
   if (!ahead_) {
     fill(blocks_[0], 1, true);
     return blocks_;
@@ -107,21 +135,17 @@ bool Examples::next(Item& item) {
       if (block_->error) std::rethrow_exception(block_->error);
       return false;
     }
-    const Row before = row_ == 0 ? Row{} : block_->rows[row_ - 1];
-    const Row& row = block_->rows[row_++];
-    at_ = row.at;
+    const std::size_t row = row_++;
+    at_ = block_->rows[row].at;
     if (at_.skipped > 0 && first_skipped_.empty()) first_skipped_ = block_->first_skipped;
-    const char* const text = block_->text.data();
-    item.id = {text + before.label, row.id - before.label};
-    item.task = {text + row.id, row.task - row.id};
+    item.id = block_->id(row);
+    item.task = block_->task(row);
     if (item.task.empty()) item.task = kOnlyTask;
-    item.time = row.time;
-    item.x = {{block_->index.data() + before.index, row.index - before.index},
-              {block_->value.data() + before.value, row.value - before.value},
-              row.norm};
-    if (row.norm == 0) item.x = featurizer_.arrange(item.x, scratch_);
+    item.time = std::isnan(block_->rows[row].time) ? std::nullopt : std::optional(block_->rows[row].time);
+    item.x = block_->x(row);
+    if (item.x.norm == 0) item.x = featurizer_.arrange(item.x, scratch_);
     try {
-      item.label = labels_({text + row.task, row.label - row.task});
+      item.label = labels_(block_->label(row));
       return true;
     } catch (const DataError& e) {
       const std::string what = path() + ":" + std::to_string(at_.line) + ": " + e.what();
@@ -134,8 +158,7 @@ bool Examples::next(Item& item) {
 
 std::string_view Examples::coming_task(std::size_t ahead) const {
   if (block_ == nullptr || row_ + ahead > block_->rows.size()) return {};
-  const Row& row = block_->rows[row_ + ahead - 1];
-  return {block_->text.data() + row.id, row.task - row.id};
+  return block_->task(row_ + ahead - 1);
 }
 
 }  // namespace quorate

@@ -1,7 +1,6 @@
 // A file as a stream of examples: reader, featuriser, labels and task names together.
 #pragma once
 #include <condition_variable>
-#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,6 +11,7 @@
 
 #include "quorate/base/example.h"
 #include "quorate/base/names.h"
+#include "quorate/run/example_block.h"
 #include "quorate/stream/featurize.h"
 #include "quorate/stream/formats.h"
 #include "quorate/stream/labels.h"
@@ -23,11 +23,13 @@ inline constexpr std::string_view kOnlyTask = "all";
 
 /// Examples of one file. Memory does not grow with the file. A long file is read ahead by a thread of its own, some
 /// blocks of examples at most, where an instance depends on its record alone: names are hashed (bits > 0), and the file is
-/// no pipe, whose examples must come as soon as they are there. What comes is the same either way.
+/// no pipe, whose examples must come as soon as they are there. Then it can also be taken from a cache (ReadOptions::cache),
+/// which is made when the file is gone through for the first time. What comes is the same either way.
 class Examples {
  public:
   /// `featurizer` and `labels` outlive this; the featurizer makes no other instances meanwhile. `ahead`: whether a thread
-  /// may read ahead. Throws as open_reader and Featurizer::begin.
+  /// may read ahead. Throws as open_reader and Featurizer::begin; UsageError: a cache of a pipe, or of names that are kept;
+  /// FileError.
   Examples(const std::string& path, const ReadOptions& options, Featurizer& featurizer, Labels& labels, bool ahead = true);
 
   struct Item {
@@ -51,47 +53,26 @@ class Examples {
   const std::string& first_skipped() const { return first_skipped_; }  ///< what was wrong with the first of them
 
  private:
-  /// How far the reader was.
-  struct At {
-    std::uint64_t line = 0, consumed = 0, skipped = 0;
-  };
-  /// One example in a block. Each part begins where that of the example before ends.
-  struct Row {
-    std::size_t id = 0, task = 0, label = 0, index = 0, value = 0;  // ends
-    double norm = 1;                                                // 0: gathered only
-    std::optional<double> time;
-    At at;
-  };
-  struct Block {
-    std::vector<Row> rows;
-    std::vector<char> text;
-    std::vector<Index> index;
-    std::vector<double> value;
-    At end;                     // after its last row
-    std::string first_skipped;  // by then
-    bool last = false;
-    std::exception_ptr error;  // after its rows; then it is the last
-
-    std::size_t bytes() const { return text.size() + index.size() * sizeof(Index) + value.size() * sizeof(double); }
-    void clear();
-    void add(const Record& record, const Features& x, const At& at);
-  };
   static constexpr std::size_t kBlocks = 4, kBlockBytes = std::size_t{1} << 18;
 
+  using At = ExampleBlock::At;
   At reader_at() const { return {reader_->line_number(), reader_->consumed(), reader_->skipped()}; }
-  void fill(Block& block, std::size_t bytes, bool arrange);
+  void fill(ExampleBlock& block, std::size_t bytes, bool arrange);
+  void parse(ExampleBlock& block, std::size_t bytes, bool arrange);
   void read_ahead(const std::stop_token& end);
-  const Block* next_block();
+  const ExampleBlock* next_block();
 
   std::unique_ptr<RecordReader> reader_;
+  std::optional<BlockCache> cache_;
   Featurizer& featurizer_;
   Labels& labels_;
   bool ahead_, skip_;
+  std::stop_token stop_;
   Record record_;
 
-  const Block* block_ = nullptr;  // that examples are taken from
-  Featurizer::Scratch scratch_;   // of who takes them
-  std::size_t row_ = 0;           // of the next one in it
+  const ExampleBlock* block_ = nullptr;  // that examples are taken from
+  Featurizer::Scratch scratch_;          // of who takes them
+  std::size_t row_ = 0;                  // of the next one in it
   At at_;
   std::uint64_t rejected_ = 0;  // for their labels
   std::string first_skipped_;
@@ -99,7 +80,7 @@ class Examples {
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::uint64_t filled_ = 0, taken_ = 0;  // blocks so far
-  Block blocks_[kBlocks];                 // the n-th is blocks_[n % kBlocks]
+  ExampleBlock blocks_[kBlocks];          // the n-th is blocks_[n % kBlocks]
   std::jthread thread_;                   // ends before what it uses
 };
 
