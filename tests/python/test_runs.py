@@ -439,6 +439,13 @@ def test_what_a_good_run_has_to_say_is_a_warning(folder):
     assert seen[0].filename == __file__
 
 
+def test_a_cache_is_made_once_and_gives_the_same(folder):
+    plain = runs.simulate("a.csv", seed=3).drop(columns="seconds")
+    for _ in range(2):
+        assert runs.simulate("a.csv", seed=3, cache=folder / "kept").drop(columns="seconds").equals(plain)
+    assert len(list((folder / "kept").iterdir())) == 1
+
+
 def test_no_learners_and_a_broken_paper(folder):
     with pytest.raises(ValueError, match="learners: none"):
         runs.compare("a.csv", [])
