@@ -215,6 +215,11 @@ TEST(Examples, MakeNoCacheOfWhatWasNotGoneThroughToItsEnd) {
   stop.request_stop();
   all_of(path, options, true);
   EXPECT_TRUE(files_in(options.cache).empty()) << "stopped";
+  options.stop = {};
+  const std::string whole = all_of(path, options, true);
+  EXPECT_EQ(files_in(options.cache).size(), 1u);
+  options.stop = stop.get_token();
+  EXPECT_EQ(all_of(path, options, true), whole) << "taken from it, nothing is left out";
 }
 
 TEST(Examples, OfADamagedCacheAreRefused) {

@@ -75,11 +75,10 @@ void Examples::parse(ExampleBlock& block, std::size_t bytes, bool arrange) {
 }
 
 void Examples::fill(ExampleBlock& block, std::size_t bytes, bool arrange) {
-  const bool made = cache_ && cache_->made();
-  if (!made) parse(block, bytes, arrange || cache_);
-  if (!cache_ || block.error || stop_.stop_requested()) return;  // who is stopped may not have seen all
   try {
-    made ? cache_->read(block) : cache_->write(block);
+    if (cache_ && cache_->made()) return cache_->read(block);
+    parse(block, bytes, arrange || cache_);
+    if (cache_ && !block.error && !stop_.stop_requested()) cache_->write(block);  // who is stopped may not have seen all
   } catch (...) {
     block.clear();
     block.error = std::current_exception();
