@@ -131,7 +131,7 @@ void BlockCache::read(ExampleBlock& block) {
   block.first_skipped.resize(header.first_skipped);
   block.end = header.end;
   block.last = header.last != 0;
-  for (const auto part : parts_of(block)) check(std::fread(part.data(), 1, part.size(), in_) == part.size());
+  for (const auto part : parts_of(block)) check(part.empty() || std::fread(part.data(), 1, part.size(), in_) == part.size());
   check(checksum_of(header, block) == header.checksum && in_order(block));
 }
 
