@@ -15,10 +15,10 @@
 #include "ceilings.h"
 #include "quorate/base/number.h"
 #include "quorate/base/rng.h"
-#include "quorate/models/confidence.h"
+#include "quorate/engine/session.h"
 #include "quorate/registry.h"
-#include "quorate/run/dataset.h"
-#include "quorate/run/session.h"
+#include "quorate/stream/dataset.h"
+#include "quorate/weights/second_order.h"
 
 namespace quorate::bench {
 namespace {

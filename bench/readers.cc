@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "quorate/base/rng.h"
-#include "quorate/run/examples.h"
 #include "quorate/store/files.h"
+#include "quorate/stream/example_reader.h"
 
 namespace quorate {
 namespace {

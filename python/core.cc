@@ -17,9 +17,9 @@
 #include <shared_mutex>
 
 #include "batch.h"
+#include "quorate/engine/model.h"
+#include "quorate/engine/round_builder.h"
 #include "quorate/registry.h"
-#include "quorate/run/model.h"
-#include "quorate/run/trainer.h"
 #include "quorate/version.h"
 #include "turns.h"
 

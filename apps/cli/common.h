@@ -10,10 +10,10 @@
 #include <string>
 #include <thread>
 
+#include "quorate/engine/classes.h"
+#include "quorate/engine/label_budget.h"
+#include "quorate/experiments/simulate.h"
 #include "quorate/params/spec.h"
-#include "quorate/queries/budget.h"
-#include "quorate/run/classes.h"
-#include "quorate/run/simulate.h"
 #include "quorate/stream/featurize.h"
 #include "quorate/stream/formats.h"
 #include "quorate/stream/labels.h"

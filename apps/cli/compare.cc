@@ -8,8 +8,8 @@
 #include "plot.h"
 #include "quorate/base/csv.h"
 #include "quorate/base/number.h"
+#include "quorate/metrics/statistics.h"
 #include "quorate/registry.h"
-#include "quorate/run/statistics.h"
 
 namespace quorate::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <iostream>
 
 #include "common.h"
-#include "quorate/base/names.h"
+#include "quorate/base/name_table.h"
 #include "quorate/store/files.h"
 
 namespace quorate::cli {

@@ -3,8 +3,8 @@
 #include <iostream>
 
 #include "common.h"
-#include "quorate/run/generate.h"
-#include "quorate/run/generate_users.h"
+#include "quorate/experiments/generate_drift.h"
+#include "quorate/experiments/generate_users.h"
 #include "quorate/store/files.h"
 #include "quorate/stream/record.h"
 

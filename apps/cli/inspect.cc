@@ -3,7 +3,7 @@
 
 #include "common.h"
 #include "plot.h"
-#include "quorate/run/model.h"
+#include "quorate/engine/model.h"
 
 namespace quorate::cli {
 namespace {

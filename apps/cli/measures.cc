@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "quorate/run/statistics.h"
+#include "quorate/metrics/statistics.h"
 
 namespace quorate::cli {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common.h"
-#include "quorate/run/simulate.h"
+#include "quorate/experiments/simulate.h"
 
 namespace quorate::cli {
 

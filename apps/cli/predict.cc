@@ -3,10 +3,10 @@
 
 #include "common.h"
 #include "quorate/base/csv.h"
-#include "quorate/base/exp.h"
-#include "quorate/run/examples.h"
-#include "quorate/run/model.h"
+#include "quorate/base/portable_math.h"
+#include "quorate/engine/model.h"
 #include "quorate/store/files.h"
+#include "quorate/stream/example_reader.h"
 
 namespace quorate::cli {
 namespace {

@@ -5,11 +5,11 @@
 
 #include "common.h"
 #include "measures.h"
+#include "quorate/engine/model.h"
+#include "quorate/engine/round_builder.h"
 #include "quorate/registry.h"
-#include "quorate/run/examples.h"
-#include "quorate/run/model.h"
-#include "quorate/run/trainer.h"
 #include "quorate/store/files.h"
+#include "quorate/stream/example_reader.h"
 
 namespace quorate::cli {
 namespace {

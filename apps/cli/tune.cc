@@ -6,8 +6,8 @@
 #include "common.h"
 #include "measures.h"
 #include "quorate/base/number.h"
+#include "quorate/metrics/statistics.h"
 #include "quorate/registry.h"
-#include "quorate/run/statistics.h"
 #include "quorate/stream/record.h"
 
 namespace quorate::cli {

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "quorate/base/example.h"
-#include "quorate/base/listening.h"
 #include "quorate/base/rng.h"
 #include "quorate/store/state.h"
+#include "quorate/weights/peer_benefit.h"
 
 namespace quorate {
 

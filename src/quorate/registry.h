@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "quorate/base/learner_context.h"
 #include "quorate/learner.h"
-#include "quorate/models/scaling.h"
 #include "quorate/params/params.h"
-#include "quorate/tasks/setup.h"
+#include "quorate/weights/scaling.h"
 
 namespace quorate {
 

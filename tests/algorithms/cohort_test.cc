@@ -4,8 +4,8 @@
 #include <cmath>
 #include <thread>
 
+#include "quorate/metrics/metrics.h"
 #include "quorate/registry.h"
-#include "quorate/run/metrics.h"
 #include "quorate/store/tensors.h"
 #include "support/make.h"
 

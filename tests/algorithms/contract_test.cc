@@ -6,7 +6,7 @@
 #include <cmath>
 #include <memory>
 
-#include "quorate/run/model.h"
+#include "quorate/engine/model.h"
 #include "support/allocations.h"
 #include "support/make.h"
 #include "support/settings.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <functional>
 
-#include "quorate/tasks/interaction.h"
+#include "quorate/graph/task_graph.h"
 #include "support/make.h"
 #include "support/temp.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <memory>
 
-#include "quorate/run/model.h"
+#include "quorate/engine/model.h"
 #include "support/allocations.h"
 #include "support/rounds.h"
 #include "support/settings.h"

@@ -5,10 +5,10 @@
 #include <optional>
 #include <string>
 
-#include "quorate/base/exp.h"
-#include "quorate/models/triangle.h"
-#include "quorate/run/session.h"
+#include "quorate/base/portable_math.h"
+#include "quorate/engine/session.h"
 #include "quorate/store/tensors.h"
+#include "quorate/weights/symmetric_matrix.h"
 #include "support/make.h"
 #include "support/settings.h"
 

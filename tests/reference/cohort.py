@@ -1,6 +1,6 @@
 """cohort: shared and own weights that know how sure they are.
 
-Source: the header comments of algorithms/cohort.cc and models/calibration.h. d features, K tasks; w and s (mean and variance
+Source: the header comments of algorithms/cohort.cc and weights/calibration.h. d features, K tasks; w and s (mean and variance
 of the shared weights), v_i and t_i (of task i's own); w = v = 0 and s = t = 1 at first. Of an instance x of task i:
     p = E <w, x> + O <v_i, x>,   r = E^2 sum_f s_f x_f^2 + O^2 sum_f t_if x_f^2
   Leaning j = 1 .. 5: E_j^2 + O_j^2 = 1.2, O_j^2 / E_j^2 = 1/32, 1/8, 1/2, 2, 8; m_j counts the labels bought so far that

@@ -1,6 +1,6 @@
 """Counts weighed by how much they say, before any reference learner sees them.
 
-Source: the meanings of the parameter `scale` (models/scaling.h), where v is a value as in the data (before unit length; the
+Source: the meanings of the parameter `scale` (weights/scaling.h), where v is a value as in the data (before unit length; the
 constant feature is a feature like any other), n the number of examples seen so far, labelled or not, and df how many of
 them had the feature:
     none      instances as they come (here: x, prepared by the caller)

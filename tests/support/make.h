@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "quorate/base/example.h"
-#include "quorate/base/names.h"
+#include "quorate/base/name_table.h"
 #include "quorate/base/rng.h"
-#include "quorate/run/session.h"
+#include "quorate/engine/session.h"
 
 namespace quorate::test {
 

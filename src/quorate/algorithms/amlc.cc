@@ -14,10 +14,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "quorate/models/side_by_side.h"
-#include "quorate/models/trust.h"
-#include "quorate/queries/queries.h"
+#include "quorate/queries/query_rules.h"
 #include "quorate/registry.h"
+#include "quorate/weights/feature_major.h"
+#include "quorate/weights/trust.h"
 
 namespace quorate {
 namespace {

@@ -8,13 +8,13 @@
 //         O(K non-zeros + K^2): no pass over d is ever made. Memory O(features seen times K + K^2).
 // Draws   decide: what the query rule draws, example by example. learn: none.
 // Differs The graph is the complete one in the paper; any other may be given, and A^-1 * U is then zero where A^-1 is.
-#include "quorate/base/exp.h"
+#include "quorate/base/portable_math.h"
 #include "quorate/base/simd.h"
-#include "quorate/models/gram.h"
-#include "quorate/models/side_by_side.h"
-#include "quorate/queries/queries.h"
+#include "quorate/graph/task_graph.h"
+#include "quorate/queries/query_rules.h"
 #include "quorate/registry.h"
-#include "quorate/tasks/interaction.h"
+#include "quorate/weights/feature_major.h"
+#include "quorate/weights/task_gram.h"
 
 namespace quorate {
 namespace {

@@ -11,10 +11,10 @@
 // Draws   decide: what the query rule draws, example by example. learn: none.
 // Differs A task alone in its group keeps no s: its w is v. In the complete graph K is the number of tasks seen so far;
 //         for a stream whose tasks are all known at the start that is the paper's K.
-#include "quorate/models/linear.h"
-#include "quorate/queries/queries.h"
+#include "quorate/graph/task_graph.h"
+#include "quorate/queries/query_rules.h"
 #include "quorate/registry.h"
-#include "quorate/tasks/interaction.h"
+#include "quorate/weights/linear.h"
 
 namespace quorate {
 namespace {

@@ -22,14 +22,14 @@
 #include <array>
 #include <cmath>
 
-#include "quorate/base/exp.h"
 #include "quorate/base/memory.h"
+#include "quorate/base/portable_math.h"
 #include "quorate/base/prefetch.h"
-#include "quorate/base/steady_vector.h"
-#include "quorate/models/beliefs.h"
-#include "quorate/models/calibration.h"
-#include "quorate/queries/queries.h"
+#include "quorate/base/segmented_vector.h"
+#include "quorate/queries/query_rules.h"
 #include "quorate/registry.h"
+#include "quorate/weights/beliefs.h"
+#include "quorate/weights/calibration.h"
 
 namespace quorate {
 namespace {

@@ -12,10 +12,10 @@
 //         peers; the paper's, which sums to 1, is it divided by K - 1.
 #include <cmath>
 
-#include "quorate/models/side_by_side.h"
-#include "quorate/models/trust.h"
-#include "quorate/queries/queries.h"
+#include "quorate/queries/query_rules.h"
 #include "quorate/registry.h"
+#include "quorate/weights/feature_major.h"
+#include "quorate/weights/trust.h"
 
 namespace quorate {
 namespace {

@@ -6,9 +6,9 @@
 // Shapes  K tasks, d features; w: K x d.
 // Cost    O(non-zeros) per example. Memory O(non-zero weights).
 // Draws   decide: what the query rule draws, example by example. learn: none.
-#include "quorate/models/linear.h"
-#include "quorate/queries/queries.h"
+#include "quorate/queries/query_rules.h"
 #include "quorate/registry.h"
+#include "quorate/weights/linear.h"
 
 namespace quorate {
 namespace {

@@ -4,14 +4,15 @@
 // Round   one example per task that has one, or the same x for every task; Setup::labels_per_round labels are bought.
 // Shapes  K tasks, d features; w: K x d. M, N, Z: K, mistakes, updates and queries of each task (the chooser's).
 // Cost    O(non-zeros) per example, O(examples) per label. Memory O(non-zero weights + K).
-// Draws   decide: one per label bought, none with choose=smallest and all (queries/choose.h). learn: one for an answer 0 if
+// Draws   decide: one per label bought, none with choose=smallest and all (queries/shared_annotator.h). learn: one for an
+// answer 0 if
 //         zero=random.
 // Differs prior=counts is ours: a = (1 + M) / (2 + Z), the share of a task's answers that were surprises. Adaptive b counts
 //         from 1, so that the first rounds are defined, and is multiplied by b. In a round with no more examples than labels
 //         all are bought.
-#include "quorate/models/linear.h"
-#include "quorate/queries/choose.h"
+#include "quorate/queries/shared_annotator.h"
 #include "quorate/registry.h"
+#include "quorate/weights/linear.h"
 
 namespace quorate {
 namespace {

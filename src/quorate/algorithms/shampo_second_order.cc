@@ -8,12 +8,12 @@
 //         O(non-zeros) per example and update, memory O(non-zero weights + K).
 // Draws   As shampo.
 // Differs As shampo. A weak update moves w and leaves A. A^-1 is kept by rank-one updates and made anew from A when they
-//         drift (models/confidence.h). The diagonal form takes x^T A^-1 w / (1 + r) with the diagonal A.
+//         drift (weights/second_order.h). The diagonal form takes x^T A^-1 w / (1 + r) with the diagonal A.
 #include <cmath>
 
-#include "quorate/models/confidence.h"
-#include "quorate/queries/choose.h"
+#include "quorate/queries/shared_annotator.h"
 #include "quorate/registry.h"
+#include "quorate/weights/second_order.h"
 
 namespace quorate {
 namespace {

@@ -1,7 +1,7 @@
 #include "quorate/base/csv.h"
 
+#include "quorate/base/byte_scan.h"
 #include "quorate/base/error.h"
-#include "quorate/base/scan.h"
 
 namespace quorate {
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "quorate/base/names.h"
+#include "quorate/base/name_table.h"
 
 #include "quorate/base/error.h"
 #include "quorate/stream/formats.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "quorate/base/features.h"
-#include "quorate/base/names.h"
+#include "quorate/base/name_table.h"
 #include "quorate/stream/formats.h"
 
 namespace quorate {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "quorate/base/scan.h"
+#include "quorate/base/byte_scan.h"
 #include "quorate/stream/record.h"
 #include "quorate/stream/source.h"
 

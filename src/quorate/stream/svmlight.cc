@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "quorate/base/byte_scan.h"
 #include "quorate/base/error.h"
 #include "quorate/base/number.h"
-#include "quorate/base/scan.h"
 #include "quorate/stream/tokens.h"
 
 namespace quorate {

@@ -2,7 +2,7 @@
 #pragma once
 #include <string_view>
 
-#include "quorate/base/scan.h"
+#include "quorate/base/byte_scan.h"
 
 namespace quorate {
 

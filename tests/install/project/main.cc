@@ -1,4 +1,4 @@
-#include <quorate/run/session.h>
+#include <quorate/engine/session.h>
 #include <array>
 #include <cstdio>
 

@@ -1,0 +1,156 @@
+#include "quorate/base/name_table.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "quorate/base/hash.h"
+#include "quorate/base/memory.h"
+#include "quorate/base/prefetch.h"
+
+namespace quorate {
+namespace {
+
+std::uint32_t hash_of(std::string_view name) { return static_cast<std::uint32_t>(hash64(name)); }
+
+}  // namespace
+
+Names::Names(std::pmr::memory_resource* memory) : text_(memory), entries_(memory), first_(memory) {}
+
+std::string_view Names::operator[](std::uint32_t place) const {
+  const Entry& e = entries_[place];
+  return {text_[e.block].data() + e.begin, e.size};
+}
+
+/// Linear hashing (Litwin 1980): buckets are made one at a time, and each takes its names from one that was there. A hash
+/// belongs to the bucket that its low bits name, one bit fewer if that bucket is not made yet.
+std::size_t Names::bucket_of(std::uint32_t hash, std::size_t buckets) const {
+  const std::size_t all = std::bit_ceil(buckets), bucket = hash & (all - 1);
+  return bucket < buckets ? bucket : bucket - all / 2;
+}
+
+void Names::add_bucket() {
+  const std::size_t made = first_.size();
+  first_.resize(made + 1);
+  if (made == 0) return;
+  constexpr std::size_t kAhead = 4;  // buckets are divided in order: what comes next is asked for
+  const std::size_t divided = made - std::bit_floor(made);
+  if (const std::uint32_t coming = first_[divided + std::min(kAhead, made - divided)]; coming != kNone)
+    quorate::prefetch(&entries_[coming - 1]);
+  std::uint32_t* from = &first_[divided];
+  for (std::uint32_t* link = from; *link != kNone;) {
+    const std::uint32_t place = *link;
+    Entry& e = entries_[place - 1];
+    if (bucket_of(e.hash, made + 1) != made) {
+      link = &e.next;
+      continue;
+    }
+    *link = e.next;
+    e.next = first_[made];
+    first_[made] = place;
+  }
+}
+
+std::uint32_t Names::find(std::string_view name, std::uint32_t hash) const {
+  if (first_.empty()) return kNone;
+  std::uint32_t place = first_[bucket_of(hash, first_.size())];
+  while (place != kNone && (entries_[place - 1].hash != hash || (*this)[place - 1] != name))
+    place = entries_[place - 1].next;
+  return place;
+}
+
+std::optional<std::uint32_t> Names::find(std::string_view name) const {
+  const std::uint32_t found = find(name, hash_of(name));
+  return found == kNone ? std::nullopt : std::optional(found - 1);
+}
+
+void Names::prefetch(std::string_view name, int step) const {
+  if (first_.empty()) return;
+  const std::uint32_t hash = hash_of(name), *first = &first_[bucket_of(hash, first_.size())];
+  if (step == 0) return quorate::prefetch(first);
+  std::uint32_t place = *first;
+  if (step == 1 && place != kNone) return quorate::prefetch(&entries_[place - 1]);
+  while (place != kNone && entries_[place - 1].hash != hash) place = entries_[place - 1].next;
+  if (place != kNone) quorate::prefetch((*this)[place - 1].data());
+}
+
+/// A short list is one block, moved as it grows.
+bool Names::first_block_grows(std::size_t size) const { return text_.size() == 1 && text_[0].size() + size <= kTextBlock; }
+
+std::size_t Names::text_to_add(std::size_t size) const {
+  if (text_.empty()) return std::max<std::size_t>(size, 16);
+  const auto& last = text_.back();
+  if (last.size() + size <= last.capacity()) return 0;
+  return first_block_grows(size) ? std::clamp(2 * last.capacity(), last.size() + size, kTextBlock)
+                                 : std::max(size, kTextBlock);
+}
+
+std::size_t Names::bytes_to_add(std::string_view name) const {
+  const std::size_t text = text_to_add(name.size());
+  return text + (text > 0 ? growth(text_, 1) : 0) + entries_.bytes_to_grow(size() + 1) + first_.bytes_to_grow(size() + 1);
+}
+
+std::uint32_t Names::intern(std::string_view name) {
+  const std::uint32_t hash = hash_of(name), known = find(name, hash);
+  if (known != kNone) return known - 1;
+  if (size() >= 0xFFFFFFFEu) throw DataError("more than 4294967294 different names");
+  if (name.size() > 0xFFFFFFFFu)
+    throw DataError("a name of " + std::to_string(name.size()) + " bytes; expected less than 4 GB");
+  entries_.reserve(size() + 1);
+  first_.reserve(size() + 1);
+  if (const std::size_t capacity = text_to_add(name.size()); capacity > 0) {
+    if (first_block_grows(name.size())) {
+      text_[0].reserve(capacity);
+    } else {
+      std::pmr::vector<char> block(text_.get_allocator());
+      block.reserve(capacity);
+      text_.push_back(std::move(block));
+    }
+  }
+  // From here on nothing can fail.
+  std::pmr::vector<char>& text = text_.back();
+  const Entry e{static_cast<std::uint32_t>(text_.size() - 1), static_cast<std::uint32_t>(text.size()),
+                static_cast<std::uint32_t>(name.size()), hash, kNone};
+  text.insert(text.end(), name.begin(), name.end());
+  add_bucket();
+  const auto place = static_cast<std::uint32_t>(size());
+  entries_.resize(size() + 1);
+  entries_[place] = e;
+  std::uint32_t& first = first_[bucket_of(hash, first_.size())];
+  entries_[place].next = first;
+  first = place + 1;
+  return place;
+}
+
+Names::Packed Names::pack() const {
+  Packed out;
+  std::size_t bytes = 0;
+  for (const auto& block : text_) bytes += block.size();
+  out.text.reserve(bytes);
+  out.end.reserve(size());
+  for (const auto& block : text_) out.text.insert(out.text.end(), block.begin(), block.end());
+  std::uint64_t end = 0;
+  for (std::size_t i = 0; i < size(); ++i) out.end.push_back(end += entries_[i].size);
+  return out;
+}
+
+void Names::unpack(const Packed& packed) {
+  std::uint64_t last = 0;
+  for (const std::uint64_t end : packed.end) {
+    if (end < last || end > packed.text.size()) throw DataError("names: ends out of order");
+    last = end;
+  }
+  if (last != packed.text.size()) throw DataError("names: text longer than the names in it");
+  Names names(text_.get_allocator().resource());
+  std::uint64_t begin = 0;
+  for (const std::uint64_t end : packed.end) {
+    const std::string_view name(packed.text.data() + begin, end - begin);
+    const std::size_t before = names.size();
+    if (names.intern(name) != before) throw DataError("names: '" + std::string(name) + "' comes twice");
+    begin = end;
+  }
+  text_.swap(names.text_);
+  entries_.swap(names.entries_);
+  first_.swap(names.first_);
+}
+
+}  // namespace quorate

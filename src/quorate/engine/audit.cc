@@ -1,0 +1,330 @@
+#include "quorate/engine/audit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <string>
+
+#include "quorate/base/error.h"
+#include "quorate/base/example.h"
+#include "quorate/base/number.h"
+
+namespace quorate {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kZ = 1.959963984540054;  // 97.5 % point of the normal distribution
+constexpr double kLargest = 0x1p52;       // of counts in a model file: doubles hold them exactly
+
+// Examples that a credit is spread over, as parts of all so far. Eight brings the audits to 90 % of their share where labels
+// come evenly, more where they come early; larger follows bursts of labels more closely, so that weights differ more.
+constexpr double kPart = 8, kPartWithLimit = 2;
+constexpr double kAsleep = 16;      // p is 0 where it would be so many times below its average, about
+constexpr double kFirstLook = 6.2;  // z^2 of a stop rule's first look
+
+struct Ends {
+  double low, high;
+};
+/// Wilson's interval of a share seen among n; the share is in it, whatever rounding does. Plain arithmetic and sqrt.
+Ends wilson(double share, double n, double squared_z) {
+  const double centre = share + squared_z / (2 * n), scale = 1 + squared_z / n;
+  const double half = std::sqrt(squared_z * (share * (1 - share) / n + squared_z / (4 * n * n)));
+  return {std::clamp((centre - half) / scale, 0.0, share), std::clamp((centre + half) / scale, share, 1.0)};
+}
+
+Accuracy accuracy(double wrong, std::uint64_t audits, double effective) {
+  if (audits == 0) return {kNan, kNan, kNan, 0, 0};
+  const double value = std::clamp(1 - wrong, 0.0, 1.0);
+  const Ends ends = wilson(value, effective, kZ * kZ);
+  return {value, ends.low, ends.high, audits, effective};
+}
+
+/// Accuracy's text is a number strictly between 0 and 1.
+double target_of(std::string_view number, std::string_view text) {
+  const double out = parse_number<double>(number).value_or(kNan);
+  if (!(out > 0 && out < 1))
+    throw UsageError("stop rule " + shown(text) + ": expected a number above 0 and below 1 after " +
+                     (text.starts_with('a') ? ">=" : "<="));
+  return out;
+}
+
+/// A learning curve: error = floor + (1 - floor) / (1 + e^-(a + b x)), x = log(labels) - centre.
+struct Curve {
+  double a, b, var_a, cov, var_b, loss;
+};
+
+/// By maximum likelihood (Fisher's scoring, steps halved while they go uphill). The prior, a ~ N(0, 5^2) and b ~ N(0, 2^2),
+/// is there to keep a and b finite; it draws b towards no progress.
+Curve fit(std::span<const Audit::Bin> bins, double centre, double floor) {
+  constexpr double kPriorA = 1.0 / 25, kPriorB = 1.0 / 4;
+  struct Slopes {
+    double loss, a, b, aa, ab, bb;
+  };
+  const auto at = [&](double a, double b) {
+    Slopes out{(kPriorA * a * a + kPriorB * b * b) / 2, kPriorA * a, kPriorB * b, kPriorA, 0, kPriorB};
+    for (const Audit::Bin& bin : bins) {
+      const double x = std::log(bin.mean_labels()) - centre, s = 1 / (1 + std::exp(-a - b * x));
+      const double error = std::clamp(floor + (1 - floor) * s, 1e-12, 1 - 1e-12), rise = (1 - floor) * s * (1 - s);
+      const double n = static_cast<double>(bin.audits), k = static_cast<double>(bin.mistakes);
+      const double slope = (n * error - k) / (error * (1 - error)) * rise, bend = n * rise * rise / (error * (1 - error));
+      out.loss -= k * std::log(error) + (n - k) * std::log1p(-error);
+      out.a += slope, out.b += slope * x;
+      out.aa += bend, out.ab += bend * x, out.bb += bend * x * x;
+    }
+    return out;
+  };
+  double a = 0, b = 0;
+  Slopes now = at(a, b);
+  for (int step = 0; step < 100; ++step) {
+    const double det = now.aa * now.bb - now.ab * now.ab;
+    double da = (now.bb * now.a - now.ab * now.b) / det, db = (now.aa * now.b - now.ab * now.a) / det;
+    Slopes next = at(a - da, b - db);
+    for (int half = 0; half < 30 && !(next.loss <= now.loss); ++half) {
+      da /= 2, db /= 2;
+      next = at(a - da, b - db);
+    }
+    if (!(next.loss <= now.loss)) break;
+    a -= da, b -= db, now = next;
+    if (std::abs(da) + std::abs(db) < 1e-8) break;
+  }
+  const double det = now.aa * now.bb - now.ab * now.ab;
+  return {a, b, now.bb / det, -now.ab / det, now.aa / det, now.loss};
+}
+
+}  // namespace
+
+Audit::Audit(double share, std::pmr::memory_resource* memory) : share_(share), rate_(share / (1 - share)), bins_(memory) {
+  if (!(share > 0 && share < 1))
+    throw UsageError("audit " + std::to_string(share) + ": expected a share of the labels above 0 and below 1");
+}
+
+std::uint64_t Audit::reserve(std::uint64_t limit) const {
+  if (limit == LabelLimits::kNone || limit == 0) return 0;
+  const double rounded = std::floor(share_ * static_cast<double>(limit) + 0.5);
+  return rounded < static_cast<double>(limit - 1) ? static_cast<std::uint64_t>(rounded) : limit - 1;
+}
+
+void Audit::begin(std::size_t examples, std::uint64_t learned, std::uint64_t limit) {
+  if (seen_ == 0) base_ = learned;
+  learned_ = learned;
+  seen_ += examples;
+  const double earned = rate_ * static_cast<double>(learned - base_);
+  double credit = earned, most = std::floor(earned) + 1;
+  if (limit != LabelLimits::kNone) {
+    const double reserved = static_cast<double>(std::min(reserve(limit), limit - std::min(limit, learned)));
+    credit = std::min(credit, reserved);
+    most = std::min(most, reserved);
+  }
+  const double used = spent_ - static_cast<double>(refunded_), part = limit == LabelLimits::kNone ? kPart : kPartWithLimit;
+  credit = std::max(0.0, credit - used);
+  p_ = std::min(1.0, credit / std::max(static_cast<double>(examples), static_cast<double>(seen_) / part));
+  if (kAsleep * part * credit < used) p_ = 0;
+  left_ = most > static_cast<double>(bought_) ? static_cast<std::uint64_t>(most) - bought_ : 0;
+}
+
+bool Audit::draw(Rng& rng) {
+  marks_ = 0;
+  if (p_ <= 0) return false;
+  ++covered_;
+  const double end = spent_ + p_;
+  for (;;) {
+    marks_ += mark_ >= spent_ && mark_ < end;
+    if (static_cast<double>(units_) >= end) break;
+    mark_ = static_cast<double>(units_) + uniform(rng);
+    ++units_;
+  }
+  spent_ = end;
+  return marks_ > 0 && left_ > 0;  // left_ is 0 only where rounding made S too large by a last bit
+}
+
+void Audit::judge(double margin, std::optional<int> label) {
+  if (!label) {
+    refunded_ += marks_;
+    return;
+  }
+  ++bought_;
+  --left_;
+  if (*label == 0) return;
+  if (bins_.empty() || bins_.back().audits == width_) {
+    if (bins_.size() == kMost) {
+      for (std::size_t i = 0; i < kMost / 2; ++i) {
+        bins_[i] = bins_[2 * i];
+        bins_[i].add(bins_[2 * i + 1]);
+      }
+      bins_.resize(kMost / 2);
+      width_ *= 2;
+    }
+    bins_.emplace_back();
+  }
+  const double weight = marks_ / p_;
+  const bool mistake = predicted(margin) != *label;
+  bins_.back().add({learned_, 1, mistake, weight, weight * weight, mistake ? weight : 0});
+}
+
+void Audit::Bin::add(const Bin& b) {
+  labels += b.labels;
+  audits += b.audits;
+  mistakes += b.mistakes;
+  weight += b.weight;
+  squares += b.squares;
+  wrong += b.wrong;
+}
+
+std::uint64_t Audit::judged() const { return bins_.empty() ? 0 : (bins_.size() - 1) * width_ + bins_.back().audits; }
+
+Accuracy Audit::stream() const {
+  Bin all;
+  for (const Bin& bin : bins_) all.add(bin);
+  return accuracy(all.wrong / all.weight, all.audits, all.weight * all.weight / all.squares);
+}
+
+Audit::Bin Audit::recent() const {
+  Bin out;
+  for (const Bin& bin : bins_)
+    if (2 * bin.mean_labels() >= static_cast<double>(learned_)) out.add(bin);
+  return out;
+}
+
+Accuracy Audit::now() const {
+  const Bin bin = recent();
+  const double n = static_cast<double>(bin.audits);
+  return accuracy(static_cast<double>(bin.mistakes) / n, bin.audits, n);
+}
+
+double Audit::lower(double squared_z) const {
+  const Bin bin = recent();
+  if (bin.audits == 0) return 0;
+  const double n = static_cast<double>(bin.audits);
+  return wilson(static_cast<double>(bin.audits - bin.mistakes) / n, n, squared_z).low;
+}
+
+Forecast Audit::forecast(double target) const {
+  if (!(target > 0 && target < 1))
+    throw UsageError("forecast for accuracy " + std::to_string(target) + ": expected a number above 0 and below 1");
+  const auto none = [](std::string_view why) { return Forecast{kNan, kNan, kNan, false, why}; };
+  double mistakes = 0, audits = 0, centre = 0;
+  for (const Bin& bin : bins_) {
+    mistakes += static_cast<double>(bin.mistakes);
+    audits += static_cast<double>(bin.audits);
+    centre += static_cast<double>(bin.audits) * std::log(bin.mean_labels());
+  }
+  if (mistakes < 10) return none("fewer than 10 mistakes were audited");
+  centre /= audits;
+
+  // With a floor at the target instead, is it as likely? The likelihood ratio decides, at 95 %.
+  const Curve curve = fit(bins_, centre, 0), floored = fit(bins_, centre, 1 - target);
+  const double gain = 2 * (floored.loss - curve.loss), z2 = kZ * kZ;
+  if (gain < -z2) return none("the errors audited level off above the target");
+
+  // Where the curve, and where the ends of its band, meet the target: (a - t + b x)^2 = z^2 var(a + b x).
+  const double b = curve.b, c = curve.a - std::log((1 - target) / target);
+  const double squared = b * b - z2 * curve.var_b, mixed = b * c - z2 * curve.cov, constant = c * c - z2 * curve.var_a;
+  if (!(b < 0 && squared > 0)) return none("the errors audited do not clearly fall");
+  const double root = std::sqrt(std::max(0.0, mixed * mixed - squared * constant)), whole = 1 / (1 - share_);
+  const auto labels = [&](double x) { return whole * std::exp(centre + x); };
+  const Forecast out{labels(-c / b), labels((-mixed - root) / squared), labels((-mixed + root) / squared), gain < z2, {}};
+  if (!(out.labels <= 10 * whole * static_cast<double>(learned_)))
+    return none("it would be more than 10 times the labels bought");
+  return out;
+}
+
+Audit::Packed Audit::pack() const {
+  Packed out{share_,  spent_, mark_, units_, refunded_, seen_, covered_, base_, learned_,
+             bought_, width_, {},    {},     {},        {},    {},       {}};
+  for (const Bin& bin : bins_) {
+    out.labels.push_back(bin.labels);
+    out.audits.push_back(bin.audits);
+    out.mistakes.push_back(bin.mistakes);
+    out.weight.push_back(bin.weight);
+    out.squares.push_back(bin.squares);
+    out.wrong.push_back(bin.wrong);
+  }
+  return out;
+}
+
+void Audit::unpack(const Packed& packed) {
+  const auto check = [](bool good, const char* why) {
+    if (!good) throw DataError(std::string("model file: audit: ") + why);
+  };
+  check(packed.share > 0 && packed.share < 1, "the share is not above 0 and below 1");
+  const double units = static_cast<double>(packed.units);
+  check(units < kLargest && packed.spent >= 0 && std::ceil(packed.spent) == units, "what was spent does not fit the units");
+  check(packed.units == 0 ? packed.mark == -1 : packed.mark >= units - 1 && packed.mark <= units,
+        "the mark is not in its unit");
+  check(packed.refunded <= packed.units && packed.bought <= packed.units - packed.refunded,
+        "more labels were bought than there are units");
+  check(static_cast<double>(packed.seen) < kLargest && packed.covered <= packed.seen && packed.base <= packed.learned,
+        "counts of examples or labels do not fit");
+  const std::size_t bins = packed.labels.size();
+  check(bins <= kMost && packed.audits.size() == bins && packed.mistakes.size() == bins && packed.weight.size() == bins &&
+            packed.squares.size() == bins && packed.wrong.size() == bins,
+        "the bins' lists differ in size, or are too long");
+  check(packed.width >= 1 && static_cast<double>(packed.width) < kLargest, "the bins' width is out of range");
+  std::uint64_t judged = 0;
+  for (std::size_t i = 0; i < bins; ++i) {
+    const std::uint64_t audits = packed.audits[i];
+    check(i + 1 < bins ? audits == packed.width : audits >= 1 && audits <= packed.width, "a bin is not full, or empty");
+    judged += audits;
+    check(judged <= packed.bought, "more was judged than bought");
+    check(packed.mistakes[i] <= audits, "a bin has more mistakes than audits");
+    check(packed.labels[i] / audits >= 1 && (packed.labels[i] - 1) / audits < packed.learned,
+          "a bin's labels are none, or more than were bought");
+    const double weight = packed.weight[i], squares = packed.squares[i];
+    check(weight > 0 && std::isfinite(weight) && squares > 0 && std::isfinite(squares) && packed.wrong[i] >= 0 &&
+              packed.wrong[i] <= weight && (packed.wrong[i] > 0) == (packed.mistakes[i] > 0),
+          "a bin's weights are out of range");
+  }
+  std::pmr::vector<Bin> read(bins_.get_allocator());
+  read.reserve(bins);
+  for (std::size_t i = 0; i < bins; ++i)
+    read.push_back(
+        {packed.labels[i], packed.audits[i], packed.mistakes[i], packed.weight[i], packed.squares[i], packed.wrong[i]});
+  share_ = packed.share;
+  rate_ = share_ / (1 - share_);
+  spent_ = packed.spent;
+  mark_ = packed.mark;
+  units_ = packed.units;
+  refunded_ = packed.refunded;
+  seen_ = packed.seen;
+  covered_ = packed.covered;
+  base_ = packed.base;
+  learned_ = packed.learned;
+  bought_ = packed.bought;
+  width_ = packed.width;
+  bins_ = std::move(read);
+  p_ = 0;
+  left_ = 0;
+}
+
+StopRule::StopRule(std::string_view text) {
+  constexpr std::string_view kAccuracy = "accuracy>=", kError = "error<=";
+  if (text.starts_with(kAccuracy))
+    accuracy_ = target_of(text.substr(kAccuracy.size()), text);
+  else if (text.starts_with(kError))
+    accuracy_ = 1 - target_of(text.substr(kError.size()), text);
+  else
+    throw UsageError("stop rule " + shown(text) + ": expected accuracy>=X or error<=X, as in accuracy>=0.9");
+  // Fewer audits do not suffice even if all are right.
+  const double first = std::ceil(kFirstLook * accuracy_ / (1 - accuracy_));
+  next_ = first < kLargest ? static_cast<std::uint64_t>(std::max(first, 1.0)) : static_cast<std::uint64_t>(kLargest);
+}
+
+void StopRule::unpack(const Packed& packed) {
+  if (!(packed.accuracy > 0 && packed.accuracy < 1))
+    throw DataError("model file: the accuracy to stop at is not above 0 and below 1");
+  accuracy_ = packed.accuracy;
+  looks_ = packed.looks;
+  next_ = packed.next;
+}
+
+bool StopRule::holds(const Audit& audit) {
+  const std::uint64_t judged = audit.judged();
+  if (judged < next_) return false;
+  const double squared_z = kFirstLook + static_cast<double>(looks_) / 4;
+  ++looks_;
+  next_ = judged + std::max<std::uint64_t>(1, judged / 4);
+  return audit.lower(squared_z) >= accuracy_;
+}
+
+}  // namespace quorate

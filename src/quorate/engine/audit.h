@@ -1,0 +1,170 @@
+// How good are the predictions really? A share of the labels is bought at random and used for nothing but this estimate:
+// the labels that a learner asks for are about the examples it doubts, so its online error says little.
+//
+// Chances. Every example of a round has the same chance p of being audited, fixed before the round is predicted from nothing
+// but the numbers of examples and labels so far; so the audited examples are a random sample of the stream, whatever the
+// learner asks for. p spends a credit: with share s, L labels bought for learning earn s / (1 - s) L audits, S = the sum of
+// all p so far is spent, and p = (credit left) / (1/8 of the examples so far). With a label limit it is 1/2 of them, which
+// keeps a fifth to a third of the audits for the time when learning has stopped.
+//
+// Coins. Not one for each example: S runs through units of length 1, and in each unit one point, uniformly random, is
+// marked; the example whose p covers it is audited. The chance is p again, but when S is n there were n audits, not n +-
+// sqrt(n): so audits are never more than s of all labels plus one, and p need never be 0 to keep to that.
+//
+// What is estimated. stream(): the share of right predictions among all examples with p > 0, each audited example with
+// weight 1 / p (Hajek). p is 0 before the first label was bought for learning, and while so few labels are bought that p
+// would be below 1/16 or so of what it was on average: one audit would then outweigh all others. now(): among audits since
+// half of today's labels were bought, all alike; so it says how good the models were that learned from half of the labels to
+// all of them, and of a model that improves rather too little than too much. With weights 1 / p it would be worth 5 to 15
+// audits instead of 25 where a limit is reached early and examples go on.
+//
+// Bias. An audited label is kept from the learner, so of two runs that differ in where in a unit the mark lies, one learned
+// from a label less; apart from that p and the errors do not depend on the mark, so estimates of sums are unbiased, those of
+// shares up to O(1 / audits). If some questions are not answered, all is about the examples that are.
+#pragma once
+#include <cstdint>
+#include <memory_resource>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "quorate/base/memory.h"
+#include "quorate/base/rng.h"
+#include "quorate/engine/label_budget.h"
+
+namespace quorate {
+
+/// A share of right predictions and its 95 % interval (Wilson's); NaN without audits.
+struct Accuracy {
+  double value, low, high;
+  std::uint64_t audits;  ///< it rests on
+  double effective;      ///< audits of equal weight that would say as much
+};
+
+/// How many labels, audits among them, will have been bought when the model comes to a target, and the 95 % interval
+/// (Fieller's). It believes that the odds of an error are a power of the number of labels, down to 0 in the end.
+struct Forecast {
+  double labels, low, high;  ///< NaN if there is none
+  bool floor_possible;       ///< a curve that levels off at the target and never gets there is not excluded (at 95 %)
+  std::string_view none;     ///< why; empty if there is one
+};
+
+class Audit {
+ public:
+  /// share: of all labels bought from now on, audits included; 0 < share < 1, else UsageError.
+  explicit Audit(double share, std::pmr::memory_resource* memory = std::pmr::get_default_resource());
+
+  double share() const { return share_; }
+  /// Labels of a hard limit that are left to audits: share * limit, rounded; but one at least is left to learning.
+  std::uint64_t reserve(std::uint64_t limit) const;
+  /// The others: learning stops there. kNone: no limit.
+  std::uint64_t learning_limit(std::uint64_t limit) const { return limit - reserve(limit); }
+
+  /// Before a round of so many examples is predicted. learned: labels bought so far for learning; limit: of all labels.
+  void begin(std::size_t examples, std::uint64_t learned, std::uint64_t limit = LabelLimits::kNone);
+  /// Whether the round's next example is audited. If so, judge() has to follow before the next one. O(1); one draw when
+  /// a unit begins (then about once in an audit), else none.
+  bool draw(Rng& rng);
+  /// The answer about the example just drawn, predicted with this margin: +1, -1, 0 for neither (a label is spent, nothing
+  /// learned about the accuracy), nothing if nobody knew (nothing is spent). O(1), rarely O(kMost).
+  void judge(double margin, std::optional<int> label);
+
+  std::uint64_t bought() const { return bought_; }    ///< labels
+  std::uint64_t learned() const { return learned_; }  ///< as begin() was told last
+  std::uint64_t covered() const { return covered_; }  ///< examples that stream() is about: those with p > 0
+  double probability() const { return p_; }           ///< p of the round that begin() told of
+  std::uint64_t judged() const;                       ///< audits that were right or wrong
+
+  Accuracy stream() const;                 ///< O(kMost)
+  Accuracy now() const;                    ///< O(kMost)
+  Forecast forecast(double target) const;  ///< accuracy, 0 < target < 1, else UsageError. O(kMost)
+  double lower(double squared_z) const;    ///< end of now()'s one-sided interval; 0 without audits. Same bits everywhere
+  std::size_t bytes_to_add() const { return growth(bins_, 1); }  ///< that a judge() may allocate
+
+  /// Successive audits: one, or twice as many each time that there are kMost bins and neighbours are merged.
+  struct Bin {
+    std::uint64_t labels = 0, audits = 0, mistakes = 0;  // labels: the sum of `learned` at each
+    double weight = 0, squares = 0, wrong = 0;           // sums of 1 / p, of their squares, of those of mistakes
+    void add(const Bin& b);
+    double mean_labels() const { return static_cast<double>(labels) / static_cast<double>(audits); }
+  };
+  static constexpr std::size_t kMost = 512;
+
+  /// Of every bin a value in each list.
+  struct Packed {
+    double share, spent, mark;
+    std::uint64_t units, refunded, seen, covered, base, learned, bought, width;
+    std::pmr::vector<std::uint64_t> labels, audits, mistakes;
+    std::pmr::vector<double> weight, squares, wrong;
+    template <class S>
+    static void state(S& s, auto&& v) {
+      v("share", s.share);
+      v("spent", s.spent);
+      v("mark", s.mark);
+      v("units", s.units);
+      v("refunded", s.refunded);
+      v("seen", s.seen);
+      v("covered", s.covered);
+      v("base", s.base);
+      v("learned", s.learned);
+      v("bought", s.bought);
+      v("width", s.width);
+      v("labels", s.labels);
+      v("audits", s.audits);
+      v("mistakes", s.mistakes);
+      v("weight", s.weight);
+      v("squares", s.squares);
+      v("wrong", s.wrong);
+    }
+  };
+  Packed pack() const;                ///< between rounds
+  void unpack(const Packed& packed);  ///< throws DataError: sizes or counts do not fit, not finite, out of range
+
+ private:
+  Bin recent() const;  // since half of the labels
+
+  double share_, rate_;                     // rate_: audits for each label of learning
+  double spent_ = 0;                        // S
+  double mark_ = -1;                        // of the unit that S is in
+  std::uint64_t units_ = 0, refunded_ = 0;  // units begun; audits that nobody answered
+  std::uint64_t seen_ = 0, covered_ = 0, bought_ = 0;
+  std::uint64_t base_ = 0, learned_ = 0;  // labels of learning: before the first round, and now
+  std::uint64_t width_ = 1;
+  std::pmr::vector<Bin> bins_;
+  double p_ = 0;  // of the round at hand, and how many labels it may buy
+  std::uint64_t left_ = 0;
+  unsigned marks_ = 0;  // of the example just drawn: 1, or 2 where its p reaches into the next unit
+};
+
+/// "accuracy>=0.9" or "error<=0.1". Holds when the lower end of an interval of now() is there, so it stops late, not early:
+/// at most 5 % of runs stop while the accuracy that now() estimates is below the target, however it moves. For that the
+/// interval is looked at only when audits have grown by a quarter, and at look k (from 0) it is one-sided with z^2 = 6.2 + k
+/// / 4: the chances to be wrong add up to 4.9 %. Looked at after every audit, a one-sided 95 % interval was wrong in more
+/// than half of the runs that stay just below the target.
+class StopRule {
+ public:
+  explicit StopRule(std::string_view text);  ///< throws UsageError
+
+  double accuracy() const { return accuracy_; }  ///< the target
+  /// After a round: whether to stop. False between looks.
+  bool holds(const Audit& audit);
+
+  struct Packed {
+    double accuracy;
+    std::uint64_t looks, next;
+    template <class S>
+    static void state(S& s, auto&& v) {
+      v("accuracy", s.accuracy);
+      v("looks", s.looks);
+      v("next", s.next);
+    }
+  };
+  Packed pack() const { return {accuracy_, looks_, next_}; }
+  void unpack(const Packed& packed);  ///< throws DataError: a target that is none
+
+ private:
+  double accuracy_;
+  std::uint64_t looks_ = 0, next_;  // next_: look when so many audits were judged
+};
+
+}  // namespace quorate

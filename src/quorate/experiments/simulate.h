@@ -1,0 +1,110 @@
+// Learning from data whose labels are all known but hidden until asked for: what would have happened?
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "quorate/engine/classes.h"
+#include "quorate/engine/label_budget.h"
+#include "quorate/engine/rounds.h"
+#include "quorate/engine/session.h"
+#include "quorate/experiments/annotator.h"
+#include "quorate/metrics/metrics.h"
+#include "quorate/params/spec.h"
+#include "quorate/stream/dataset.h"
+
+namespace quorate {
+
+/// One example of one task in one run, for traces.
+struct TraceStep {
+  std::uint64_t run, pass, round, example;  ///< round: of the run; example: its place in the data; both from 0
+  Task task;
+  Step step;
+  bool late = false;  ///< an answer that came after this round; the step is the one of the round that asked
+};
+
+struct SimulateOptions {
+  Spec learner;
+  LabelLimits limits;                     ///< of each run; a rate in a time needs in_order and examples that have a time
+  bool pace_even = false;                 ///< limits.total is spent evenly over the run
+  double audit = 0;                       ///< share of labels that is bought to judge predictions by, see SessionOptions
+  std::optional<StopRule> stop_when;      ///< ends a run; needs an audit
+  std::optional<double> forecast;         ///< accuracy: how many labels will it take? Needs an audit
+  Delay delay;                            ///< of the answers; those due after the end of a run are not learned from
+  std::uint64_t labels_per_round = 1;     ///< of learners that choose among a round's examples
+  std::size_t memory = Memory::kNoLimit;  ///< bytes that a model never exceeds
+  std::optional<Rounds> rounds;           ///< nothing: as resolve_rounds
+  const Classes* classes = nullptr;       ///< labels are classes; `tasks` are theirs, those of the data are not looked at
+  std::uint64_t runs = 1, passes = 1, seed = 1, threads = 1;
+  std::uint64_t train_per_task =
+      0;                    ///< > 0: per run, that many examples of each task at random; the others are the test set
+  bool in_order = false;    ///< as the data lie, never shuffled: for streams that drift
+  double share = 1;         ///< of the examples to learn from: the first so many of a shuffled order, 0 < share <= 1
+  std::uint64_t folds = 0;  ///< > 1: cross-validation; run r tests on a folds-th part and learns from the others
+  bool per_task = false;
+  std::uint64_t points = 0;                        ///< length of RunResult::curve
+  std::function<void(const TraceStep&)> trace;     ///< called in order, run by run
+  std::atomic<std::uint64_t>* progress = nullptr;  ///< counts examples
+  std::stop_token stop;                            ///< ends all runs after the example at hand
+};
+
+/// Test-set measures and what the run did. Of a task: the same, restricted to its examples. Of classes as a whole: of the
+/// class predicted from all tasks; of one of their tasks: of its examples for which the answer is not "neither".
+struct Outcome {
+  Measures test;                                      ///< NaN without a test set
+  double online_f1;                                   ///< of the predictions made before learning
+  std::uint64_t mistakes, labels, updates, examples;  ///< mistakes: wrong predictions before learning
+};
+/// How far a run had come after so many examples.
+struct CurvePoint {
+  std::uint64_t examples, mistakes, labels;
+};
+struct RunResult {
+  std::uint64_t seed;
+  Outcome all;
+  double seconds;  ///< learning and testing
+  std::size_t model_bytes, peak_bytes;
+  std::vector<Outcome> per_task;  ///< if asked for
+  std::vector<CurvePoint> curve;  ///< at options.points even distances, the end included
+  ClassConfusion test, online;    ///< of classes: on the test set, and before learning
+  /// What an audit found: the predictions of the whole run, and since half of the labels were bought.
+  struct Audited {
+    std::uint64_t labels;  ///< among Outcome::labels
+    Accuracy stream, now;
+    std::optional<Forecast> forecast;
+    bool stopped;  ///< by stop_when
+  };
+  std::optional<Audited> audit;
+  Reliability reliability;                    ///< of probabilities on the test set; empty if the learner gives none
+  bool late = false;                          ///< whether answers had a delay
+  std::uint64_t pending = 0, unanswered = 0;  ///< labels asked for: not answered at the end; never answered
+};
+struct SimulateResult {
+  Spec learner;  ///< canonical
+  Rounds rounds;
+  std::size_t tasks, features, examples;  ///< examples: learned from in each run and pass
+  std::vector<RunResult> runs;
+  bool interrupted = false;  ///< stopped before the end; runs is then empty
+};
+
+/// Examples that a run learns from in each pass, of the data's `available`.
+std::size_t examples_to_learn(std::size_t available, std::size_t tasks, const SimulateOptions& options);
+
+/// Whether the learner chooses among the examples of a round. Throws as make_learner.
+bool chooses(const Spec& learner);
+
+/// Whether a b decides how much the learner asks, so that its labels can be paced. Throws as make_learner.
+bool has_b(const Spec& learner);
+
+/// Learns and tests on `train`, tests them on `test` (or on what train_per_task leaves; or not at all). Run r has the seed
+/// options.seed + r: it decides the split and the order (stream 0) and the learner's draws (stream 1), so that two learners
+/// see the same splits and orders. The result does not depend on options.threads. `tasks` names the tasks of both sets.
+/// With train_per_task and classes it is so many examples of each class.
+/// Throws UsageError, DataError (a task with too few examples), and as make_learner.
+SimulateResult simulate(const Dataset& train, const Dataset* test, const Names& tasks, const SimulateOptions& options);
+
+}  // namespace quorate

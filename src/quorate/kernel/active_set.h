@@ -1,0 +1,53 @@
+// The instances that a kernel learner keeps, whose they are and how old.
+#pragma once
+#include <algorithm>
+#include <vector>
+
+#include "quorate/base/error.h"
+#include "quorate/base/example.h"
+#include "quorate/kernel/support_vectors.h"
+
+namespace quorate {
+
+/// Active instances of tasks. The last one moves into the slot of one that leaves.
+struct ActiveSet {
+  ActiveSet(const Kernel& kernel, std::pmr::memory_resource* memory) : z(kernel, memory), task(memory), order(memory) {}
+
+  std::size_t size() const { return task.size(); }
+  void add(const Example& e) {
+    z.add(e.x);
+    order.push_back(static_cast<std::uint32_t>(task.size()));
+    task.push_back(e.task);
+  }
+  void remove(std::size_t slot) {
+    const std::size_t last = size() - 1;
+    z.remove(slot);
+    task[slot] = task[last];
+    task.pop_back();
+    order.erase(std::find(order.begin(), order.end(), slot));
+    if (slot != last) *std::find(order.begin(), order.end(), last) = static_cast<std::uint32_t>(slot);
+  }
+  std::size_t bytes_to_add(const Example& e) const { return z.bytes_to_add(e.x) + growth(task, 1) + growth(order, 1); }
+
+  template <class S>
+  static void state(S& s, auto&& v) {
+    v("vectors", s.z);
+    v("task", s.task);
+    v("order", s.order);
+  }
+  void check(std::size_t tasks) const {
+    std::vector<bool> seen(size());
+    bool good = z.size() == size() && order.size() == size();
+    for (std::size_t n = 0; good && n < size(); ++n) {
+      good = task[n] < tasks && order[n] < size() && !seen[order[n]];
+      if (good) seen[order[n]] = true;
+    }
+    if (!good) throw DataError("active set: vectors, tasks and order do not fit");
+  }
+
+  Support z;
+  std::pmr::vector<Task> task;
+  std::pmr::vector<std::uint32_t> order;  // slots, oldest first
+};
+
+}  // namespace quorate

@@ -1,0 +1,94 @@
+// Support vectors: instances that are kept, and the kernel of a new one with all of them in one pass.
+#pragma once
+#include <cstdint>
+#include <memory_resource>
+#include <span>
+#include <vector>
+
+#include "quorate/base/features.h"
+#include "quorate/base/memory.h"
+#include "quorate/kernel/kernels.h"
+
+namespace quorate {
+
+/// Vectors in slots 0 .. size() - 1; the last one moves into the slot of one that leaves. Values are double.
+///
+/// As long as vectors leave no feature out (columns of numbers) they lie dense, in blocks of 16 with a feature's values side
+/// by side; from the first sparse vector on as postings: the non-zeros of each in an array of its own, those of one
+/// feature in a chain, so that only features in common cost anything. Another vector is another block or array: what is
+/// there stays where it is, unless a feature is new, which makes dense blocks anew one by one.
+class Support {
+ public:
+  Support(const Kernel& kernel, std::pmr::memory_resource* memory);
+
+  std::size_t size() const { return squared_.size(); }
+  /// k[j] = K(x, vector j); k.size() == size(). O(size times features), or O(entries of x's features); sums in order of the
+  /// features.
+  void row(const Features& x, std::span<double> k) const;
+  /// The same of vector `slot`.
+  void row_of(std::size_t slot, std::span<double> k) const;
+  double self(const Features& x) const;  ///< K(x, x)
+
+  /// Into the slot after the last. Throws MemoryError.
+  void add(const Features& x);
+  void remove(std::size_t slot);
+  /// Bytes that add(x) may allocate at most, what it then frees included. (With plenty left it may take a little more.)
+  std::size_t bytes_to_add(const Features& x) const;
+  /// Vector `slot`, non-zeros in ascending order, in the arrays given.
+  Features vector(std::size_t slot, std::vector<Index>& index, std::vector<double>& value) const;
+  /// Gives back memory that is kept for the next vector.
+  void trim();
+
+  /// Sparse: vector after vector, where each ends in index and value. Dense: `features` values of each vector.
+  struct Packed {
+    std::uint64_t dense = 0, features = 0;
+    std::pmr::vector<std::uint64_t> end;
+    std::pmr::vector<std::uint32_t> index;
+    std::pmr::vector<double> value;
+    template <class S>
+    static void state(S& s, auto&& v) {
+      v("dense", s.dense);
+      v("features", s.features);
+      v("end", s.end);
+      v("index", s.index);
+      v("value", s.value);
+    }
+  };
+  Packed pack() const;
+  void unpack(const Packed& packed);  ///< throws DataError: sizes do not fit, out of order, not finite
+
+ private:
+  static constexpr std::size_t kBlock = 16, kMostDense = 4096, kFirstBuckets = 256;
+  struct Entry {
+    double value;
+    Entry* next;  // of its bucket
+    Index feature;
+    std::uint32_t slot;
+  };
+  using Entries = std::pmr::vector<Entry>;  // of one vector, features ascending
+  using Block = std::pmr::vector<double>;   // features x kBlock
+
+  std::size_t features() const { return blocks_.empty() ? 0 : blocks_[0].size() / kBlock; }  // of dense vectors
+  bool fits_dense(const Features& x) const;
+  void make_sparse();
+  void add_entries(const Features& x);
+  void rehash(std::size_t buckets);
+  template <class ForEach>
+  void row(double xx, ForEach for_each, std::span<double> k) const;
+  std::size_t bucket(Index feature) const { return (std::uint64_t{feature} * 0x9E3779B97F4A7C15u) >> shift_; }
+  std::pmr::memory_resource* memory() const { return squared_.get_allocator().resource(); }
+
+  Kernel kernel_;
+  std::pmr::vector<double> squared_;  // |z|^2 by slot
+
+  bool dense_ = true;
+  std::pmr::vector<Block> blocks_;
+
+  unsigned shift_ = 64;                // of bucket()
+  std::pmr::vector<Entry*> bucket_;    // the chain of each; a power of two
+  std::pmr::vector<Entries> of_slot_;  // by slot
+  Entries spare_;                      // of the vector that left last, for the next one
+  std::size_t entries_ = 0;
+};
+
+}  // namespace quorate

@@ -1,0 +1,105 @@
+// Weights of instances that serve many tasks.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <memory_resource>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "quorate/base/error.h"
+#include "quorate/base/features.h"
+#include "quorate/base/memory.h"
+#include "quorate/weights/table.h"
+
+namespace quorate {
+
+/// An instance has a weight for every task: b_j[t] is what the mistakes of task t gave to instance j, and
+/// (beta_l)_j = sum_t (A^-1)[l,t] b_j[t]. Kept are the b of tasks that erred and, in cliques, their sum.
+struct TaskWeights {
+  struct Row {
+    bool sum;                    // of a clique, or of one task
+    std::uint32_t key;           // the clique, or the task
+    Task owner;                  // the task, or one of the clique
+    std::pmr::vector<double> b;  // by slot
+  };
+  explicit TaskWeights(std::pmr::memory_resource* memory) : of_task(memory), of_clique(memory), rows(memory) {}
+
+  const Row* find(bool sum, std::uint32_t key) const {
+    const std::uint32_t* at = (sum ? of_clique : of_task).find(key);
+    return at == nullptr ? nullptr : &rows[*at];
+  }
+  /// The place in rows, made if it is new, with weights of 0 for `slots` instances.
+  std::size_t at(bool sum, std::uint32_t key, Task owner, std::size_t slots) {
+    auto& places = sum ? of_clique : of_task;
+    const std::size_t known = places.size();
+    std::uint32_t& place = places.at(key);
+    if (places.size() > known) {
+      place = static_cast<std::uint32_t>(rows.size());
+      rows.push_back({sum, key, owner, std::pmr::vector<double>(slots, 0.0, rows.get_allocator())});
+    }
+    return place;
+  }
+  /// Bytes that two new rows take at most.
+  std::size_t bytes_to_add_rows(std::size_t slots) const {
+    return 2 * slots * sizeof(double) + growth(rows, 2) + 32 * (rows.size() + 8);
+  }
+
+  /// Gives back memory of instances that left, but for the next one's.
+  void trim() {
+    constexpr std::size_t kSpare = 8;
+    for (Row& row : rows) {
+      const std::size_t wanted = row.b.size() + 1;
+      if (row.b.capacity() < wanted + kSpare || bytes_left(rows.get_allocator().resource()) < wanted * sizeof(double))
+        continue;
+      std::pmr::vector<double> smaller(rows.get_allocator());
+      smaller.reserve(wanted);
+      smaller.assign(row.b.begin(), row.b.end());
+      row.b = std::move(smaller);
+    }
+  }
+
+  struct Packed {
+    std::pmr::vector<std::uint32_t> sum, key, owner;
+    std::pmr::vector<double> value;  // rows x slots
+    template <class S>
+    static void state(S& s, auto&& v) {
+      v("sum", s.sum);
+      v("key", s.key);
+      v("owner", s.owner);
+      v("value", s.value);
+    }
+  };
+  Packed pack() const {
+    Packed out;
+    for (const Row& row : rows) {
+      out.sum.push_back(row.sum);
+      out.key.push_back(row.key);
+      out.owner.push_back(row.owner);
+      out.value.insert(out.value.end(), row.b.begin(), row.b.end());
+    }
+    return out;
+  }
+  /// Throws DataError, and stays as it is: sizes that do not fit, a row twice, values that cannot be.
+  void unpack(const Packed& packed) {
+    const auto check = [](bool good) {
+      if (!good) throw DataError("weights by task: sizes or values that cannot be");
+    };
+    const std::size_t n = packed.key.size(), slots = n == 0 ? 0 : packed.value.size() / n;
+    check(packed.sum.size() == n && packed.owner.size() == n && packed.value.size() == slots * n);
+    for (const double v : packed.value) check(std::isfinite(v));
+    std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
+    for (std::size_t r = 0; r < n; ++r)
+      check(packed.sum[r] <= 1 && packed.key[r] != 0xFFFFFFFFu && seen.emplace(packed.sum[r], packed.key[r]).second);
+    *this = TaskWeights(rows.get_allocator().resource());
+    for (std::size_t r = 0; r < n; ++r) {
+      at(packed.sum[r] == 1, packed.key[r], packed.owner[r], slots);
+      std::copy_n(packed.value.data() + r * slots, slots, rows[r].b.begin());
+    }
+  }
+
+  Table<std::uint32_t, std::uint32_t> of_task, of_clique;  // key -> place in rows, in order of first use
+  std::pmr::vector<Row> rows;
+};
+
+}  // namespace quorate

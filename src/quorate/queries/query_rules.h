@@ -1,0 +1,126 @@
+// When a label is worth buying. A rule is a small struct: its parameters, and one verb that fills a decision whose margin
+// is known. A rule that chooses among a round's examples has a Chooser instead.
+#pragma once
+#include <cmath>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <variant>
+
+#include "quorate/base/example.h"
+#include "quorate/base/rng.h"
+#include "quorate/params/params.h"
+#include "quorate/queries/shared_annotator.h"
+
+namespace quorate {
+
+/// Asks with this probability. One draw.
+inline void ask_with(double probability, Rng& rng, Decision& d) {
+  d.probability = probability;
+  d.draw = uniform(rng);
+  d.ask = d.draw < probability;
+}
+
+/// Every label. No draw.
+struct Always {
+  static constexpr std::string_view name = "always", meaning = "buy every label";
+  static constexpr auto fields() { return std::tuple{}; }
+
+  void operator()(Rng&, Decision& d) const {
+    d.probability = 1;
+    d.ask = true;
+  }
+};
+
+/// Each label with the same probability. One draw per example.
+struct RandomQuery {
+  static constexpr std::string_view name = "random", meaning = "buy each label with probability p";
+  double p = 0.5;
+  static constexpr auto fields() {
+    return std::tuple{Field{&RandomQuery::p, "p", kProbability, "probability of asking", "Xu et al., baseline Random"}};
+  }
+
+  void operator()(Rng& rng, Decision& d) const { ask_with(p, rng, d); }
+};
+
+/// Labels of doubtful examples: probability b / (b + |margin|). One draw per example.
+struct MarginQuery {
+  static constexpr std::string_view name = "margin", meaning = "buy a label with probability b / (b + |margin|)";
+  double b = 1;
+  static constexpr auto fields() {
+    return std::tuple{
+        Field{&MarginQuery::b, "b", kPositive, "doubt: larger asks more", "Cesa-Bianchi et al. 2006; Saha et al. 3.1"}};
+  }
+
+  void operator()(Rng& rng, Decision& d) const { ask_with(b / (b + std::abs(d.margin)), rng, d); }
+};
+
+/// One annotator shared by all tasks of a round. Draws as Chooser.
+struct SharedQuery : Choice {
+  static constexpr std::string_view name = "shared",
+                                    meaning =
+                                        "share one annotator: buy a fixed number of labels a round, doubtful ones first";
+};
+
+using Query = std::variant<Always, RandomQuery, MarginQuery, SharedQuery>;
+
+/// A query rule at work. `Rule` is a variant; a learner handles alternatives of its own itself.
+template <class Rule>
+class Asking {
+ public:
+  Asking(const Rule& rule, const Setup& setup) : rule_(rule) {
+    if (const auto* shared = std::get_if<SharedQuery>(&rule_)) chooser_.emplace(*shared, setup);
+  }
+
+  /// Fills the decisions of a round whose margins are known (and doubts, if the rule reads them); draws what the rule draws,
+  /// in the round's order.
+  void operator()(std::span<const Example> round, Rng& rng, std::span<Decision> out) const {
+    if (chooser_) return chooser_->by_margin(round, rng, out);
+    std::visit(
+        [&](const auto& query) {
+          if constexpr (kHasB<std::decay_t<decltype(query)>>) {
+            auto doubting = query;
+            doubting.b *= doubt_;
+            for (Decision& d : out) doubting(rng, d);
+          } else if constexpr (requires { query(rng, out[0]); }) {
+            for (Decision& d : out) query(rng, d);
+          }
+        },
+        rule_);
+  }
+  void learned(Task task, bool mistake, bool updated) {
+    if (chooser_) chooser_->learned(task, mistake, updated);
+  }
+  bool chooses() const { return chooser_ && chooser_->chooses(); }
+  /// As Learner::set_doubt.
+  bool set_doubt(double factor) {
+    doubt_ = factor;
+    return std::visit([](const auto& query) { return kHasB<std::decay_t<decltype(query)>>; }, rule_);
+  }
+  double doubt() const { return doubt_; }
+
+  template <class S>
+  static void state(S& s, auto&& v) {
+    if (s.chooser_) v("shared", *s.chooser_);
+  }
+
+ private:
+  /// Whether it is asked example by example, by how doubtful each is for a b.
+  template <class Q>
+  static constexpr bool kHasB = requires(Q query, Rng& rng, Decision& d) {
+    query.b *= 1.0;
+    query(rng, d);
+  };
+
+  Rule rule_;
+  std::optional<Chooser> chooser_;  // of SharedQuery
+  double doubt_ = 1;
+};
+
+/// The query rule as a parameter, described once for every learner that has one.
+template <class P, class Q>
+constexpr auto query_field(Q P::*member) {
+  return Field{member, "query", kAny, "when a label is bought", "Saha et al. 3.1; Cohen and Crammer"};
+}
+
+}  // namespace quorate

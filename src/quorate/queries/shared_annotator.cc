@@ -1,0 +1,149 @@
+#include "quorate/queries/shared_annotator.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "quorate/base/error.h"
+#include "quorate/base/number.h"
+#include "quorate/base/two_column_csv.h"
+
+namespace quorate {
+namespace {
+
+constexpr Interval kWeight{1e-9, 1e9};
+
+double parse_weight(const std::string& text, const std::string& where) {
+  const auto weight = parse_number<double>(text);
+  if (!weight || !kWeight.contains(*weight))
+    throw DataError(where + "weight " + shown(text) + "; expected a number" + to_text(kWeight));
+  return *weight;
+}
+
+double count(const std::pmr::vector<std::uint64_t>& of, Task task) {
+  return task < of.size() ? static_cast<double>(of[task]) : 0.0;
+}
+
+}  // namespace
+
+Chooser::Chooser(const Choice& choice, const Setup& setup)
+    : choice_(choice),
+      labels_(setup.labels_per_round),
+      mistakes_(setup.memory),
+      updates_(setup.memory),
+      queries_(setup.memory),
+      weight_(setup.memory),
+      share_(setup.memory) {
+  const auto* prior = std::get_if<PriorFile>(&choice_.prior);
+  if (prior == nullptr || setup.restore) return;
+  std::vector<bool> named;
+  read_pairs("prior", prior->file, "task", "weight",
+             [&](const std::string& task, const std::string& weight, const std::string& where) {
+               const std::uint32_t i = setup.tasks.intern(task);
+               if (i >= weight_.size()) weight_.resize(i + std::size_t{1}, 1.0);
+               named.resize(weight_.size());
+               if (named[i]) throw DataError(where + "task '" + task + "' comes twice; expected one weight for each task");
+               named[i] = true;
+               weight_[i] = parse_weight(weight, where);
+             });
+}
+
+double Chooser::prior(Task task) const {
+  if (std::holds_alternative<PriorCounts>(choice_.prior)) return (1 + count(mistakes_, task)) / (2 + count(queries_, task));
+  return task < weight_.size() ? weight_[task] : 1;
+}
+
+double Chooser::b(Task task) const {
+  const auto* adaptive = std::get_if<AdaptiveCounts>(&choice_.adaptive);
+  if (adaptive == nullptr) return choice_.b;
+  const bool all = std::holds_alternative<AllQueries>(adaptive->queries);
+  const double queries = all ? static_cast<double>(all_queries_) : count(queries_, task);
+  return choice_.b * (std::pow(1 + count(updates_, task), adaptive->kappa) * std::pow(1 + queries, adaptive->eta));
+}
+
+void Chooser::by_margin(std::span<const Example> round, Rng& rng, std::span<Decision> out) const {
+  double least = std::numeric_limits<double>::infinity();
+  for (const Decision& d : out) least = std::min(least, std::abs(d.margin));
+  for (Decision& d : out) d.doubt = std::abs(d.margin) - least;
+  by_doubt(round, rng, out);
+}
+
+void Chooser::by_doubt(std::span<const Example> round, Rng& rng, std::span<Decision> out) const {
+  if (std::holds_alternative<ChooseAll>(choice_.choose) || round.size() <= labels_) {
+    for (Decision& d : out) {
+      d.probability = 1;
+      d.ask = true;
+    }
+    return;
+  }
+  for (Decision& d : out) {
+    d.probability = 0;
+    d.ask = false;
+  }
+  if (std::holds_alternative<ChooseSmallest>(choice_.choose)) {
+    for (std::size_t label = 0; label < labels_; ++label) {
+      const auto best = std::min_element(out.begin(), out.end(), [](const Decision& a, const Decision& b) {
+        return a.ask != b.ask ? b.ask : a.doubt < b.doubt;  // those asked already come last
+      });
+      best->probability = 1;
+      best->ask = true;
+    }
+    return;
+  }
+  // Weights relative to the smallest b + doubt, so that no b is too small and no count too large for their sum.
+  constexpr double kLeast = 1e-300, kMost = 1e300;
+  const bool uniform_choice = std::holds_alternative<ChooseUniform>(choice_.choose);
+  share_.resize(round.size());
+  double least = kMost;
+  for (std::size_t n = 0; n < round.size(); ++n) {
+    share_[n] = uniform_choice ? 1 : std::clamp(b(round[n].task) + std::max(out[n].doubt, 0.0), kLeast, kMost);
+    least = std::min(least, share_[n]);
+  }
+  for (std::size_t n = 0; n < round.size(); ++n) share_[n] = std::max(kLeast, prior(round[n].task) * (least / share_[n]));
+  for (std::size_t label = 0; label < labels_; ++label) {
+    double sum = 0;
+    for (const double share : share_) sum += share;
+    const double draw = uniform(rng);
+    double below = 0;
+    std::size_t chosen = round.size();
+    for (std::size_t n = 0; n < round.size(); ++n) {
+      if (out[n].ask) continue;
+      out[n].probability = share_[n] / sum;
+      if (below > draw * sum) continue;
+      below += share_[n];
+      chosen = n;  // the last one left, if rounding leaves none
+    }
+    out[chosen].draw = draw;
+    out[chosen].ask = true;
+    share_[chosen] = 0;
+  }
+}
+
+void Chooser::learned(Task task, bool mistake, bool updated) {
+  if (task >= queries_.size())
+    for (auto* of : {&mistakes_, &updates_, &queries_}) of->resize(std::size_t{task} + 1);
+  ++queries_[task];
+  ++all_queries_;
+  mistakes_[task] += mistake;
+  updates_[task] += updated;
+}
+
+void Chooser::unpack(const Packed& packed) {
+  if (packed.updates.size() != packed.queries.size() || packed.mistakes.size() != packed.queries.size())
+    throw DataError("choice: mistakes, updates and queries differ in size");
+  std::uint64_t all = 0;
+  for (std::size_t i = 0; i < packed.queries.size(); ++i) {
+    if (packed.mistakes[i] > packed.queries[i] || packed.updates[i] > packed.queries[i] ||
+        packed.queries[i] > std::uint64_t{1} << 53)
+      throw DataError("choice: counts that cannot be");
+    all += packed.queries[i];
+  }
+  for (const double weight : packed.weight)
+    if (!kWeight.contains(weight)) throw DataError("choice: a weight out of range");
+  mistakes_ = packed.mistakes;
+  updates_ = packed.updates;
+  queries_ = packed.queries;
+  weight_ = packed.weight;
+  all_queries_ = all;
+}
+
+}  // namespace quorate

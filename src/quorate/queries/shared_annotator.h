@@ -1,0 +1,160 @@
+// One annotator for many tasks: whom a round's labels are bought for (Cohen and Crammer, SHAMPO), and what to do with an
+// answer that is neither of the two.
+#pragma once
+#include <cstdint>
+#include <memory_resource>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <variant>
+#include <vector>
+
+#include "quorate/base/example.h"
+#include "quorate/base/learner_context.h"
+#include "quorate/base/rng.h"
+#include "quorate/params/params.h"
+
+namespace quorate {
+
+struct PriorEqual {
+  static constexpr std::string_view name = "equal", meaning = "a = 1 for every task";
+  static constexpr auto fields() { return std::tuple{}; }
+};
+struct PriorFile {
+  static constexpr std::string_view name = "weights", meaning = "a from a file";
+  std::string file;
+  static constexpr auto fields() {
+    return std::tuple{Field{&PriorFile::file, "file", kAny,
+                            "CSV file with the columns task,weight; weights from 1e-9 to 1e9; a task it does not name has 1",
+                            "SHAMPO with prior"}};
+  }
+};
+struct PriorCounts {
+  static constexpr std::string_view name = "counts", meaning = "a = (1 + mistakes) / (2 + queries) of the task so far";
+  static constexpr auto fields() { return std::tuple{}; }
+};
+
+struct OwnQueries {
+  static constexpr std::string_view name = "own", meaning = "labels bought for the task";
+  static constexpr auto fields() { return std::tuple{}; }
+};
+struct AllQueries {
+  static constexpr std::string_view name = "all", meaning = "labels bought for all tasks";
+  static constexpr auto fields() { return std::tuple{}; }
+};
+struct AdaptiveNone {
+  static constexpr std::string_view name = "none", meaning = "b is the same for every task, always";
+  static constexpr auto fields() { return std::tuple{}; }
+};
+struct AdaptiveCounts {
+  static constexpr std::string_view name = "counts", meaning = "b times (1 + updates of the task)^kappa (1 + queries)^eta";
+  double kappa = 0.5, eta = -0.5;
+  std::variant<OwnQueries, AllQueries> queries;
+  static constexpr auto fields() {
+    constexpr Interval kExponent{-10, 10};
+    return std::tuple{
+        Field{&AdaptiveCounts::kappa, "kappa", kExponent, "exponent of the updates", "Adaptive b"},
+        Field{&AdaptiveCounts::eta, "eta", kExponent, "exponent of the queries", "Adaptive b"},
+        Field{&AdaptiveCounts::queries, "queries", kAny, "which queries are counted", "Adaptive b; NOTES section 2"}};
+  }
+};
+
+struct ChooseMargin {
+  static constexpr std::string_view name = "margin", meaning = "with probability proportional to a / (b + doubt)";
+  static constexpr auto fields() { return std::tuple{}; }
+};
+struct ChooseUniform {
+  static constexpr std::string_view name = "uniform", meaning = "with probability proportional to a: pure exploration";
+  static constexpr auto fields() { return std::tuple{}; }
+};
+struct ChooseSmallest {
+  static constexpr std::string_view name = "smallest", meaning = "the most doubtful: pure exploitation";
+  static constexpr auto fields() { return std::tuple{}; }
+};
+struct ChooseAll {
+  static constexpr std::string_view name = "all", meaning = "every label of the round: watch all";
+  static constexpr auto fields() { return std::tuple{}; }
+};
+
+/// How an annotator is shared, as parameters.
+struct Choice {
+  double b = 1;
+  std::variant<PriorEqual, PriorFile, PriorCounts> prior;
+  std::variant<AdaptiveNone, AdaptiveCounts> adaptive;
+  std::variant<ChooseMargin, ChooseUniform, ChooseSmallest, ChooseAll> choose;
+  static constexpr auto fields() {
+    return std::tuple{Field{&Choice::b, "b", kPositive, "exploration: larger is nearer to uniform", "Perceptron SHAMPO"},
+                      Field{&Choice::prior, "prior", kAny, "weights a of the tasks", "SHAMPO with prior"},
+                      Field{&Choice::adaptive, "adaptive", kAny, "whether b follows each task's progress", "Adaptive b"},
+                      Field{&Choice::choose, "choose", kAny, "whom to ask about", "Perceptron SHAMPO"}};
+  }
+};
+
+/// A shared annotator at work. Of each round it marks Setup::labels_per_round examples, drawn without replacement:
+/// Pr[J = j] = a_j / (b_j + max(doubt_j, 0)) over the sum of the same.
+///
+/// Draws: one per label, none if the choice is not random or the round has no more examples than labels to buy. A draw u
+/// takes the first example, in the round's order, whose running sum of weights exceeds u times their sum.
+/// Cost: O(examples) per round and label. Memory: 24 bytes a task.
+class Chooser {
+ public:
+  /// Reads the prior's file unless state is loaded next. Throws UsageError, FileError, DataError.
+  Chooser(const Choice& choice, const Setup& setup);
+
+  /// Marks examples of a round by their `doubt`: 0 or less is the most doubtful. `probability` is the one with which the
+  /// example was drawn or, if it was not, the one that it had in the last draw.
+  void by_doubt(std::span<const Example> round, Rng& rng, std::span<Decision> out) const;
+  /// The same by doubt_j = |margin_j| - min_m |margin_m| (Perceptron SHAMPO).
+  void by_margin(std::span<const Example> round, Rng& rng, std::span<Decision> out) const;
+  /// Counts an answer that was bought: whether it was +1 or -1 and a mistake of the margin (0 is one, whatever the answer),
+  /// and whether the model changed.
+  void learned(Task task, bool mistake, bool updated);
+  bool chooses() const { return !std::holds_alternative<ChooseAll>(choice_.choose); }
+
+  /// What was counted, and the prior's file.
+  struct Packed {
+    std::pmr::vector<std::uint64_t> mistakes, updates, queries;  // by task
+    std::pmr::vector<double> weight;
+    template <class S>
+    static void state(S& s, auto&& v) {
+      v("mistakes", s.mistakes);
+      v("updates", s.updates);
+      v("queries", s.queries);
+      v("weight", s.weight);
+    }
+  };
+  Packed pack() const { return {mistakes_, updates_, queries_, weight_}; }
+  void unpack(const Packed& packed);  ///< throws DataError: sizes differ, counts or weights that cannot be
+
+ private:
+  double prior(Task task) const;
+  double b(Task task) const;
+
+  Choice choice_;
+  std::size_t labels_;
+  std::uint64_t all_queries_ = 0;
+  std::pmr::vector<std::uint64_t> mistakes_, updates_, queries_;  // by task
+  std::pmr::vector<double> weight_;                               // of the prior's file, by task
+  mutable std::pmr::vector<double> share_;                        // scratch: an example's weight in the draw
+};
+
+struct ZeroIgnore {
+  static constexpr std::string_view name = "ignore", meaning = "learn nothing from it";
+  static constexpr auto fields() { return std::tuple{}; }
+};
+struct ZeroRandom {
+  static constexpr std::string_view name = "random", meaning = "take +1 or -1 by a coin, as if the annotator had to choose";
+  static constexpr auto fields() { return std::tuple{}; }
+};
+struct ZeroWeak {
+  static constexpr std::string_view name = "weak", meaning = "strengthen the prediction: w += eta sign(p) x";
+  double eta = 0.1;
+  static constexpr auto fields() {
+    return std::tuple{Field{&ZeroWeak::eta, "eta", kPositive, "size of the step", "One vs. one, weak update"}};
+  }
+};
+/// What the answer 0, neither of the two, teaches.
+using Zero = std::variant<ZeroIgnore, ZeroRandom, ZeroWeak>;
+
+}  // namespace quorate

@@ -1,0 +1,163 @@
+#include "quorate/stream/example_reader.h"
+
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <iomanip>
+#include <sstream>
+
+#include "quorate/base/error.h"
+
+namespace quorate {
+
+namespace {
+
+/// All that instances of a file depend on. Throws FileError.
+std::string cache_key(const std::string& path, const ReadOptions& o, const Featurizer& featurizer) {
+  namespace fs = std::filesystem;
+  std::error_code wrong, missing, timeless;
+  const std::string file = fs::canonical(path, wrong).string();
+  const std::uintmax_t bytes = fs::file_size(path, missing);
+  const auto changed = fs::last_write_time(path, timeless);
+  for (const std::error_code& e : {wrong, missing, timeless})
+    if (e) throw FileError(path + ": " + e.message());
+  std::ostringstream out;
+  const auto list = [&](const auto& words) {
+    for (const auto& word : words) out << std::quoted(std::string(word)) << ' ';
+    out << "; ";
+  };
+  list(std::array{file, o.format, o.id, o.task, o.label, o.text, o.time});
+  list(o.categorical);
+  list(o.ignore);
+  for (std::uint32_t c = 0; c < featurizer.column_names().size(); ++c) list(std::array{featurizer.column_names()[c]});
+  const FeatureSettings& f = featurizer.settings();
+  out << bytes << " bytes of " << changed.time_since_epoch().count() << ", skip " << o.skip_bad_lines << ", bits " << f.bits
+      << f.bias << f.normalize << f.bigrams << f.binary;
+  return out.str();
+}
+
+}  // namespace
+
+Examples::Examples(const std::string& path, const ReadOptions& options, Featurizer& featurizer, Labels& labels, bool ahead)
+    : reader_(open_reader(path, options)),
+      featurizer_(featurizer),
+      labels_(labels),
+      skip_(options.skip_bad_lines),
+      stop_(options.stop) {
+  std::error_code ignored;
+  const bool file = path != "-" && std::filesystem::is_regular_file(reader_->path(), ignored);
+  ahead_ = ahead && file && featurizer.settings().bits > 0;
+  featurizer_.begin(*reader_);
+  if (options.cache.empty()) return;
+  if (!file) throw UsageError("cache: " + path + " can be read once only; expected a file");
+  if (featurizer_.settings().bits == 0) throw UsageError("cache: names are kept (bits 0); expected hashed ones");
+  cache_.emplace(options.cache, cache_key(reader_->path(), options, featurizer_));
+}
+
+/// Until it has so many bytes, at least one example, or the file is at its end. `arrange`: instances are made whole here,
+/// not by who takes them.
+void Examples::parse(ExampleBlock& block, std::size_t bytes, bool arrange) {
+  block.clear();
+  try {
+    do {
+      block.last = !reader_->next(record_);
+      if (block.last) break;
+      Features x = arrange ? featurizer_(record_) : featurizer_.gather(record_);
+      if (!arrange) x.norm = 0;
+      block.add(record_, x, reader_at());
+    } while (!block.last && block.bytes() < bytes);
+  } catch (...) {
+    block.error = std::current_exception();
+    block.last = true;
+  }
+  block.end = reader_at();
+  if (block.end.skipped > 0) block.first_skipped = reader_->first_skipped();
+}
+
+void Examples::fill(ExampleBlock& block, std::size_t bytes, bool arrange) {
+  try {
+    if (cache_ && cache_->made()) return cache_->read(block);
+    parse(block, bytes, arrange || cache_);
+    if (cache_ && !block.error && !stop_.stop_requested()) cache_->write(block);  // who is stopped may not have seen all
+  } catch (...) {
+    block.clear();
+    block.error = std::current_exception();
+    block.last = true;
+  }
+}
+
+void Examples::read_ahead(const std::stop_token& end) {
+  for (bool last = false; !last;) {
+    bool behind = false;  // is who takes them: then he is spared what can be done here
+    {
+      std::unique_lock lock(mutex_);
+      if (!changed_.wait(lock, end, [&] { return filled_ - taken_ < kBlocks; })) return;
+      behind = filled_ - taken_ > 1;
+    }
+    ExampleBlock& block = blocks_[filled_ % kBlocks];  // nobody else looks at it
+    fill(block, kBlockBytes, behind);
+    last = block.last;
+    const std::lock_guard lock(mutex_);
+    ++filled_;
+    changed_.notify_all();
+  }
+}
+
+const ExampleBlock* Examples::next_block() {
+  if (!ahead_) {
+    fill(blocks_[0], 1, true);
+    return blocks_;
+  }
+  if (block_ == nullptr) {  // many files are no longer than a block: a thread would cost more than it brings
+    fill(blocks_[0], kBlockBytes, true);
+    filled_ = 1;
+    if (!blocks_[0].last) thread_ = std::jthread([this](const std::stop_token& end) { read_ahead(end); });
+    return blocks_;
+  }
+  std::unique_lock lock(mutex_);
+  ++taken_;
+  changed_.notify_all();
+  changed_.wait(lock, [&] { return filled_ > taken_; });
+  return &blocks_[taken_ % kBlocks];
+}
+
+bool Examples::next(Item& item) {
+  for (;;) {
+    if (block_ == nullptr || (row_ == block_->rows.size() && !block_->last)) {
+      block_ = next_block();
+      row_ = 0;
+      continue;
+    }
+    if (row_ == block_->rows.size()) {
+      at_ = block_->end;
+      if (first_skipped_.empty()) first_skipped_ = block_->first_skipped;
+      if (block_->error) std::rethrow_exception(block_->error);
+      return false;
+    }
+    const std::size_t row = row_++;
+    at_ = block_->rows[row].at;
+    if (at_.skipped > 0 && first_skipped_.empty()) first_skipped_ = block_->first_skipped;
+    item.id = block_->id(row);
+    item.task = block_->task(row);
+    if (item.task.empty()) item.task = kOnlyTask;
+    item.time = std::isnan(block_->rows[row].time) ? std::nullopt : std::optional(block_->rows[row].time);
+    item.x = block_->x(row);
+    if (item.x.norm == 0) item.x = featurizer_.arrange(item.x, scratch_);
+    try {
+      item.label = labels_(block_->label(row));
+      return true;
+    } catch (const DataError& e) {
+      const std::string what = path() + ":" + std::to_string(at_.line) + ": " + e.what();
+      if (!skip_) throw LineError(what);
+      ++rejected_;
+      if (first_skipped_.empty()) first_skipped_ = what;
+    }
+  }
+}
+
+std::string_view Examples::coming_task(std::size_t ahead) const {
+  if (block_ == nullptr || row_ + ahead > block_->rows.size()) return {};
+  return block_->task(row_ + ahead - 1);
+}
+
+}  // namespace quorate

@@ -1,0 +1,87 @@
+// A file as a stream of examples: reader, featuriser, labels and task names together.
+#pragma once
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "quorate/base/example.h"
+#include "quorate/base/name_table.h"
+#include "quorate/stream/example_block.h"
+#include "quorate/stream/featurize.h"
+#include "quorate/stream/formats.h"
+#include "quorate/stream/labels.h"
+
+namespace quorate {
+
+/// The name of the task of examples that name none.
+inline constexpr std::string_view kOnlyTask = "all";
+
+/// Examples of one file. Memory does not grow with the file. A long file is read ahead by a thread of its own, some
+/// blocks of examples at most, where an instance depends on its record alone: names are hashed (bits > 0), and the file is
+/// no pipe, whose examples must come as soon as they are there. Then it can also be taken from a cache (ReadOptions::cache),
+/// which is made when the file is gone through for the first time. What comes is the same either way.
+class Examples {
+ public:
+  /// `featurizer` and `labels` outlive this; the featurizer makes no other instances meanwhile. `ahead`: whether a thread
+  /// may read ahead. Throws as open_reader and Featurizer::begin; UsageError: a cache of a pipe, or of names that are kept;
+  /// FileError.
+  Examples(const std::string& path, const ReadOptions& options, Featurizer& featurizer, Labels& labels, bool ahead = true);
+
+  struct Item {
+    std::string_view id, task;
+    int label = 0;               ///< as Labels; 0 if the file does not say
+    std::optional<double> time;  ///< seconds since 1970-01-01 UTC, if the file is asked for times and says
+    Features x;
+  };
+  /// The next example, valid until the next call; false at the end. Throws as RecordReader::next; after an error of the
+  /// file's nothing more comes.
+  bool next(Item& item);
+
+  /// The task of the example that comes so many after the one that next() gave last, 1 or more; "" if that is not read yet,
+  /// or names none.
+  std::string_view coming_task(std::size_t ahead) const;
+
+  const std::string& path() const { return reader_->path(); }
+  std::uint64_t line_number() const { return at_.line; }               ///< where the last example ended, from 1
+  std::uint64_t consumed() const { return at_.consumed; }              ///< bytes of the file read by then, packed
+  std::uint64_t skipped() const { return at_.skipped + rejected_; }    ///< bad lines passed over by then
+  const std::string& first_skipped() const { return first_skipped_; }  ///< what was wrong with the first of them
+
+ private:
+  static constexpr std::size_t kBlocks = 4, kBlockBytes = std::size_t{1} << 18;
+
+  using At = ExampleBlock::At;
+  At reader_at() const { return {reader_->line_number(), reader_->consumed(), reader_->skipped()}; }
+  void fill(ExampleBlock& block, std::size_t bytes, bool arrange);
+  void parse(ExampleBlock& block, std::size_t bytes, bool arrange);
+  void read_ahead(const std::stop_token& end);
+  const ExampleBlock* next_block();
+
+  std::unique_ptr<RecordReader> reader_;
+  std::optional<BlockCache> cache_;
+  Featurizer& featurizer_;
+  Labels& labels_;
+  bool ahead_, skip_;
+  std::stop_token stop_;
+  Record record_;
+
+  const ExampleBlock* block_ = nullptr;  // that examples are taken from
+  Featurizer::Scratch scratch_;          // of who takes them
+  std::size_t row_ = 0;                  // of the next one in it
+  At at_;
+  std::uint64_t rejected_ = 0;  // for their labels
+  std::string first_skipped_;
+
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::uint64_t filled_ = 0, taken_ = 0;  // blocks so far
+  ExampleBlock blocks_[kBlocks];          // the n-th is blocks_[n % kBlocks]
+  std::jthread thread_;                   // ends before what it uses
+};
+
+}  // namespace quorate

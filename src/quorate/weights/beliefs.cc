@@ -1,0 +1,114 @@
+#include "quorate/weights/beliefs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "quorate/base/error.h"
+
+namespace quorate {
+
+Beliefs::Beliefs(std::size_t slots, std::pmr::memory_resource* memory) : memory_(memory), store_(Blocks<Belief>(memory)) {
+  if (slots > 0) store_.emplace<Hashed<Belief>>(slots, memory);
+}
+
+namespace {
+
+/// Of beliefs at(feature). Two lanes of each sum, that take turns and are added at the end: a fixed order, and four
+/// additions under way at a time.
+template <class At>
+Evidence evidence(const Features& x, At at) {
+  Evidence sum, other;
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    const auto belief = at(x.at(k));
+    const double v = x.value[k];
+    sum.mean += static_cast<double>(belief.weight) * v;
+    sum.variance += v * v * belief.variance();
+    std::swap(sum, other);
+  }
+  return {sum.mean + other.mean, sum.variance + other.variance};
+}
+
+}  // namespace
+
+Evidence Beliefs::operator()(std::uint32_t block, const Features& x) const {
+  if (const auto* table = std::get_if<Hashed<Belief>>(&store_))
+    return evidence(x, [table, block](Index feature) { return table->at(block, feature); });
+  std::optional<Evidence> out;
+  std::get<Blocks<Belief>>(store_).read(block, x, [&](auto at) { out = evidence(x, at); });
+  // In the same order: whether a block is there never shows.
+  return out ? *out : evidence(x, [](Index) { return Belief{}; });
+}
+
+void Beliefs::prefetch(std::uint32_t block, const Features& x) const {
+  std::visit([&](const auto& store) { store.prefetch(block, x); }, store_);
+}
+
+void Beliefs::learn(std::uint32_t block, const Features& x, double scale, double alpha, double beta) {
+  constexpr double kMost = 1 - 0x1p-20;  // of a variance that one example takes away: rounding never makes it all
+  constexpr double kLargest = 1e36;      // of what is kept: huge values and a tiny noise never make it infinite
+  const auto change = [&](std::size_t k, Belief& b) {
+    const double v = scale * x.value[k], s = b.variance();
+    const double weight = static_cast<double>(b.weight) + alpha * s * v;
+    b.weight = static_cast<float>(std::clamp(weight, -kLargest, kLargest));
+    if (beta == 0) return;
+    const double q = std::min(beta * s * v * v, kMost);  // s (1 - q) = 1 / (1 + information + (1 + information) q / (1 - q))
+    const double information = static_cast<double>(b.information);
+    b.information = static_cast<float>(std::min(information + (1 + information) * (q / (1 - q)), kLargest));
+  };
+  std::visit([&](auto& store) { store.change(block, x, change); }, store_);
+}
+
+Beliefs::Packed Beliefs::pack() const {
+  Packed out;
+  const auto put = [&](const Belief& b) {
+    out.weight.push_back(b.weight);
+    out.information.push_back(b.information);
+  };
+  if (const auto* table = std::get_if<Hashed<Belief>>(&store_)) {
+    out.weight.reserve(table->cells().size());
+    out.information.reserve(table->cells().size());
+    for (const Belief& b : table->cells()) put(b);
+    return out;
+  }
+  std::get<Blocks<Belief>>(store_).for_each([&](std::uint32_t block, Index feature, const Belief& b) {
+    out.block.push_back(block);
+    out.feature.push_back(feature);
+    put(b);
+  });
+  return out;
+}
+
+void Beliefs::unpack(const Packed& packed) {
+  const std::size_t n = packed.weight.size(), named = packed.block.size();
+  const auto check = [](bool good, const char* why) {
+    if (!good) throw DataError(std::string("beliefs: ") + why);
+  };
+  check(packed.information.size() == n && packed.feature.size() == named && (named == n || named == 0),
+        "block, feature, weight and information differ in size");
+  for (std::size_t i = 0; i < n; ++i) {
+    check(std::isfinite(packed.weight[i]) && std::isfinite(packed.information[i]) && packed.information[i] >= 0,
+          "a value that cannot be");
+    if (named == 0) continue;
+    check(packed.feature[i] <= kMaxIndex + 1 && packed.block[i] != 0xFFFFFFFFu, "a place out of range");
+    check(i == 0 || std::pair(packed.block[i], packed.feature[i]) > std::pair(packed.block[i - 1], packed.feature[i - 1]),
+          "out of order");
+  }
+  const auto belief = [&](std::size_t i) { return Belief{packed.weight[i], packed.information[i]}; };
+  if (n > 0 && named == 0) {
+    auto& table = store_.emplace<Hashed<Belief>>(n, memory_);
+    for (std::size_t i = 0; i < n; ++i) table.cells()[i] = belief(i);
+    return;
+  }
+  auto& blocks = store_.emplace<Blocks<Belief>>(memory_);
+  std::vector<double> unused;
+  for (std::size_t begin = 0, end = 0; begin < n; begin = end) {  // a block at a time
+    while (end < n && packed.block[end] == packed.block[begin]) ++end;
+    unused.assign(end - begin, 0);
+    blocks.change(packed.block[begin], {std::span(packed.feature).subspan(begin, end - begin), unused},
+                  [&](std::size_t k, Belief& b) { b = belief(begin + k); });
+  }
+}
+
+}  // namespace quorate

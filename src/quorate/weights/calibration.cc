@@ -1,0 +1,41 @@
+#include "quorate/weights/calibration.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace quorate {
+namespace {
+
+constexpr double kFade = 0.998;     // of what is known, at each label: 500 labels or so are remembered
+constexpr double kMostWeight = 20;  // one label of a margin that is hardly ever asked about must not decide alone
+constexpr double kMostMargin = 1e6;
+
+double limited(double margin) { return std::clamp(margin, -kMostMargin, kMostMargin); }
+
+}  // namespace
+
+void Calibration::add(double margin, double y, double asked) {
+  const double m = limited(margin);
+  if (!(m == m)) return;
+  const double p = (*this)(m), weight = std::min(1 / std::max(asked, 1e-12), kMostWeight);
+  const double curve = weight * std::max(p * (1 - p), 1e-3), pull = weight * ((y > 0 ? 1 : 0) - p);
+  // The prior does not fade.
+  mm_ = kPrior + kFade * (mm_ - kPrior) + curve * m * m;
+  m_ = kFade * m_ + curve * m;
+  one_ = kPrior + kFade * (one_ - kPrior) + curve;
+  const double det = mm_ * one_ - m_ * m_;
+  a_ += pull * (one_ * m - m_) / det;
+  c_ += pull * (mm_ - m_ * m) / det;
+  a_ = std::clamp(a_, 0.0, 1e6);  // a larger margin never means less
+  c_ = std::clamp(c_, -1e6, 1e6);
+}
+
+double Calibration::log_odds(double margin) const { return a_ * limited(margin) + c_; }
+
+void Calibration::check() const {
+  const auto good = [](double v, double least) { return std::isfinite(v) && v >= least; };
+  if (!good(a_, 0) || !std::isfinite(c_) || !good(mm_, kPrior) || !good(one_, kPrior) || !(m_ * m_ < mm_ * one_))
+    throw DataError("model file: calibration values that cannot be");
+}
+
+}  // namespace quorate

@@ -1,0 +1,180 @@
+#include "quorate/weights/feature_major.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "quorate/base/error.h"
+#include "quorate/base/prefetch.h"
+#include "quorate/base/simd.h"
+
+namespace quorate {
+
+void SideBySide::cover(std::size_t K) {
+  if (K <= tasks_) return;
+  if (K > stride_) {
+    const std::size_t stride = std::max(K, stride_ + stride_ / 2), rows = row_.size();
+    std::pmr::vector<float> grown(rows * stride, 0.0f, weights_.get_allocator());
+    for (std::size_t r = 0; r < rows; ++r) std::copy_n(weights_.data() + r * stride_, stride_, grown.data() + r * stride);
+    weights_.swap(grown);
+    stride_ = stride;
+  }
+  tasks_ = K;
+  kept_ = false;
+}
+
+double SideBySide::operator()(Task task, const Features& x) const {
+  if (task >= tasks_) return 0;
+  double sum = 0;
+  for (std::size_t k = 0; k < x.size(); ++k)
+    if (const float* w = find(x.at(k))) sum += static_cast<double>(w[task]) * x.value[k];
+  return sum;
+}
+
+namespace {
+
+/// Rows are looked up so many at a time before any is used, so that their look-ups do not wait for one another.
+constexpr std::size_t kRows = 64;
+constexpr std::size_t kTogether = 8;  // of them pass through the sums at once
+constexpr std::size_t kPart = 64;     // tasks, in four cache lines of each row
+
+/// sums[j] += rows[0][j] v[0], then += rows[1][j] v[1] and so on, for R rows; `ahead`, rows that come next, are fetched.
+template <std::size_t R>
+void add_rows(const float* const* rows, const double* v, const float* const* ahead, std::size_t K, double* sums) {
+  simd([=] {
+    const float* w[R];
+    double value[R];
+    for (std::size_t r = 0; r < R; ++r) {
+      w[r] = rows[r];
+      value[r] = v[r];
+    }
+    for (std::size_t begin = 0; begin < K; begin += kPart) {
+      for (std::size_t r = 0; r < R; ++r)
+        for (std::size_t l = 0; l < kPart; l += 16) prefetch(ahead[r] + begin + l);
+      const std::size_t end = std::min(K, begin + kPart);
+      for (std::size_t j = begin; j < end; ++j) {
+        double sum = sums[j];
+        for (std::size_t r = 0; r < R; ++r) sum += static_cast<double>(w[r][j]) * value[r];
+        sums[j] = sum;
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void SideBySide::margins(const Features& x, std::span<double> p) const {
+  std::fill(p.begin(), p.end(), 0.0);
+  const float* rows[kRows];
+  double v[kRows];
+  for (std::size_t k = 0; k < x.size();) {
+    std::size_t n = 0;
+    for (; n < kRows && k < x.size(); ++k) {
+      const float* w = find(x.at(k));
+      if (w == nullptr) continue;
+      prefetch(w);
+      rows[n] = w;
+      v[n++] = x.value[k];
+    }
+    std::size_t r = 0;
+    for (; r + kTogether <= n; r += kTogether) {
+      const bool more = r + 2 * kTogether <= n;
+      add_rows<kTogether>(rows + r, v + r, rows + (more ? r + kTogether : r), p.size(), p.data());
+    }
+    for (; r < n; ++r) add_rows<1>(rows + r, v + r, rows + r, p.size(), p.data());
+  }
+}
+
+std::span<const double> SideBySide::margins(const Features& x) {
+  if (kept_ && std::ranges::equal(x.index, of_index_) && std::ranges::equal(x.value, of_value_)) return margins_;
+  kept_ = false;
+  margins_.resize(tasks_);
+  of_index_.assign(x.index.begin(), x.index.end());
+  of_value_.assign(x.value.begin(), x.value.end());
+  std::as_const(*this).margins(x, margins_);
+  kept_ = true;
+  return margins_;
+}
+
+std::uint32_t SideBySide::row_at(Index feature) {
+  const auto rows = static_cast<std::uint32_t>(row_.size());
+  std::uint32_t& row = row_.at(feature);
+  if (row_.size() > rows) row = rows;
+  return row;
+}
+
+void SideBySide::add(std::span<const double> c, const Features& x) {
+  constexpr std::size_t kFew = 8;  // tasks: as many cache lines of each row at most
+  std::size_t taught = 0;
+  for (const double v : c) taught += v != 0;
+  if (taught <= std::min(kFew, c.size() / 32)) {
+    for (std::size_t j = 0; j < c.size() && taught > 0; ++j)
+      if (c[j] != 0) add(static_cast<Task>(j), c[j], x), --taught;
+    return;
+  }
+  kept_ = false;
+  std::uint32_t rows[kRows];
+  for (std::size_t begin = 0; begin < x.size(); begin += kRows) {
+    const std::size_t n = std::min(kRows, x.size() - begin), stride = stride_;
+    for (std::size_t k = 0; k < n; ++k) rows[k] = row_at(x.at(begin + k));
+    weights_.resize(row_.size() * stride_, 0.0f);
+    float* const weights = weights_.data();
+    const double* const value = x.value.data() + begin;
+    simd([=] {
+      for (std::size_t k = 0; k < n; ++k) {
+        float* const w = weights + std::size_t{rows[k]} * stride;
+        const double v = value[k];
+        for (std::size_t j = 0; j < c.size(); ++j) w[j] = static_cast<float>(static_cast<double>(w[j]) + c[j] * v);
+      }
+    });
+  }
+}
+
+void SideBySide::add(Task task, double a, const Features& x) {
+  kept_ = false;
+  std::uint32_t rows[kRows];
+  for (std::size_t begin = 0; begin < x.size(); begin += kRows) {
+    const std::size_t n = std::min(kRows, x.size() - begin);
+    for (std::size_t k = 0; k < n; ++k) rows[k] = row_at(x.at(begin + k));
+    weights_.resize(row_.size() * stride_, 0.0f);
+    for (std::size_t k = 0; k < n; ++k) {
+      float& w = weights_[std::size_t{rows[k]} * stride_ + task];
+      w = static_cast<float>(static_cast<double>(w) + a * x.value[begin + k]);
+    }
+  }
+}
+
+SideBySide::Packed SideBySide::pack() const {
+  Packed out;
+  out.tasks = tasks_;
+  std::vector<std::pair<Index, std::uint32_t>> rows;
+  row_.for_each([&](Index feature, std::uint32_t row) { rows.emplace_back(feature, row); });
+  std::sort(rows.begin(), rows.end());
+  for (const auto& [feature, row] : rows) {
+    out.feature.push_back(feature);
+    const float* w = weights_.data() + std::size_t{row} * stride_;
+    out.value.insert(out.value.end(), w, w + tasks_);
+  }
+  return out;
+}
+
+void SideBySide::unpack(const Packed& packed) {
+  const std::size_t rows = packed.feature.size();
+  if (packed.tasks > 0xFFFFFFFEu || (rows > 0 && packed.value.size() / rows != packed.tasks) ||
+      packed.value.size() != rows * packed.tasks)
+    throw DataError("weights: expected a value for each of " + std::to_string(packed.tasks) + " tasks in each row");
+  for (std::size_t r = 0; r < rows; ++r)
+    if (packed.feature[r] > kMaxIndex + 1 || (r > 0 && packed.feature[r] <= packed.feature[r - 1]))
+      throw DataError("weights: row " + std::to_string(r) + " is out of order");
+  for (const float w : packed.value)
+    if (!std::isfinite(w)) throw DataError("weights: a value is not finite");
+  cover(packed.tasks);
+  kept_ = false;
+  for (std::size_t r = 0; r < rows; ++r) {
+    const std::size_t row = row_at(packed.feature[r]);
+    weights_.resize(row_.size() * stride_, 0.0f);
+    std::copy_n(packed.value.data() + r * tasks_, tasks_, weights_.data() + row * stride_);
+  }
+}
+
+}  // namespace quorate

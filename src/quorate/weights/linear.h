@@ -1,0 +1,42 @@
+// Weight vectors of many blocks, a block being a task, or a group that tasks share.
+#pragma once
+#include <memory_resource>
+#include <vector>
+
+#include "quorate/base/features.h"
+#include "quorate/weights/sparse_blocks.h"
+
+namespace quorate {
+
+/// w: blocks x features, float; stored as Blocks says.
+class Linear {
+ public:
+  explicit Linear(std::pmr::memory_resource* memory) : w_(memory) {}
+
+  void prefetch(std::uint32_t block, const Features& x) const { w_.prefetch(block, x); }  ///< as Blocks
+  /// <w_block, x>. O(non-zeros).
+  double operator()(std::uint32_t block, const Features& x) const;
+  /// out[k] = the weight of x's feature begin + k. O(out.size()).
+  void gather(std::uint32_t block, const Features& x, std::size_t begin, std::span<double> out) const;
+  /// w_block += a x. O(non-zeros), amortised when it grows.
+  void add(std::uint32_t block, double a, const Features& x);
+
+  /// Non-zero weights in ascending order of (block, feature).
+  struct Packed {
+    std::pmr::vector<std::uint32_t> block, feature;
+    std::pmr::vector<float> value;
+    template <class S>
+    static void state(S& s, auto&& v) {
+      v("block", s.block);
+      v("feature", s.feature);
+      v("value", s.value);
+    }
+  };
+  Packed pack() const;
+  void unpack(const Packed& packed);  ///< throws DataError: sizes differ, out of order, not finite
+
+ private:
+  Blocks<float> w_;
+};
+
+}  // namespace quorate

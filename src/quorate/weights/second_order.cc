@@ -1,0 +1,188 @@
+#include "quorate/weights/second_order.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "quorate/base/error.h"
+
+namespace quorate {
+namespace {
+
+constexpr std::uint64_t kLookEvery = 64;  // updates: a look costs about as much as one
+constexpr double kDrift = 1e-9;           // largest error of A (A^-1 x) in a coordinate, relative to the largest of x
+
+}  // namespace
+
+FullConfidence::FullConfidence(std::pmr::memory_resource* memory)
+    : place_(memory), tasks_(memory), g_(memory), check_(memory) {}
+
+Judgement FullConfidence::operator()(Task task, const Features& x) const {
+  const std::uint32_t* place = place_.find(task);
+  if (place == nullptr) return {0, squared_norm(x)};
+  const One& one = tasks_[*place];
+  const double* u = one.u.data();
+  const std::size_t n = one.u.size();
+  return {dot(x, [u, n](Index f) { return f < n ? u[f] : 0.0; }), one.inverse.quadratic(x)};
+}
+
+FullConfidence::One& FullConfidence::prepare(Task task, const Features& x) {
+  const std::size_t n = x.extent();
+  if (n > kMaxFeatures)
+    throw DataError("full matrices of " + std::to_string(n) + " features would take " +
+                    std::to_string(n / 1024 * n / 1024 * 8 / 1024) + " GB a task; expected at most " +
+                    std::to_string(kMaxFeatures) + " features, or diagonal=true");
+  std::uint32_t& place = place_.at(task);
+  if (place_.size() > tasks_.size()) {
+    place = static_cast<std::uint32_t>(tasks_.size());
+    tasks_.emplace_back(place_.memory());
+  }
+  One& one = tasks_[place];
+  if (n > one.w.size()) {
+    one.A.grow(n);
+    one.inverse.grow(n);
+    one.w.resize(n, 0.0);
+    one.u.resize(n, 0.0);
+  }
+  g_.resize(std::max(g_.size(), one.w.size()));
+  check_.resize(g_.size());
+  return one;
+}
+
+void FullConfidence::update(Task task, double y, const Features& x) {
+  if (x.size() == 0) return;  // nothing to learn: no matrix of no features
+  One& one = prepare(task, x);
+  const std::span<double> g(g_.data(), one.w.size());
+  one.inverse.times(x, g);
+  const double r = dot(x, [&](Index f) { return g[f]; }), estimate = dot(x, [&](Index f) { return one.u[f]; });
+  one.A.add_outer(x);
+  for (std::size_t k = 0; k < x.size(); ++k) one.w[x.at(k)] += y * x.value[k];
+  one.inverse.add_outer(-1 / (1 + r), g);  // Sherman and Morrison
+  const double step = (y - estimate) / (1 + r);
+  for (std::size_t f = 0; f < g.size(); ++f) one.u[f] += step * g[f];
+  if (++one.updates % kLookEvery == 0) repair(one, x);
+}
+
+void FullConfidence::nudge(Task task, double a, const Features& x) {
+  if (x.size() == 0) return;
+  One& one = prepare(task, x);
+  const std::span<double> g(g_.data(), one.w.size());
+  one.inverse.times(x, g);
+  for (std::size_t k = 0; k < x.size(); ++k) one.w[x.at(k)] += a * x.value[k];
+  for (std::size_t f = 0; f < g.size(); ++f) one.u[f] += a * g[f];
+}
+
+void FullConfidence::repair(One& one, const Features& x) {
+  const std::span<double> g(g_.data(), one.w.size());
+  const std::span<double> back(check_.data(), g.size());
+  one.inverse.times(x, g);
+  one.A.times({{}, g}, back);
+  double scale = 0;
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    back[x.at(k)] -= x.value[k];
+    scale = std::max(scale, std::abs(x.value[k]));
+  }
+  bool good = true;
+  for (const double v : back) good = good && std::abs(v) <= kDrift * scale;  // false for NaN, too
+  if (good) return;
+  ++rebuilt_;
+  one.inverse.invert(one.A);
+  one.inverse.times({{}, one.w}, one.u);
+}
+
+FullConfidence::Packed FullConfidence::pack() const {
+  Packed out;
+  std::vector<std::pair<Task, std::uint32_t>> places;
+  place_.for_each([&](Task task, std::uint32_t place) { places.emplace_back(task, place); });
+  std::sort(places.begin(), places.end());
+  const auto append = [](auto& into, const auto& values) { into.insert(into.end(), values.begin(), values.end()); };
+  for (const auto& [task, place] : places) {
+    const One& one = tasks_[place];
+    out.task.push_back(task);
+    out.size.push_back(static_cast<std::uint32_t>(one.w.size()));
+    out.updates.push_back(one.updates);
+    one.A.append_to(out.A);
+    one.inverse.append_to(out.inverse);
+    append(out.w, one.w);
+    append(out.u, one.u);
+  }
+  return out;
+}
+
+void FullConfidence::unpack(const Packed& packed) {
+  const auto check = [](bool good, const char* why) {
+    if (!good) throw DataError(std::string("confidence: ") + why);
+  };
+  const std::size_t tasks = packed.task.size();
+  check(packed.size.size() == tasks && packed.updates.size() == tasks, "tasks, sizes and updates differ in number");
+  std::size_t rows = 0, triangles = 0;
+  for (std::size_t i = 0; i < tasks; ++i) {
+    const std::size_t n = packed.size[i];
+    check(n >= 1 && n <= kMaxFeatures && packed.task[i] != 0xFFFFFFFFu, "a task or its size is out of range");
+    check(i == 0 || packed.task[i] > packed.task[i - 1], "tasks are out of order");
+    rows += n;
+    triangles += n * (n + 1) / 2;
+  }
+  check(packed.w.size() == rows && packed.u.size() == rows && packed.A.size() == triangles &&
+            packed.inverse.size() == triangles,
+        "values and sizes do not fit");
+  for (const auto* values : {&packed.A, &packed.inverse, &packed.w, &packed.u})
+    for (const double v : *values) check(std::isfinite(v), "a value is not finite");
+  auto* memory = place_.memory();
+  Table<Task, std::uint32_t> place(memory);
+  std::pmr::vector<One> ones(memory);
+  const double *A = packed.A.data(), *inverse = packed.inverse.data(), *w = packed.w.data(), *u = packed.u.data();
+  for (std::size_t i = 0; i < tasks; ++i) {
+    const std::size_t n = packed.size[i], triangle = n * (n + 1) / 2;
+    place.at(packed.task[i]) = static_cast<std::uint32_t>(i);
+    One& one = ones.emplace_back(memory);
+    one.updates = packed.updates[i];
+    one.A.assign(n, {A, triangle});
+    one.inverse.assign(n, {inverse, triangle});
+    one.w.assign(w, w + n);
+    one.u.assign(u, u + n);
+    for (const auto* T : {&one.A, &one.inverse})
+      for (std::size_t f = 0; f < n; ++f)
+        for (std::size_t g = 0; g < f; ++g)
+          check((*T)(f, g) * (*T)(f, g) <= (*T)(f, f) * (*T)(g, g) * (1 + kDrift), "a matrix is not positive");
+    for (std::size_t f = 0; f < n; ++f)
+      check(one.A(f, f) >= 1 && one.inverse(f, f) > 0 && one.inverse(f, f) <= 1 + kDrift, "a matrix is not positive");
+    A += triangle, inverse += triangle, w += n, u += n;
+  }
+  place_ = std::move(place);
+  tasks_ = std::move(ones);
+  std::size_t largest = 0;
+  for (const One& one : tasks_) largest = std::max(largest, one.w.size());
+  g_.resize(largest);
+  check_.resize(largest);
+}
+
+Judgement DiagonalConfidence::operator()(Task task, const Features& x) const {
+  constexpr std::size_t kPart = 64;  // features at a time, so that scoring needs no memory
+  double w[kPart], squares[kPart];
+  Judgement out;
+  for (std::size_t begin = 0; begin < x.size(); begin += kPart) {
+    const std::size_t n = std::min(kPart, x.size() - begin);
+    w_.gather(task, x, begin, {w, n});
+    squares_.gather(task, x, begin, {squares, n});
+    for (std::size_t k = 0; k < n; ++k) {
+      const double v = x.value[begin + k], scaled = v / (1 + squares[k]);
+      out.estimate += scaled * w[k];
+      out.r += scaled * v;
+    }
+  }
+  return out;
+}
+
+void DiagonalConfidence::check() const {
+  for (const float v : squares_.pack().value)
+    if (!(v >= 0)) throw DataError("confidence: a sum of squares is negative");
+}
+
+void DiagonalConfidence::update(Task task, double y, const Features& x) {
+  w_.add(task, y, x);
+  square_.assign(x.value.begin(), x.value.end());
+  for (double& v : square_) v *= v;
+  squares_.add(task, 1, {x.index, square_});
+}
+
+}  // namespace quorate

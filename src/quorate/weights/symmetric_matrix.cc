@@ -1,0 +1,178 @@
+#include "quorate/weights/symmetric_matrix.h"
+
+#include <Eigen/Cholesky>
+#include <algorithm>
+
+#include "quorate/base/error.h"
+#include "quorate/base/prefetch.h"
+#include "quorate/base/simd.h"
+
+namespace quorate {
+
+void Triangle::grow(std::size_t n) {
+  for (; n_ < n; ++n_) {
+    if (n_ == rows_.size())
+      rows_.emplace_back(n_ + 1, 0.0);
+    else
+      std::fill(rows_[n_].begin(), rows_[n_].end(), 0.0);
+    rows_[n_][n_] = 1;
+  }
+}
+
+namespace {
+
+/// Four rows at a time: sums wait for their predecessors, so one row alone leaves the machine idle.
+constexpr std::size_t kRows = 4;
+
+/// The four lanes of a sum, in one register where there is one as wide.
+using Four __attribute__((vector_size(4 * sizeof(double)))) = double;
+Unaligned<Four>& four(double* at) { return *reinterpret_cast<Unaligned<Four>*>(at); }
+const Unaligned<Four>& four(const double* at) { return *reinterpret_cast<const Unaligned<Four>*>(at); }
+
+/// out[r] = <rows[r], x> over the first n, in four lanes as dot().
+void dot_rows(const double* const* rows, const double* x, std::size_t n, double* out) {
+  Four lane[kRows] = {};
+  const std::size_t whole = n & ~std::size_t{3};
+  for (std::size_t k = 0; k < whole; k += 4)
+    for (std::size_t r = 0; r < kRows; ++r) lane[r] += four(rows[r] + k).v * four(x + k).v;
+  for (std::size_t r = 0; r < kRows; ++r) {
+    for (std::size_t k = whole; k < n; ++k) lane[r][k - whole] += rows[r][k] * x[k];
+    out[r] = (lane[r][0] + lane[r][1]) + (lane[r][2] + lane[r][3]);
+  }
+}
+
+/// What rows i .. i + 3 of the triangle, and the same columns, give to out = T x. out[0 .. i - 1] holds what rows before
+/// gave.
+void times_rows(const double* const* rows, const double* x, std::size_t i, double* out) {
+  Four lane[kRows] = {};
+  const double v[kRows] = {x[i], x[i + 1], x[i + 2], x[i + 3]};
+  for (std::size_t k = 0; k < i; k += 4) {  // i is a multiple of 4
+    const Four x_k = four(x + k).v;
+    Four sum = four(out + k).v;
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const Four t = four(rows[r] + k).v;
+      lane[r] += t * x_k;
+      sum += v[r] * t;
+    }
+    four(out + k).v = sum;
+  }
+  for (std::size_t r = 0; r < kRows; ++r) {
+    double sum = (lane[r][0] + lane[r][1]) + (lane[r][2] + lane[r][3]);
+    for (std::size_t k = 0; k <= r; ++k) sum += rows[r][i + k] * v[k];
+    for (std::size_t k = r + 1; k < kRows; ++k) sum += rows[k][i + r] * v[k];
+    out[i + r] = sum;
+  }
+}
+
+/// out += v t, n of them.
+void add(double v, const double* t, std::size_t n, double* out) {
+  simd([=] {
+    std::size_t k = 0;
+    for (; k + kLanes <= n; k += kLanes) lanes(out + k).v += v * lanes(t + k).v;
+    for (; k < n; ++k) out[k] += v * t[k];
+  });
+}
+
+}  // namespace
+
+double Triangle::quadratic(const Features& x) const {
+  double sum = 0;
+  std::size_t begin = 0;
+  if (x.extent() == x.size())  // no feature left out, whether written as dense or not
+    simd([&] {
+      for (; begin + kRows <= std::min(size(), x.size()); begin += kRows) {
+        const double* rows[kRows];
+        double before[kRows];
+        for (std::size_t r = 0; r < kRows; ++r) rows[r] = row(begin + r);
+        dot_rows(rows, x.value.data(), begin, before);
+        for (std::size_t r = 0; r < kRows; ++r) {
+          for (std::size_t k = begin; k < begin + r; ++k) before[r] += rows[r][k] * x.value[k];
+          const double v = x.value[begin + r];
+          sum += v * (2 * before[r] + rows[r][begin + r] * v);
+        }
+      }
+    });
+  for (std::size_t k = begin; k < x.size(); ++k) {
+    const double v = x.value[k];
+    if (v == 0) continue;
+    const std::size_t i = x.at(k);
+    if (i >= size()) {
+      sum += v * v;
+      continue;
+    }
+    const double* t = row(i);
+    if (k + 1 < x.size() && x.at(k + 1) < size()) {  // rows lie apart, and features: nobody else asks for the next ones
+      const double* next = row(x.at(k + 1));
+      for (std::size_t l = 0; l <= k; l += 4) prefetch(next + x.at(l));
+    }
+    const Features before{x.index.first(x.dense() ? 0 : k), x.value.first(k)};
+    sum += v * (2 * dot(before, [t](Index j) { return t[j]; }) + t[i] * v);
+  }
+  return sum;
+}
+
+void Triangle::times(const Features& x, std::span<double> out) const {
+  // A row of the triangle is part of a row of T and part of a column: both are used while it is at hand.
+  std::size_t i = 0;
+  if (x.extent() == x.size())
+    simd([&] {
+      for (; i + kRows <= std::min(size(), x.size()); i += kRows) {
+        const double* rows[kRows];
+        for (std::size_t r = 0; r < kRows; ++r) rows[r] = row(i + r);
+        times_rows(rows, x.value.data(), i, out.data());
+      }
+    });
+  std::size_t before = i;  // features of x below the row
+  for (; i < size(); ++i) {
+    const double* t = row(i);
+    while (before < x.size() && x.at(before) < i) ++before;
+    const Features part{x.index.first(x.dense() ? 0 : before), x.value.first(before)};
+    out[i] = part.size() == 0 ? 0 : dot(part, [t](Index j) { return t[j]; });
+    if (before == x.size() || x.at(before) != i) continue;
+    const double v = x.value[before];
+    add(v, t, i + 1, out.data());
+  }
+}
+
+void Triangle::add_outer(double a, std::span<const double> u) {
+  for (std::size_t i = 0; i < size(); ++i)
+    if (u[i] != 0) add(a * u[i], u.data(), i + 1, row(i));
+}
+
+void Triangle::add_outer(const Features& x) {
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    double* t = row(x.at(k));
+    for (std::size_t l = 0; l <= k; ++l) t[x.at(l)] += x.value[k] * x.value[l];
+  }
+}
+
+void Triangle::invert(const Triangle& of) {
+  const auto n = static_cast<Eigen::Index>(of.size());
+  Eigen::MatrixXd A(n, n), inverse = Eigen::MatrixXd::Identity(n, n);
+  for (Eigen::Index i = 0; i < n; ++i)  // LLT reads the lower triangle only
+    A.row(i).head(i + 1) = Eigen::Map<const Eigen::RowVectorXd>(of.row(static_cast<std::size_t>(i)), i + 1);
+  const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> cholesky(A);
+  if (cholesky.info() != Eigen::Success)
+    throw DataError("a matrix that should be positive definite is not: too large values");
+  cholesky.solveInPlace(inverse);
+  if (!inverse.allFinite()) throw DataError("the inverse of a matrix is not finite: too large values");
+  grow(of.size());
+  for (Eigen::Index i = 0; i < n; ++i)
+    Eigen::Map<Eigen::RowVectorXd>(row(static_cast<std::size_t>(i)), i + 1) = inverse.row(i).head(i + 1);
+}
+
+void Triangle::append_to(std::pmr::vector<double>& out) const {
+  for (std::size_t i = 0; i < n_; ++i) out.insert(out.end(), rows_[i].begin(), rows_[i].end());
+}
+
+void Triangle::assign(std::size_t n, std::span<const double> values) {
+  rows_.clear();
+  rows_.reserve(n);
+  for (std::size_t i = 0; i < n; values = values.subspan(++i)) {
+    const auto part = values.first(i + 1);
+    rows_.emplace_back(part.begin(), part.end());
+  }
+  n_ = n;
+}
+
+}  // namespace quorate

@@ -1,0 +1,146 @@
+#include "quorate/weights/task_gram.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "quorate/base/error.h"
+#include "quorate/base/prefetch.h"
+#include "quorate/base/simd.h"
+
+namespace quorate {
+namespace {
+
+/// What an update adds to G[j,l]; the same bits for G[l,j].
+inline double added(double c_j, double c_l, double p_j, double p_l, double xx) {
+  return (c_j * p_l + c_l * p_j) + c_j * c_l * xx;
+}
+
+}  // namespace
+
+void Gram::cover(std::size_t K) {
+  if (K <= tasks()) return;
+  apply();
+  below_.resize(row(K), 0.0);
+  c_.resize(kWaiting * K);
+  p_.resize(kWaiting * K);
+  diagonal_.resize(K, 0.0);
+}
+
+void Gram::add(std::span<const double> c, std::span<const double> p, double xx) {
+  const std::size_t K = tasks();
+  std::copy_n(c.begin(), K, c_.begin() + static_cast<std::ptrdiff_t>(waiting_ * K));
+  std::copy_n(p.begin(), K, p_.begin() + static_cast<std::ptrdiff_t>(waiting_ * K));
+  xx_[waiting_] = xx;
+  simd([=, d = diagonal_.data()] {
+    for (std::size_t j = 0; j < K; ++j) d[j] += added(c[j], c[j], p[j], p[j], xx);
+  });
+  if (++waiting_ == kWaiting) apply();
+}
+
+void Gram::apply() {
+  // Parts of rows, so short that all updates' values for one stay in the nearest cache.
+  constexpr std::size_t kPart = 256;
+  const std::size_t K = tasks(), waiting = waiting_;
+  const auto pass = [&](auto updates) {  // how many go through at once, known to the compiler
+    constexpr std::size_t U = updates;
+    for (std::size_t first = 0; first + U <= waiting; first += U) {
+      const double *const c = c_.data() + first * K, *const p = p_.data() + first * K, *const xx = xx_.data() + first;
+      simd([=, g = below_.data()] {
+        for (std::size_t begin = 0; begin < K; begin += kPart)
+          for (std::size_t j = begin + 1; j < K; ++j) {
+            double c_j[U], p_j[U], length[U];
+            for (std::size_t n = 0; n < U; ++n) {
+              c_j[n] = c[n * K + j];
+              p_j[n] = p[n * K + j];
+              length[n] = xx[n];
+            }
+            double* const of_j = g + row(j);
+            const std::size_t end = std::min(j, begin + kPart);
+            std::size_t l = begin;
+            for (; l + kLanes <= end; l += kLanes) {
+              Lanes sum = lanes(of_j + l).v;
+              for (std::size_t n = 0; n < U; ++n) {
+                const Lanes c_l = lanes(c + n * K + l).v, p_l = lanes(p + n * K + l).v;
+                sum += (c_j[n] * p_l + c_l * p_j[n]) + c_j[n] * c_l * length[n];  // added(), lane by lane
+              }
+              lanes(of_j + l).v = sum;
+            }
+            for (; l < end; ++l) {
+              double sum = of_j[l];
+              for (std::size_t n = 0; n < U; ++n) sum += added(c_j[n], c[n * K + l], p_j[n], p[n * K + l], length[n]);
+              of_j[l] = sum;
+            }
+          }
+      });
+    }
+  };
+  if (waiting == kWaiting)
+    pass(std::integral_constant<std::size_t, kWaiting>());
+  else
+    pass(std::integral_constant<std::size_t, 1>());
+  waiting_ = 0;
+}
+
+double Gram::at(std::size_t j, std::size_t l) const {
+  if (j == l) return diagonal_[j];
+  const std::size_t K = tasks();
+  double sum = below_[row(std::max(j, l)) + std::min(j, l)];
+  for (std::size_t n = 0; n < waiting_; ++n)
+    sum += added(c_[n * K + j], c_[n * K + l], p_[n * K + j], p_[n * K + l], xx_[n]);
+  return sum;
+}
+
+double Gram::squared_distance(Task j, Task l) const { return std::max(0.0, (at(j, j) + at(l, l)) - 2 * at(j, l)); }
+
+void Gram::squared_distances(Task i, std::span<double> out) const {
+  constexpr std::size_t kAhead = 16;  // rows: each has one value of the column, in a line of its own
+  const std::size_t K = tasks();
+  std::copy_n(below_.data() + row(std::max<Task>(i, 1)), i, out.data());
+  for (std::size_t j = i + 1; j < K; ++j) {
+    prefetch(below_.data() + row(std::min(j + kAhead, K - 1)) + i);
+    out[j] = below_[row(j) + i];
+  }
+  simd([=, this] {
+    for (std::size_t n = 0; n < waiting_; ++n) {
+      const double *const c = c_.data() + n * K, *const p = p_.data() + n * K, c_i = c[i], p_i = p[i], xx = xx_[n];
+      for (std::size_t j = 0; j < K; ++j) out[j] += added(c[j], c_i, p[j], p_i, xx);
+    }
+    const double* const d = diagonal_.data();
+    const double d_i = d[i];
+    for (std::size_t j = 0; j < K; ++j) out[j] = std::max(0.0, (d[j] + d_i) - 2 * out[j]);
+  });
+  out[i] = 0;
+}
+
+Gram::Packed Gram::pack() const {
+  const std::size_t K = tasks();
+  Packed out{K, {}};
+  out.value.resize(K * K);
+  for (std::size_t j = 0; j < K; ++j)
+    for (std::size_t l = 0; l <= j; ++l) out.value[j * K + l] = out.value[l * K + j] = at(j, l);
+  return out;
+}
+
+void Gram::unpack(const Packed& packed) {
+  const std::size_t K = packed.tasks;
+  if (K > 1'000'000 || packed.value.size() != K * K) throw DataError("Gram matrix: expected tasks x tasks values");
+  const auto value = [&](std::size_t j, std::size_t l) { return packed.value[j * K + l]; };
+  for (std::size_t j = 0; j < K; ++j)
+    for (std::size_t l = 0; l < K; ++l)
+      if (!std::isfinite(value(j, l))) throw DataError("Gram matrix: a value is not finite");
+  for (std::size_t j = 0; j < K; ++j) {
+    if (value(j, j) < -1e-6) throw DataError("Gram matrix: negative squared length of " + std::to_string(j));
+    for (std::size_t l = 0; l < j; ++l)
+      if (value(j, l) != value(l, j))
+        throw DataError("Gram matrix: not symmetric at " + std::to_string(j) + ", " + std::to_string(l));
+  }
+  waiting_ = 0;
+  cover(K);
+  for (std::size_t j = 0; j < K; ++j) {
+    diagonal_[j] = value(j, j);
+    if (j > 0) std::copy_n(packed.value.data() + j * K, j, below_.data() + row(j));
+  }
+}
+
+}  // namespace quorate

@@ -1,0 +1,50 @@
+// Inner products of the tasks' weight vectors, kept without ever passing over the features.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <memory_resource>
+#include <span>
+#include <vector>
+
+#include "quorate/base/features.h"
+#include "quorate/weights/task_matrix.h"
+
+namespace quorate {
+
+/// G[j,l] = <w_j, w_l>, K x K double, symmetric, while every w_j += c_j x is told to it. Kept are the diagonal, what is
+/// below it, and the last few updates, which go through the matrix together: it is larger than any cache.
+class Gram {
+ public:
+  explicit Gram(std::pmr::memory_resource* memory) : diagonal_(memory), below_(memory), c_(memory), p_(memory) {}
+
+  std::size_t tasks() const { return diagonal_.size(); }
+  /// Makes room for at least K tasks; new ones have zero weights. O(K^2) when it grows.
+  void cover(std::size_t K);
+
+  /// w_j += c[j] x for all j, where p[j] = <w_j, x> before and xx = |x|^2:
+  /// G[j,l] += c_j p_l + c_l p_j + c_j c_l |x|^2. c.size() == p.size() == tasks(). O(K^2).
+  void add(std::span<const double> c, std::span<const double> p, double xx);
+
+  /// |w_j - w_l|^2, never below 0. Both tasks covered. O(1).
+  double squared_distance(Task j, Task l) const;
+  /// out[j] = |w_j - w_i|^2 for all j; out.size() == tasks(). O(K).
+  void squared_distances(Task i, std::span<double> out) const;
+
+  using Packed = Square::Packed;
+  Packed pack() const;
+  void unpack(const Packed& packed);  ///< throws DataError: no such matrix is a Gram matrix
+
+ private:
+  static constexpr std::size_t kWaiting = 8;
+  static std::size_t row(std::size_t j) { return j * (j - 1) / 2; }  // where row j >= 1 begins in below_
+  double at(std::size_t j, std::size_t l) const;
+  void apply();
+
+  std::pmr::vector<double> diagonal_, below_;  // K; K (K - 1) / 2, row by row
+  // Updates that below_ does not have yet: the n-th is c_[n K ..], p_[n K ..], xx_[n]. diagonal_ has them.
+  std::size_t waiting_ = 0;
+  std::pmr::vector<double> c_, p_;  // kWaiting x K
+  std::array<double, kWaiting> xx_{};
+};
+
+}  // namespace quorate

@@ -1,0 +1,137 @@
+// Kernel learners on a budget: their theory, and their memory.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "quorate/engine/session.h"
+#include "quorate/experiments/generate_drift.h"
+#include "support/make.h"
+#include "support/settings.h"
+
+namespace quorate::test {
+namespace {
+
+/// K tasks with one target u in d dimensions that turns now and then; every instance has margin 0.9 with it.
+struct Shifting {
+  Stream stream;
+  double path = 0;  // sum of |u_t - u_{t-1}|
+};
+Shifting shifting(std::size_t n, Task K, std::size_t d, std::size_t every, std::uint64_t seed) {
+  Rng rng = make_rng(seed, 0);
+  const auto direction = [&] {
+    std::vector<double> v(d);
+    double squares = 0;
+    for (double& x : v) x = uniform(rng) - 0.5;
+    for (const double x : v) squares += x * x;
+    for (double& x : v) x /= std::sqrt(squares);
+    return v;
+  };
+  Shifting out;
+  std::vector<double> u = direction();
+  for (std::size_t t = 0; t < n; ++t) {
+    if (t > 0 && t % every == 0) {
+      const std::vector<double> to = direction();
+      double squares = 0;
+      for (std::size_t f = 0; f < d; ++f) squares += (to[f] - u[f]) * (to[f] - u[f]);
+      out.path += std::sqrt(squares);
+      u = to;
+    }
+    std::vector<double> x = direction();
+    double along = 0, across = 0;
+    for (std::size_t f = 0; f < d; ++f) along += x[f] * u[f];
+    for (std::size_t f = 0; f < d; ++f) x[f] -= along * u[f], across += x[f] * x[f];
+    const int y = uniform(rng) < 0.5 ? -1 : 1;
+    for (std::size_t f = 0; f < d; ++f) x[f] = y * 0.9 * u[f] + std::sqrt(0.19 / across) * x[f];
+    out.stream.task.push_back(static_cast<Task>(t % K));
+    out.stream.x.push_back(dense(x));
+    out.stream.y.push_back(y);
+  }
+  return out;
+}
+
+/// Theorem 1: with all references g equal to c u, the trace of K A is K c^2 in any graph, the hinge loss is 0 for c >= 1 /
+/// 0.9, and E[M] <= (c_G S sqrt(B) + eps B^1.5 / 2 + eps B / 4 ln(B / 3)) / (1 - eps), S = sqrt(K) c times the path of u.
+TEST(BudgetRandom, MakesNoMoreMistakesThanTheorem1Allows) {
+  constexpr double kB = 100, kEps = 0.5;
+  for (const Task K : {1u, 4u})
+    for (const bool complete : {true, false}) {
+      const double c = 1 / 0.9, cG = complete ? std::sqrt(2.0 / (K + 1)) : 1;
+      ASSERT_LE(std::sqrt(static_cast<double>(K)) * c, kEps * std::sqrt(kB) / (2 * cG))
+          << "the comparison class of the theorem";
+      double mistakes = 0, bound = 0;
+      constexpr int kRuns = 20;
+      for (int run = 0; run < kRuns; ++run) {
+        const Shifting s = shifting(3000, K, 10, 500, static_cast<std::uint64_t>(run));
+        const Names names = task_names(K);
+        Session session(parse_spec(std::string("budget-random(budget=100, kernel=linear, graph=") +
+                                   (complete ? "complete)" : "disconnected)")),
+                        {.seed = static_cast<std::uint64_t>(run), .tasks = &names});
+        for (const Step& step : feed(session, s.stream)) mistakes += mistaken(*step.label, step.decision.margin);
+        const double S = std::sqrt(static_cast<double>(K)) * c * s.path;
+        bound += (cG * S * std::sqrt(kB) + kEps * std::pow(kB, 1.5) / 2 + kEps * kB / 4 * std::log(kB / 3)) / (1 - kEps);
+      }
+      EXPECT_LE(mistakes, bound) << "K " << K << (complete ? " complete" : " disconnected");
+      EXPECT_LT(bound / kRuns, 1500) << "a bound that says something: guessing makes 1500 mistakes";
+      EXPECT_GT(mistakes, 0);
+    }
+}
+
+class OnABudget : public testing::TestWithParam<const char*> {};
+
+TEST_P(OnABudget, MemoryIsFilledAndNeverExceededWhateverComes) {
+  const std::string learner = GetParam();
+  for (const char* kernel : {"gaussian", "polynomial", "linear"})
+    for (const std::size_t limit : {60'000u, 250'000u})
+      for (const bool sparse_data : {false, true}) {
+        const std::string spec = learner + "(budget=0, kernel=" + kernel + ", graph=disconnected)";
+        Session session(parse_spec(spec), {.seed = 1, .memory_limit = limit});
+        const Stream s = make_stream(1500, 6, sparse_data ? 300 : 40, 5, sparse_data);
+        for (std::size_t n = 0; n < s.size(); ++n) {
+          // Labels by a coin: nothing can be learned, so mistakes and evictions never end.
+          const int y = (n * 2654435761u >> 7) % 2 == 0 ? 1 : -1;
+          const Task task = session.task("user " + std::to_string(n % (n / 20 + 1)));  // tasks keep arriving
+          const Step done = step(session, {task, s.x[n]}, y);
+          ASSERT_TRUE(std::isfinite(done.decision.margin)) << spec;
+          ASSERT_LE(session.peak_bytes(), limit) << spec;
+        }
+        // 41 instances span what a linear kernel can tell apart; shared by all tasks, more are never kept.
+        if (learner == "budget-projectron-shared" && std::string(kernel) == "linear" && !sparse_data) continue;
+        EXPECT_GE(session.peak_bytes(), limit * 8 / 10) << spec << " at " << limit << (sparse_data ? " sparse" : " dense");
+      }
+}
+
+TEST_P(OnABudget, TheLabelBudgetHoldsBesideTheMemory) {
+  const std::string spec = std::string(GetParam()) + "(budget=0, query=margin(b=1))";
+  Session session(parse_spec(spec), {.seed = 1, .limits = {.total = 50}, .memory_limit = 100'000});
+  const Stream s = make_stream(1000, 6, 60, 6);
+  feed(session, s);
+  EXPECT_EQ(session.total().labels, 50u);
+  EXPECT_LE(session.peak_bytes(), 100'000u);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OnABudget,
+                         testing::Values("budget-random", "budget-forgetron", "budget-projectron",
+                                         "budget-projectron-shared"),
+                         [](const auto& param) {
+                           std::string name = param.param;
+                           for (char& c : name)
+                             if (c == '-') c = '_';
+                           return name;
+                         });
+
+TEST(MemoryLimit, LearnersThatCannotForgetSayThatItDoesNotHoldThem) {
+  for (const char* spec : {"cmtl", "perceptron", "kernel-perceptron", "shampo-second-order"}) {
+    Session session(parse_spec(spec), {.seed = 1, .memory_limit = 20'000});
+    const Stream s = make_stream(500, 6, 3000, 7, true);
+    try {
+      feed(session, s);
+      FAIL() << spec;
+    } catch (const MemoryError& e) {
+      EXPECT_NE(std::string(e.what()).find("20000"), std::string::npos) << e.what();
+    }
+    EXPECT_LE(session.peak_bytes(), 20'000u);
+  }
+}
+
+}  // namespace
+}  // namespace quorate::test

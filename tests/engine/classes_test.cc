@@ -1,0 +1,120 @@
+#include "quorate/engine/classes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "quorate/base/error.h"
+
+namespace quorate::test {
+namespace {
+
+using testing::HasSubstr;
+constexpr auto kOneVsRest = Classes::Reduction::kOneVsRest, kOneVsOne = Classes::Reduction::kOneVsOne;
+
+TEST(Classes, OneVsRestAsksOncePerClass) {
+  const Classes classes(kOneVsRest, {"3", "8", "b"});
+  ASSERT_EQ(classes.tasks(), 3u);
+  EXPECT_EQ(classes.size(), 3u);
+  EXPECT_EQ(classes.task_name(1), "8");
+  EXPECT_EQ(classes.question(2), "is it a b?");
+  for (Task task = 0; task < 3; ++task)
+    for (std::size_t truth = 0; truth < 3; ++truth) EXPECT_EQ(classes.feedback(task, truth), task == truth ? 1 : -1);
+}
+
+TEST(Classes, OneVsOneAsksOncePerPairTheFirstClassFirst) {
+  const Classes classes(kOneVsOne, {"3", "8", "b", "a"});
+  const std::vector<std::pair<std::size_t, std::size_t>> pairs{{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}};
+  ASSERT_EQ(classes.tasks(), pairs.size());
+  EXPECT_EQ(classes.task_name(0), "3 or 8");
+  EXPECT_EQ(classes.question(5), "b or a?");
+  const Names names = classes.task_names();
+  ASSERT_EQ(names.size(), pairs.size());
+  for (Task task = 0; task < pairs.size(); ++task) {
+    EXPECT_EQ(names[task], classes.name(pairs[task].first) + " or " + classes.name(pairs[task].second));
+    for (std::size_t truth = 0; truth < 4; ++truth)
+      EXPECT_EQ(classes.feedback(task, truth), truth == pairs[task].first ? 1 : truth == pairs[task].second ? -1 : 0);
+  }
+}
+
+TEST(Classes, AReductionHasAName) {
+  EXPECT_EQ(to_text(kOneVsRest), "one-vs-rest");
+  EXPECT_EQ(to_text(kOneVsOne), "one-vs-one");
+  for (const auto reduction : {kOneVsRest, kOneVsOne}) EXPECT_EQ(reduction_named(to_text(reduction)), reduction);
+  for (const char* other : {"", "one-vs-", "one-vs-rest "}) EXPECT_EQ(reduction_named(other), std::nullopt);
+}
+
+TEST(Classes, FewerThanTwoAreRefused) {
+  for (const auto reduction : {kOneVsRest, kOneVsOne}) {
+    EXPECT_THROW(Classes(reduction, {}), DataError);
+    try {
+      Classes(reduction, {"only"});
+      FAIL() << "one class accepted";
+    } catch (const DataError& e) {
+      EXPECT_THAT(e.what(), AllOf(HasSubstr("1;"), HasSubstr("expected at least two")));
+    }
+    EXPECT_EQ(Classes(reduction, {"a", "b"}).tasks(), reduction == kOneVsRest ? 2u : 1u);
+  }
+}
+
+TEST(Classes, QuestionsThatReadTheSameAreRefused) {
+  const Classes classes(kOneVsOne, {"a or b", "c", "a", "b or c"});  // "a or b" or "c"; "a" or "b or c"
+  EXPECT_THROW(classes.task_names(), DataError);
+}
+
+/// The class that the margins say, and how sure.
+std::pair<std::size_t, double> says(Classes::Reduction reduction, std::size_t C, const std::vector<double>& margins) {
+  std::vector<std::string> names;
+  for (std::size_t c = 0; c < C; ++c) names.push_back(std::to_string(c));
+  Classes::Ballot ballot{{7, 7, 7}, {9, 9}};  // what was left of another example
+  const auto p = Classes(reduction, names).predict(margins, ballot);
+  return {p.place, p.margin};
+}
+using Said = std::pair<std::size_t, double>;
+
+TEST(Classes, OneVsRestSaysTheLargestMarginAndTheFirstOfEquals) {
+  EXPECT_EQ(says(kOneVsRest, 3, {-3, -1, -2}), Said(1, -1));
+  EXPECT_EQ(says(kOneVsRest, 3, {0, 2, 5}), Said(2, 5));
+  EXPECT_EQ(says(kOneVsRest, 3, {1, 4, 4}), Said(1, 4));
+  EXPECT_EQ(says(kOneVsRest, 3, {0, 0, 0}), Said(0, 0));
+}
+
+TEST(Classes, OneVsOneSaysTheMostVotesWhateverTheMargins) {
+  // (0,1), (0,2), (1,2): class 0 beats both by a little, 1 beats 2 by a lot.
+  EXPECT_EQ(says(kOneVsOne, 3, {0.5, 0.25, 100}), Said(0, 0.75));
+  EXPECT_EQ(says(kOneVsOne, 3, {-1, -2, -0.5}), Said(2, 2.5));
+}
+
+TEST(Classes, AMarginOfZeroVotesForTheSecondOfThePair) {
+  EXPECT_EQ(says(kOneVsOne, 2, {0}), Said(1, 0));
+  EXPECT_EQ(says(kOneVsOne, 3, {0, 0, 0}), Said(2, 0)) << "2 beats 0 and 1";
+  EXPECT_EQ(says(kOneVsOne, 2, {1e-300}), Said(0, 1e-300));
+}
+
+TEST(Classes, AmongEqualVotesTheSumOfMarginsDecidesThenTheFirst) {
+  // 0 beats 1, 1 beats 2, 2 beats 0: a vote each.
+  EXPECT_EQ(says(kOneVsOne, 3, {1, -2, 4}), Said(1, 3));  // sums: -1, 3, -2
+  EXPECT_EQ(says(kOneVsOne, 3, {1, -5, 3}), Said(1, 2));  // sums: -4, 2, 2: the first of equals
+  EXPECT_EQ(says(kOneVsOne, 3, {1, -5, 2}), Said(2, 3));  // sums: -4, 1, 3
+  EXPECT_EQ(says(kOneVsOne, 3, {1, -1, 1}), Said(0, 0));  // all sums 0
+  EXPECT_EQ(says(kOneVsOne, 3, {7, -5, 6}), Said(0, 2)) << "0 is neither last nor has it more votes";
+}
+
+RC_GTEST_PROP(Classes, PerfectMarginsSayTheTruth, ()) {
+  const auto C = *rc::gen::inRange<std::size_t>(2, 8), truth = *rc::gen::inRange<std::size_t>(0, C);
+  std::vector<std::string> names;
+  for (std::size_t c = 0; c < C; ++c) names.push_back(std::to_string(c));
+  for (const auto reduction : {kOneVsRest, kOneVsOne}) {
+    const Classes classes(reduction, names);
+    std::vector<double> margins;
+    for (Task task = 0; task < classes.tasks(); ++task) {
+      const int y = classes.feedback(task, truth);  // of a pair that truth is not in: anything
+      margins.push_back(y != 0 ? 0.01 * y : *rc::gen::inRange(-9, 10));
+    }
+    Classes::Ballot ballot;
+    RC_ASSERT(classes.predict(margins, ballot).place == truth);
+  }
+}
+
+}  // namespace
+}  // namespace quorate::test

@@ -1,0 +1,61 @@
+// Rounds and what is counted of them (engine/rounds.h).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "quorate/engine/rounds.h"
+
+namespace quorate::test {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Rounds, AreThoseWantedOrTheOnesThatFitDataAndLearner) {
+  const auto yes = [] { return true; };
+  const auto no = [] { return false; };
+  EXPECT_EQ(resolve_rounds({}, false, no), Rounds::kEach);
+  EXPECT_EQ(resolve_rounds({}, false, yes), Rounds::kPerTask);
+  EXPECT_EQ(resolve_rounds({}, true, yes), Rounds::kAllTasks);
+  EXPECT_EQ(resolve_rounds(Rounds::kEach, false, yes), Rounds::kEach);
+  EXPECT_EQ(resolve_rounds(Rounds::kAllTasks, true, no), Rounds::kAllTasks);
+  for (const Rounds rounds : {Rounds::kEach, Rounds::kPerTask}) EXPECT_THROW(resolve_rounds(rounds, true, no), UsageError);
+  EXPECT_THROW(resolve_rounds(Rounds::kAllTasks, false, no), UsageError);
+  EXPECT_NO_THROW(check_labels_per_round(3, "x", yes));
+  EXPECT_NO_THROW(check_labels_per_round(1, "x", no));
+  EXPECT_THROW(check_labels_per_round(2, "x", no), UsageError);
+}
+
+TEST(OnlineCount, JudgesPredictionsWhoseLabelIsKnown) {
+  OnlineCount count(nullptr, 2);
+  const std::vector<Example> round{{0, {}}, {1, {}}, {1, {}}, {0, {}}};
+  std::vector<Step> steps(4);
+  const double margins[] = {1, -1, 2, 0};
+  for (std::size_t n = 0; n < 4; ++n) steps[n].decision.margin = margins[n];
+  const int labels[] = {1, 1, 0, -1};  // right, wrong, unknown, right
+  count.add(round, steps, [&](std::size_t n) { return labels[n]; });
+  EXPECT_EQ(count.total(), 3u);
+  EXPECT_EQ(count.mistakes(), 1u);
+  EXPECT_EQ(count.of(0).mistakes(), 0u);
+  EXPECT_EQ(count.of(1).total(), 1u);
+}
+
+TEST(OnlineCount, OfClassesJudgesTheClassThatAllTasksSay) {
+  const Classes classes(Classes::Reduction::kOneVsOne, {"a", "b", "c"});
+  OnlineCount count(&classes, 3);
+  const std::vector<Example> round{{0, {}}, {1, {}}, {2, {}}};
+  std::vector<Step> steps(3);
+  steps[0].decision.margin = 1, steps[1].decision.margin = 1, steps[2].decision.margin = 1;  // a, a, b
+  count.add(round, steps, [](std::size_t) { return 1; });
+  count.add(round, steps, [](std::size_t) { return 3; });
+  count.add(round, steps, [](std::size_t) { return 0; });
+  EXPECT_EQ(count.total(), 2u);
+  EXPECT_EQ(count.mistakes(), 1u);
+  EXPECT_EQ(count.classes()(2, 0), 1u);
+  EXPECT_EQ(count.of(0).total(), 1u) << "a or b? neither, for a c";
+  EXPECT_EQ(count.of(1).mistakes(), 1u);
+  EXPECT_EQ(known_answer(&classes, 0, 3), 0);
+  EXPECT_EQ(known_answer(&classes, 0, 0), std::nullopt);
+  EXPECT_EQ(known_answer(nullptr, 0, -1), -1);
+}
+
+}  // namespace
+}  // namespace quorate::test

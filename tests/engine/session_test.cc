@@ -1,0 +1,235 @@
+#include "quorate/engine/session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "quorate/store/state.h"
+#include "support/make.h"
+
+namespace quorate::test {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(Session, CountsByTaskAndInTotal) {
+  Session session(parse_spec("perceptron"), {.seed = 1});
+  const Task a = session.task("a"), b = session.task("b");
+  step(session, {a, dense({1})}, 1);    // margin 0: predicted -1, a mistake, an update
+  step(session, {a, dense({1})}, 1);    // margin 1: right
+  step(session, {b, dense({1})}, -1);   // margin 0: predicted -1, right, but an update
+  step(session, {b, dense({-1})}, -1);  // margin 1: wrong
+  const auto counts = [](const TaskCount& c) { return std::vector{c.examples, c.labels, c.updates, c.mistakes}; };
+  EXPECT_THAT(counts(session.count(a)), ElementsAre(2, 2, 1, 1));
+  EXPECT_THAT(counts(session.count(b)), ElementsAre(2, 2, 2, 1));
+  EXPECT_THAT(counts(session.total()), ElementsAre(4, 4, 3, 2));
+  EXPECT_THAT(counts(session.count(77)), ElementsAre(0, 0, 0, 0));
+}
+
+TEST(Session, AHundredThousandTasksGrowWithoutASecondCopyAndThenNoMore) {
+  constexpr std::size_t kLimit = 20'000'000;
+  constexpr std::uint32_t kTasks = 100'000;
+  Session session(parse_spec("cohort(query=always)"), {.seed = 1, .limits = {}, .memory_limit = kLimit});
+  const Vector x = dense({1, 0.5});
+  const std::size_t before = session.model_bytes();
+  for (std::uint32_t i = 0; i < kTasks; ++i) {
+    step(session, {session.task("u" + std::to_string(i)), x}, i % 3 == 0 ? 1 : -1);
+    ASSERT_LE(session.peak_bytes(), before + (24 + 32 + 12 + 6) * std::size_t{i + 1} + 600'000) << i;
+  }
+  const std::size_t known = session.model_bytes();
+  EXPECT_LE(session.peak_bytes(), kLimit);
+  for (std::uint32_t i = 0; i < kTasks; ++i) step(session, {session.task("u" + std::to_string(i)), x}, 1);
+  EXPECT_EQ(session.model_bytes(), known) << "all tasks were known";
+  Tensors saved;
+  session.save(saved);
+  Reader reader(saved);
+  const Session back = Session::load(session.spec(), reader);
+  EXPECT_EQ(back.tasks().size(), kTasks);
+  EXPECT_LE(back.peak_bytes(), kLimit);
+  EXPECT_EQ(back.count(77'777).examples, 2u);
+  EXPECT_EQ(back.model_bytes(), known) << "a loaded model has as much memory left as one that was never saved";
+}
+
+TEST(Session, ALabelThatTheLearnerRefusesIsCountedSoThatItCanBeSaved) {
+  Session session(parse_spec("shampo-second-order"), {.seed = 1});
+  const Vector wide = sparse({20'000}, {1});  // more features than full matrices may have
+  const Task task = session.task("a");
+  EXPECT_THROW(step(session, {task, wide}, 1), DataError);
+  EXPECT_EQ(session.count(task).labels, 1u);
+  Step asked;
+  const Example example{task, wide};
+  session.round({&example, 1}, [](std::size_t) { return kLater; }, {&asked, 1});
+  EXPECT_THROW(session.answer(asked.ticket.value(), 1), DataError);
+  EXPECT_FALSE(session.answer(*asked.ticket, 1)) << "it was answered";
+  Tensors saved;
+  session.save(saved);
+  Reader reader(saved);
+  EXPECT_EQ(Session::load(session.spec(), reader).total().labels, 2u);
+}
+
+TEST(Session, TasksNamedBeforehandComeFirst) {
+  const Names names = task_names(3);
+  Session session(parse_spec("perceptron"), {.seed = 1, .limits = {.total = 10}, .tasks = &names});
+  EXPECT_EQ(session.task("t2"), 2u);
+  EXPECT_EQ(session.task("new"), 3u);
+  EXPECT_EQ(session.tasks().size(), 4u);
+}
+
+TEST(Session, ARoundBuysInOrderUntilTheBudgetIsSpent) {
+  Session session(parse_spec("perceptron"), {.seed = 1, .limits = {.total = 2}});
+  session.task("a");
+  const std::vector<Vector> x{dense({1, 0}), dense({0, 1}), dense({1, 1})};
+  const std::vector<Example> round{{0, x[0]}, {0, x[1]}, {0, x[2]}};
+  std::vector<std::size_t> asked;
+  std::vector<Step> steps(3);
+  session.round(
+      round, [&](std::size_t n) { return asked.push_back(n), 1; }, steps);
+  EXPECT_THAT(asked, ElementsAre(0, 1));
+  EXPECT_TRUE(steps[2].decision.ask) << "the learner wanted it";
+  EXPECT_FALSE(steps[2].asked) << "but the budget was spent";
+  EXPECT_EQ(steps[2].label, std::nullopt);
+  session.set_limits({.total = 3});
+  session.round(
+      round, [&](std::size_t n) { return asked.push_back(n), 1; }, steps);
+  EXPECT_THAT(asked, ElementsAre(0, 1, 0));
+  session.set_limits({.total = 1});
+  EXPECT_FALSE(session.budget().left()) << "a limit below what was bought buys nothing more";
+  EXPECT_EQ(session.budget().bought(), 3u);
+}
+
+TEST(Session, AnUnansweredQuestionLeavesTheLabelInTheBudget) {
+  Session session(parse_spec("perceptron"), {.seed = 1, .limits = {.total = 1}});
+  session.task("a");
+  EXPECT_EQ(step(session, {0, dense({1})}, 0).label, std::nullopt);
+  EXPECT_EQ(session.unanswered(), 1u);
+  EXPECT_TRUE(session.budget().left());
+  EXPECT_EQ(step(session, {0, dense({1})}, 1).label, 1);
+  EXPECT_FALSE(session.budget().left());
+}
+
+TEST(Session, AnOracleThatThrowsLeavesTheModelAsItWas) {
+  Session session(parse_spec("perceptron"), {.seed = 1});
+  session.task("a");
+  const Vector x = dense({1});
+  const Example e{0, x};
+  Step out;
+  EXPECT_THROW(session.round({&e, 1}, [](std::size_t) -> int { throw std::runtime_error("asleep"); }, {&out, 1}),
+               std::runtime_error);
+  EXPECT_EQ(session.learner().score(e), 0);
+  EXPECT_EQ(session.budget().bought(), 0u);
+}
+
+TEST(Session, MayBeMovedWhileItLearns) {
+  const Stream s = make_stream(100, 3, 4, 51);
+  const Names names = task_names(3);
+  Session stays(parse_spec("amtl(query=margin)"), {.seed = 1, .limits = {.total = 50}, .tasks = &names}),
+      first(parse_spec("amtl(query=margin)"), {.seed = 1, .limits = {.total = 50}, .tasks = &names});
+  const auto expected = feed(stays, s);
+  auto steps = feed(first, s, 0, 40);
+  Session moved(std::move(first));
+  for (const Step& step : feed(moved, s, 40, 100)) steps.push_back(step);
+  EXPECT_EQ(steps, expected);
+  EXPECT_EQ(moved.model_bytes(), stays.model_bytes());
+}
+
+TEST(Session, LoadedKnowsEverythingThatWasSaved) {
+  Stream s = make_stream(80, 3, 4, 53);
+  for (std::size_t n = 0; n < s.size(); n += 5) s.y[n] = 0;
+  Session session(parse_spec("cmtl(query=margin)"), {.seed = 1, .limits = {.total = 40}});
+  feed(session, s);
+  ASSERT_GT(session.unanswered(), 0u);
+  Tensors saved;
+  session.save(saved);
+  Reader reader(saved);
+  const Session loaded = Session::load(session.spec(), reader);
+  EXPECT_EQ(loaded.unanswered(), session.unanswered());
+  EXPECT_EQ(loaded.budget().bought(), session.budget().bought());
+  EXPECT_EQ(loaded.budget().limits().total, 40u);
+  EXPECT_EQ(to_text(loaded.spec()), to_text(session.spec()));
+  ASSERT_EQ(loaded.tasks().size(), 3u);
+  const auto same = [](const TaskCount& a, const TaskCount& b) {
+    return a.examples == b.examples && a.labels == b.labels && a.updates == b.updates && a.mistakes == b.mistakes;
+  };
+  EXPECT_TRUE(same(loaded.total(), session.total()));
+  for (Task i = 0; i < 3; ++i) {
+    EXPECT_EQ(loaded.tasks()[i], session.tasks()[i]);
+    EXPECT_TRUE(same(loaded.count(i), session.count(i)));
+  }
+}
+
+TEST(Session, RefusesStateThatDoesNotHangTogether) {
+  const Stream s = make_stream(60, 3, 4, 52);
+  Session session(parse_spec("perceptron(query=margin)"), {.seed = 1, .limits = {.total = 30}});
+  feed(session, s);
+  Tensors saved;
+  session.save(saved);
+  const auto load = [&](const Tensors& t) {
+    Reader reader(t);
+    return Session::load(session.spec(), reader);
+  };
+  EXPECT_NO_THROW(load(saved));
+  const auto broken = [&](const std::string& tensor, auto change) {
+    Tensors t = saved;
+    EXPECT_EQ(t.tensors.count(tensor), 1u) << tensor;
+    change(t.tensors[tensor].bytes);
+    return t;
+  };
+  const auto add_one = [](auto& bytes) { bytes[0] = std::byte(std::to_integer<unsigned>(bytes[0]) + 1u); };
+  const auto cut = [](auto& bytes) { bytes.resize(bytes.size() - 8); };
+  EXPECT_THROW(load(broken("budget.bought", add_one)), DataError) << "more bought than the tasks' labels";
+  EXPECT_THROW(load(broken("count.labels", add_one)), DataError);
+  EXPECT_THROW(load(broken("count.updates", cut)), DataError) << "a task less";
+  EXPECT_THROW(load(broken("tasks.end", cut)), DataError);
+  EXPECT_THROW(load(broken("rng", cut)), DataError);
+  EXPECT_THROW(load(broken("rng", [](auto& bytes) { bytes[bytes.size() - 7] = std::byte{9}; })), DataError)
+      << "a place behind the generator's state";
+}
+
+TEST(Session, TheAnswerNeitherCostsALabelTeachesAPerceptronNothingAndIsNoMistake) {
+  Session session(parse_spec("perceptron"), {.seed = 1, .limits = {.total = 3}});
+  session.task("a");
+  const Vector x = dense({1});
+  const auto answer = [&](std::optional<int> y) {
+    const Example e{0, x};
+    Step out;
+    session.round({&e, 1}, [y](std::size_t) { return y; }, {&out, 1});
+    return out;
+  };
+  const Step neither = answer(0);
+  EXPECT_TRUE(neither.asked);
+  EXPECT_EQ(neither.label, 0);
+  EXPECT_FALSE(neither.updated);
+  EXPECT_EQ(session.budget().bought(), 1u);
+  EXPECT_EQ(session.unanswered(), 0u);
+  EXPECT_EQ(session.learner().score({0, x}), 0);
+  EXPECT_EQ(answer(std::nullopt).label, std::nullopt);
+  EXPECT_EQ(session.budget().bought(), 1u) << "nobody knew: free";
+  EXPECT_EQ(session.unanswered(), 1u);
+  answer(1);
+  EXPECT_EQ(session.learner().score({0, x}), 1);
+  answer(0);
+  EXPECT_EQ(session.learner().score({0, x}), 1);
+  EXPECT_FALSE(session.budget().left());
+  EXPECT_FALSE(answer(0).asked);
+  const TaskCount& count = session.count(0);
+  EXPECT_EQ(count.examples, 5u);
+  EXPECT_EQ(count.labels, 3u);
+  EXPECT_EQ(count.updates, 1u);
+  EXPECT_EQ(count.mistakes, 1u) << "the +1; 0 is neither right nor wrong";
+}
+
+TEST(Session, LabelsPerRoundIsSavedAndZeroIsRefused) {
+  const Names names = task_names(3);
+  Session session(parse_spec("shampo"), {.seed = 1, .tasks = &names, .labels_per_round = 2});
+  Tensors saved;
+  session.save(saved);
+  Reader reader(saved);
+  EXPECT_EQ(Session::load(session.spec(), reader).labels_per_round(), 2u);
+  auto& bytes = saved.tensors["labels_per_round"].bytes;
+  ASSERT_EQ(bytes.size(), 8u);
+  bytes.assign(8, std::byte{0});
+  Reader zero(saved);
+  EXPECT_THROW(Session::load(session.spec(), zero), DataError);
+}
+
+}  // namespace
+}  // namespace quorate::test

@@ -1,0 +1,150 @@
+#include "quorate/weights/feature_major.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "quorate/base/memory.h"
+#include "support/make.h"
+
+namespace quorate::test {
+namespace {
+
+Vector random_vector(Rng& rng) {
+  Vector out;
+  for (Index f = 0; f < 10; ++f)
+    if (uniform(rng) < 0.5) {
+      out.index.push_back(f * f * 1000);
+      out.value.push_back(2 * uniform(rng) - 1);
+    }
+  if (out.index.empty()) return dense({0.5, -0.25, 1});
+  return out;
+}
+
+RC_GTEST_PROP(SideBySide, IsAMapFromTaskAndFeatureToAFloat, ()) {
+  Rng rng = make_rng(*rc::gen::arbitrary<std::uint64_t>(), 0);
+  Memory memory;
+  SideBySide w(&memory);
+  std::map<std::pair<Index, Task>, float> oracle;
+  std::size_t K = 0;
+  for (int n = 0; n < 60; ++n) {
+    if (n == 0 || below(4, rng) == 0) {
+      K += below(4, rng) + (n == 0);
+      w.cover(K);
+      w.cover(K / 2);  // never shrinks
+      RC_ASSERT(w.tasks() == K);
+    }
+    const Vector x = random_vector(rng);
+    std::vector<double> p(K, 7.0);
+    w.margins(x, p);
+    for (Task j = 0; j < K; ++j) {
+      RC_ASSERT(same_bits(p[j], w(j, x)));
+      double sum = 0;
+      for (std::size_t k = 0; k < x.value.size(); ++k)
+        if (const auto found = oracle.find({x.view().at(k), j}); found != oracle.end())
+          sum += static_cast<double>(found->second) * x.value[k];
+      RC_ASSERT(p[j] == sum);
+    }
+    RC_ASSERT(w(static_cast<Task>(K), x) == 0.0);
+    std::vector<double> c(K);
+    for (double& v : c) v = below(3, rng) == 0 ? 0 : 2 * uniform(rng) - 1;
+    w.add(c, x);
+    for (std::size_t k = 0; k < x.value.size(); ++k)
+      for (Task j = 0; j < K; ++j) {
+        float& v = oracle[{x.view().at(k), j}];
+        v = static_cast<float>(static_cast<double>(v) + c[j] * x.value[k]);
+      }
+  }
+  const SideBySide::Packed packed = w.pack();
+  RC_ASSERT(packed.tasks == K);
+  RC_ASSERT(std::is_sorted(packed.feature.begin(), packed.feature.end()));
+  SideBySide back(&memory);
+  back.unpack(packed);
+  for (int n = 0; n < 10; ++n) {
+    const Vector x = random_vector(rng);
+    for (Task j = 0; j < K; ++j) RC_ASSERT(same_bits(w(j, x), back(j, x)));
+  }
+  RC_ASSERT(back.pack().value == packed.value);
+}
+
+TEST(SideBySide, MarginsThatAreKeptAreThoseOfNow) {
+  Memory memory;
+  SideBySide w(&memory);
+  w.cover(3);
+  std::vector<double> values{1, 2};
+  const std::vector<Index> index{4, 9};
+  const Features x{index, values};
+  const auto margins = [&](const Features& of) {
+    const auto kept = w.margins(of);
+    return std::vector<double>(kept.begin(), kept.end());
+  };
+  using Margins = std::vector<double>;
+  EXPECT_EQ(margins(x), (Margins{0, 0, 0}));
+  w.add(1, 0.5, x);
+  EXPECT_EQ(margins(x), (Margins{0, 2.5, 0})) << "weights changed";
+  w.add(Margins{1, 0, -1}, x);
+  EXPECT_EQ(margins(x), (Margins{5, 2.5, -5}));
+  EXPECT_EQ(margins(x), (Margins{5, 2.5, -5}));
+  values[0] = 3;
+  EXPECT_EQ(margins(x), (Margins{7, 3.5, -7})) << "another instance at the same place";
+  EXPECT_EQ(margins(dense({3, 2})), (Margins{0, 0, 0})) << "the same values of other features";
+  w.cover(4);
+  EXPECT_EQ(margins(x), (Margins{7, 3.5, -7, 0})) << "another task";
+  w.unpack({4, {4}, {1, 1, 1, 1}});  // feature 4 as the file has it
+  EXPECT_EQ(margins(x), (Margins{3 + 4, 3 + 2, 3 - 4, 3})) << "loaded";
+}
+
+TEST(SideBySide, AFewTasksOfManyAreTaughtAlone) {
+  Memory memory;
+  constexpr std::size_t K = 400;
+  SideBySide few(&memory), each(&memory);
+  few.cover(K);
+  each.cover(K);
+  const Vector x = sparse({2, 5, 77}, {0.5, -1, 2});
+  std::vector<double> c(K, 0.0);
+  for (const Task task : {0u, 63u, 399u}) {
+    c[task] = 1.0 / (task + 1);
+    each.add(task, c[task], x);
+  }
+  few.add(c, x);
+  EXPECT_EQ(few.pack().value, each.pack().value);
+  EXPECT_EQ(few.pack().feature, each.pack().feature);
+}
+
+TEST(SideBySide, KeepsWeightsWhenTasksArrive) {
+  Memory memory;
+  SideBySide w(&memory);
+  w.cover(1);
+  w.add(std::vector<double>{2}, sparse({5}, {1}));
+  for (std::size_t K = 2; K < 200; ++K) {
+    w.cover(K);
+    EXPECT_EQ(w(0, sparse({5}, {1})), 2);
+    EXPECT_EQ(w(static_cast<Task>(K - 1), sparse({5}, {1})), 0);
+  }
+  EXPECT_LT(memory.bytes(), 200u * 4 * 2 + 16 * 8 * 2) << "one row of weights, with some room to grow";
+}
+
+TEST(SideBySide, UnpackRefusesWhatIsNoModel) {
+  const auto unpack = [](std::uint64_t tasks, std::vector<std::uint32_t> feature, std::vector<float> value) {
+    Memory memory;
+    SideBySide w(&memory);
+    w.unpack({tasks, {feature.begin(), feature.end()}, {value.begin(), value.end()}});
+    return w.tasks();
+  };
+  EXPECT_EQ(unpack(2, {1, 4}, {1, 2, 3, 4}), 2u);
+  EXPECT_EQ(unpack(0, {}, {}), 0u);
+  EXPECT_THROW(unpack(2, {1, 4}, {1, 2, 3}), DataError);
+  EXPECT_THROW(unpack(2, {}, {1}), DataError);
+  EXPECT_THROW(unpack(3, {1}, {1, 2}), DataError);
+  EXPECT_THROW(unpack(1, {4, 1}, {1, 2}), DataError) << "out of order";
+  EXPECT_THROW(unpack(1, {1, 1}, {1, 2}), DataError) << "twice";
+  EXPECT_THROW(unpack(1, {0xFFFFFFFFu}, {1}), DataError);
+  EXPECT_THROW(unpack(1, {1}, {std::nanf("")}), DataError);
+  EXPECT_THROW(unpack(std::uint64_t{1} << 63, {1, 2}, {}), DataError) << "a product that overflows";
+  EXPECT_THROW(unpack(std::uint64_t{1} << 40, {}, {}), DataError);
+}
+
+}  // namespace
+}  // namespace quorate::test

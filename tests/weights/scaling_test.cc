@@ -1,0 +1,231 @@
+#include "quorate/weights/scaling.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <string>
+
+#include "quorate/base/error.h"
+#include "quorate/base/memory.h"
+#include "quorate/base/rng.h"
+#include "quorate/store/state.h"
+
+namespace quorate {
+namespace {
+
+struct Counts {
+  std::vector<Index> index;
+  std::vector<double> value;
+  Features x(double norm = 1) const { return {index, value, norm}; }
+};
+
+/// A text of words, some common and some rare.
+Counts make_text(Rng& rng, Index words) {
+  std::map<Index, double> bag;
+  for (int i = 0; i < 12; ++i) bag[static_cast<Index>(uniform(rng) * uniform(rng) * words)] += 1;
+  Counts out;
+  for (const auto& [word, count] : bag) {
+    out.index.push_back(word);
+    out.value.push_back(count);
+  }
+  return out;
+}
+
+TEST(Scaling, LogIdfIsTheFormulaOfTheNotes) {
+  Memory memory;
+  Scaling scaling(ScaleLogIdf{}, 0, &memory);
+  Rng rng = make_rng(1, 0);
+  std::map<Index, double> df;
+  for (int n = 1; n <= 200; ++n) {
+    const Counts text = make_text(rng, 300);
+    scaling.count(text.x());
+    for (const Index word : text.index) df[word] += 1;
+    std::vector<double> out(text.index.size()), expected;
+    const Features scaled = scaling(text.x(), out);
+    double length = 0;
+    for (std::size_t k = 0; k < text.index.size(); ++k) {
+      expected.push_back(std::log1p(text.value[k]) * std::log((n + 1) / df[text.index[k]]));
+      length += expected[k] * expected[k];
+    }
+    for (std::size_t k = 0; k < text.index.size(); ++k)
+      EXPECT_NEAR(scaled.value[k], expected[k] / std::sqrt(length), 1e-13) << n << " " << k;
+  }
+}
+
+TEST(Scaling, UnitLengthBeforehandChangesNothingToTheBit) {
+  Memory memory;
+  Scaling a(ScaleAuto{}, 0, &memory), b(ScaleAuto{}, 0, &memory);
+  Rng rng = make_rng(2, 0);
+  for (int n = 0; n < 200; ++n) {
+    Counts text = make_text(rng, 1000), unit = text;
+    const double norm = std::sqrt(squared_norm(text.x()));
+    for (double& v : unit.value) v /= norm;
+    a.count(text.x());
+    b.count(unit.x(norm));
+    std::vector<double> va(text.value.size()), vb(va.size());
+    a(text.x(), va);
+    b(unit.x(norm), vb);
+    EXPECT_EQ(va, vb);
+    EXPECT_NEAR(squared_norm({{}, va}), 1, 1e-12);
+  }
+  EXPECT_TRUE(a.changes());
+}
+
+TEST(Scaling, LogAndIdfAreTheirParts) {
+  Memory memory;
+  const Counts x{{1, 4}, {-3, 1}};
+  Scaling log(ScaleLog{}, 0, &memory), idf(ScaleIdf{}, 0, &memory);
+  std::vector<double> out(2);
+  log.count(x.x());
+  log(x.x(), out);
+  EXPECT_NEAR(out[0] / out[1], -std::log(4) / std::log(2), 1e-13);
+  const Counts common{{1}, {7}};
+  idf.count(x.x());
+  idf.count(common.x());
+  idf(x.x(), out);
+  EXPECT_NEAR(out[0] / out[1], -3 * std::log(3.0 / 2) / std::log(3.0), 1e-13);
+}
+
+TEST(Scaling, AutoLeavesRealValuesAsTheyAre) {
+  Memory memory;
+  for (const Counts& real : {Counts{{1, 2}, {0.5, 1}}, Counts{{1, 2}, {-1, 1}}}) {
+    Scaling scaling(ScaleAuto{}, 0, &memory);
+    scaling.count(Counts{{1, 9}, {1, 2}}.x());
+    EXPECT_TRUE(scaling.changes());
+    scaling.count(real.x());
+    EXPECT_FALSE(scaling.changes());
+    scaling.count(Counts{{1, 9}, {1, 2}}.x());
+    EXPECT_FALSE(scaling.changes()) << "once real, always real";
+  }
+}
+
+TEST(Scaling, AutoLeavesColumnsThatAreMostlyFullAsTheyAre) {
+  Memory memory;
+  Scaling columns(ScaleAuto{}, 0, &memory), texts(ScaleAuto{}, 0, &memory);
+  Rng rng = make_rng(3, 0);
+  for (int n = 0; n < 32; ++n) {
+    EXPECT_TRUE(columns.changes());
+    columns.count(Counts{{1, 2, 3}, {std::floor(uniform(rng) * 90) + 1, 2, 5}}.x());
+    texts.count(make_text(rng, 2000).x());
+  }
+  EXPECT_FALSE(columns.changes());
+  EXPECT_TRUE(texts.changes());
+}
+
+TEST(Scaling, AFeatureNeverSeenIsAsRareAsOneSeenOnceAndScoringCountsNothing) {
+  Memory memory;
+  Scaling scaling(ScaleLogIdf{}, 0, &memory);
+  scaling.count(Counts{{1, 2}, {1, 1}}.x());
+  scaling.count(Counts{{1}, {1}}.x());
+  std::vector<double> out(2);
+  scaling(Counts{{2, 77}, {1, 1}}.x(), out);
+  EXPECT_EQ(out[0], out[1]);
+  EXPECT_EQ(scaling.pack().feature, (std::pmr::vector<std::uint32_t>{1, 2}));
+}
+
+TEST(Scaling, NothingToScaleIsNoTrouble) {
+  Memory memory;
+  Scaling scaling(ScaleAuto{}, 0, &memory);
+  std::vector<double> out(1);
+  scaling.count({});
+  EXPECT_EQ(scaling({}, {}).size(), 0u);
+  const Counts zero{{3}, {0}};
+  scaling.count(zero.x());
+  EXPECT_EQ(scaling(zero.x(), out).value[0], 0);
+  EXPECT_TRUE(scaling.pack().feature.empty()) << "a zero is not an occurrence";
+}
+
+TEST(Scaling, AFixedTableWithPlacesEnoughScalesAsExactCountsDo) {
+  Memory memory;
+  for (const Scale& scale : {Scale{ScaleIdf{}}, Scale{ScaleLogIdf{}}, Scale{ScaleAuto{}}}) {
+    Scaling exact(scale, 0, &memory), fixed(scale, std::size_t{1} << 20, &memory);
+    Rng rng = make_rng(6, 0);
+    for (int n = 0; n < 200; ++n) {
+      const Counts text = make_text(rng, 100);  // of which no two share a place: see below
+      exact.count(text.x());
+      fixed.count(text.x());
+      ASSERT_EQ(exact.changes(), fixed.changes());
+      std::vector<double> a(text.value.size()), b(a.size());
+      exact(text.x(), a);
+      fixed(text.x(), b);
+      ASSERT_EQ(a, b);
+    }
+  }
+  Hashed<int> table(std::size_t{1} << 20, &memory);
+  std::map<const int*, int> places;
+  for (Index word = 0; word < 100; ++word) ++places[&table.at(0, word)];
+  EXPECT_EQ(places.size(), 100u);
+}
+
+TEST(Scaling, AFixedTableNeverGrowsAndFeaturesThatShareACountStayFinite) {
+  for (const std::size_t slots : {1u, 7u, 1000u}) {
+    Memory memory;
+    Scaling scaling(ScaleLogIdf{}, slots, &memory);
+    const std::size_t bytes = memory.bytes();
+    EXPECT_EQ(bytes, slots * sizeof(std::uint32_t));
+    Rng rng = make_rng(7, 0);
+    for (int n = 0; n < 300; ++n) {
+      const Counts text = make_text(rng, 5000);
+      scaling.count(text.x());
+      std::vector<double> out(text.value.size());
+      scaling(text.x(), out);
+      for (const double v : out) ASSERT_TRUE(v >= 0 && v <= 1);
+      const double length = squared_norm({{}, out});
+      ASSERT_TRUE(length == 0 || std::abs(length - 1) < 1e-12)
+          << "0: every place was met more often than there are examples";
+    }
+    EXPECT_EQ(memory.peak(), bytes);
+  }
+}
+
+TEST(Scaling, SavedAndLoadedItGoesOnToTheBit) {
+  Memory memory;
+  for (const std::size_t slots : {std::size_t{0}, std::size_t{50}})
+    for (const int saved_after : {0, 20, 31, 32, 100}) {  // before and after `auto` knows how full instances are
+      Scaling a(ScaleAuto{}, slots, &memory), b(ScaleAuto{}, 0, &memory);
+      Rng rng = make_rng(8, 0);
+      for (int n = 0; n < saved_after; ++n) a.count(make_text(rng, 300).x());
+      Tensors saved;
+      Writer{saved}("scale", a);
+      Reader reader(saved);
+      reader("scale", b);
+      for (int n = 0; n < 60; ++n) {
+        const Counts text = make_text(rng, 300);
+        a.count(text.x());
+        b.count(text.x());
+        ASSERT_EQ(a.changes(), b.changes());
+        std::vector<double> va(text.value.size()), vb(va.size());
+        a(text.x(), va);
+        b(text.x(), vb);
+        ASSERT_EQ(va, vb) << slots << " " << saved_after << " " << n;
+      }
+      EXPECT_EQ(a.pack().df, b.pack().df);
+      EXPECT_EQ(a.pack().df.size() == slots, b.pack().feature.empty());
+    }
+}
+
+TEST(Scaling, ABrokenStateIsRefusedAndChangesNothing) {
+  Memory memory;
+  Scaling scaling(ScaleLogIdf{}, 0, &memory);
+  scaling.count(Counts{{1, 2}, {1, 1}}.x());
+  const auto good = scaling.pack();
+  const auto expect_refused = [&](auto change) {
+    auto bad = good;
+    change(bad);
+    EXPECT_THROW(scaling.unpack(bad), DataError);
+    EXPECT_EQ(scaling.pack().df, good.df);
+  };
+  expect_refused([](auto& p) { p.df[0] = 0; });
+  expect_refused([](auto& p) { p.df[0] = 2; });
+  expect_refused([](auto& p) { p.feature[1] = 1; });
+  expect_refused([](auto& p) { p.feature[1] = 0xFFFFFFFF; });
+  expect_refused([](auto& p) { p.df.pop_back(); });
+  expect_refused([](auto& p) { p.counts.real = 2; });
+  expect_refused([](auto& p) { p.counts.examples = std::uint64_t{1} << 40; });
+  scaling.unpack(good);
+  EXPECT_EQ(scaling.pack().feature, good.feature);
+}
+
+}  // namespace
+}  // namespace quorate

@@ -1,0 +1,91 @@
+// What Linear, which lies in Blocks too, does not already test (linear_test.cc).
+#include "quorate/weights/sparse_blocks.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <map>
+
+#include "quorate/base/memory.h"
+#include "support/make.h"
+
+namespace quorate::test {
+namespace {
+
+struct Cell {
+  float a = 0, b = 0;
+  bool operator==(const Cell&) const = default;
+};
+
+RC_GTEST_PROP(Blocks, AreAMapFromBlockAndFeatureToACell, ()) {
+  Rng rng = make_rng(*rc::gen::arbitrary<std::uint64_t>(), 0);
+  const Index far = below(2, rng) == 0 ? 1 : 1'000'003;  // rows, or tables
+  Memory memory;
+  Blocks<Cell> blocks(&memory);
+  std::map<std::pair<std::uint32_t, Index>, Cell> oracle;
+  for (int n = 0; n < 80; ++n) {
+    const auto block = static_cast<std::uint32_t>(below(4, rng)) * 1'000'000;
+    Vector x;
+    for (Index f = 0; f < 20; ++f)
+      if (uniform(rng) < 0.3) {
+        x.index.push_back(f * far);
+        x.value.push_back(0);
+      }
+    if (x.index.empty()) continue;
+    const auto value = static_cast<float>(below(3, rng));  // 0 makes a cell as if it had never changed
+    blocks.change(block, x, [&](std::size_t k, Cell& cell) {
+      cell = {value, value == 0 ? 0 : cell.b + 1};
+      oracle[{block, x.index[k]}] = cell;
+    });
+    const Vector all = sparse({0, far, 7 * far, 19 * far, 4'000'000'000u}, {0, 0, 0, 0, 0});
+    blocks.read(block, all, [&](auto cell) {
+      for (const Index f : all.index) {
+        const auto found = oracle.find({block, f});
+        RC_ASSERT(cell(f) == (found == oracle.end() ? Cell{} : found->second));
+      }
+    });
+  }
+  std::erase_if(oracle, [](const auto& entry) { return entry.second == Cell{}; });
+  auto next = oracle.begin();  // ascending, as a map is
+  blocks.for_each([&](std::uint32_t block, Index feature, const Cell& cell) {
+    RC_ASSERT(next != oracle.end());
+    RC_ASSERT((next->first == std::pair{block, feature}));
+    RC_ASSERT(next->second == cell);
+    ++next;
+  });
+  RC_ASSERT(next == oracle.end());
+}
+
+TEST(Blocks, ABlockThatNeverChangedIsNotReadAndCostsNothing) {
+  Memory memory;
+  Blocks<Cell> blocks(&memory);
+  const auto never = [](auto) { ADD_FAILURE() << "there is nothing to read"; };
+  blocks.read(5, sparse({1}, {1}), never);
+  EXPECT_EQ(memory.bytes(), 0u);
+  blocks.change(4, sparse({1}, {1}), [](std::size_t, Cell& cell) { cell.a = 1; });
+  const std::size_t bytes = memory.bytes();
+  for (std::uint32_t block = 5; block < 1000; ++block) blocks.read(block, sparse({1}, {1}), never);
+  EXPECT_EQ(memory.bytes(), bytes);
+}
+
+TEST(Blocks, CellsComeInTheOrderOfTheInstance) {
+  Memory memory;
+  Blocks<Cell> blocks(&memory);
+  for (const Vector& x : {dense({9, 9, 9}), sparse({3, 70, 4'000'000'000u}, {1, 1, 1})}) {
+    std::size_t next = 0;
+    blocks.change(0, x, [&](std::size_t k, Cell& cell) {
+      EXPECT_EQ(k, next++);
+      cell.a = static_cast<float>(x.view().at(k)) + 1;
+    });
+    EXPECT_EQ(next, 3u);
+  }
+  std::size_t cells = 0;
+  blocks.for_each([&](std::uint32_t, Index feature, const Cell& cell) {
+    EXPECT_EQ(cell.a, static_cast<float>(feature) + 1);
+    ++cells;
+  });
+  EXPECT_EQ(cells, 6u);
+}
+
+}  // namespace
+}  // namespace quorate::test
