@@ -123,7 +123,7 @@ Need need_gram(const Ran& r) {
   return {
       .read = u * r.nonzeros * r.K * 4, .copied = u * (r.nonzeros * r.K * 4 + r.K * (r.K + 1) / 2 * 8), .lines = r.nonzeros};
 }
-/// All margins if in doubt; a label alone teaches one task.
+/// All margins if uncertain; a label alone teaches one task.
 Need need_peer(const Ran& r) { return {.read = r.labels / r.examples * r.nonzeros * r.K * 4, .lines = r.nonzeros}; }
 /// x^T A^-1 x of every task of the round (half of the matrix), then A^-1 x and two rank-one updates of half matrices.
 Need need_second_order(const Ran& r) {

@@ -37,7 +37,7 @@ class Learner {
 
   /// Multiplies the b of its query rule by `factor` from now on (not by those given before); false if no b decides how
   /// much it asks. The factor is no part of the state: whoever gives it gives it again after load().
-  virtual bool set_doubt(double factor) = 0;
+  virtual bool set_query_scale(double factor) = 0;
 
   /// Whether it chooses among the examples of a round, and asks for the same number of labels in each.
   virtual bool chooses() const = 0;

@@ -17,7 +17,7 @@ namespace quorate {
 /// What an algorithm's struct must have: name, title, source; Params; a constructor; the verbs; a state list. It may have:
 /// `query`, its Asking or Chooser, which is told of every answer; neither(e, d, rng), which learns from the answer 0;
 /// listening(task); log_odds(margin); default_scale; prefetch(e), called before decide() and score(); make_room(bytes);
-/// set_doubt(factor), if it has a b that `query` does not know; check(), called after its state was loaded.
+/// set_query_scale(factor), if it has a b that `query` does not know; check(), called after its state was loaded.
 template <class A>
 concept LearnerType = Described<typename A::Params> && std::constructible_from<A, const typename A::Params&, const Setup&> &&
     HasState<A> && requires(A a, const A c, const Example& e, const Decision& d, Rng& rng, std::span<const Example> round,
@@ -109,11 +109,11 @@ class Erased final : public Learner {
   void make_room(std::size_t bytes) override {
     if constexpr (requires { a_.make_room(bytes); }) a_.make_room(bytes);
   }
-  bool set_doubt(double factor) override {
-    if constexpr (requires { a_.set_doubt(factor); })
-      return a_.set_doubt(factor);
-    else if constexpr (requires { a_.query.set_doubt(factor); })
-      return a_.query.set_doubt(factor);
+  bool set_query_scale(double factor) override {
+    if constexpr (requires { a_.set_query_scale(factor); })
+      return a_.set_query_scale(factor);
+    else if constexpr (requires { a_.query.set_query_scale(factor); })
+      return a_.query.set_query_scale(factor);
     else
       return false;
   }

@@ -280,7 +280,7 @@ TEST_P(Contract, AFactorOnItsBAsksMoreOrLessAndOneChangesNothing) {
     for (std::size_t n = 0; n < s.size(); ++n) {
       const Example e = s.example(n);
       if (n == 100 && factor) {
-        EXPECT_EQ(learner->set_doubt(*factor), has_b);
+        EXPECT_EQ(learner->set_query_scale(*factor), has_b);
       }
       Decision d;
       learner->decide({&e, 1}, rng, {&d, 1});

@@ -102,7 +102,7 @@ TEST(SecondOrderShampo, AggressiveGoesByFAndUpdatesWhereItIsNotPositive) {
     // Task 0 learns (1, 0) and task 1 (3, 0), both +1. Then A_0 = diag(2, 1), w_0 = (1, 0); A_1 = diag(10, 1), w_1 = (3, 0).
     std::vector<Vector> x{dense({1, 0}), dense({3, 0}), dense({1, 0})};
     auto d = a.decide(x);
-    for (const Decision& one : d) EXPECT_LT(one.doubt, 0) << "margin 0 and r > 0";
+    for (const Decision& one : d) EXPECT_LT(one.selection_score, 0) << "margin 0 and r > 0";
     EXPECT_TRUE(a.learn(0, x[0], d[0], 1));
     EXPECT_TRUE(a.learn(1, x[1], d[1], 1));
     // x = (1, 0): r_0 = 1/2, p_0 = (1/2) / (3/2) = 1/3, F = 3/2 / 9 + 2/3 - 1/3 = 1/2.
@@ -113,7 +113,7 @@ TEST(SecondOrderShampo, AggressiveGoesByFAndUpdatesWhereItIsNotPositive) {
     const double F[] = {0.5, 59.0 / 110, -0.5};
     const double sum = 1 / (0.5 + F[0]) + 1 / (0.5 + F[1]) + 1 / 0.5;
     for (std::size_t i = 0; i < 3; ++i) {
-      EXPECT_NEAR(d[i].doubt, F[i], 1e-6);
+      EXPECT_NEAR(d[i].selection_score, F[i], 1e-6);
       EXPECT_NEAR(d[i].probability, 1 / (0.5 + std::max(F[i], 0.0)) / sum, 1e-6);
     }
     EXPECT_FALSE(a.learn(0, x[0], d[0], 1)) << "right, and F > 0";
@@ -122,7 +122,7 @@ TEST(SecondOrderShampo, AggressiveGoesByFAndUpdatesWhereItIsNotPositive) {
     x = {dense({0.1, 1}), dense({1, 0}), dense({1, 0})};
     d = a.decide(x);
     EXPECT_NEAR(d[0].margin, 0.05 / 2.005, 1e-6);
-    EXPECT_LT(d[0].doubt, 0);
+    EXPECT_LT(d[0].selection_score, 0);
     EXPECT_TRUE(a.learn(0, x[0], d[0], 1));
     Alone calm("shampo-second-order(b=0.5, diagonal=" + diagonal + ")", 3);
     const Vector first = dense({1, 0}), second = dense({0.1, 1});
@@ -296,7 +296,7 @@ TEST(AnswerZero, AsAWeakUpdateStrengthensThePrediction) {
 TEST(AnswerZero, CountsAsAQueryAndAsAnUpdateIfItWasOne) {
   for (const std::string& spec : kEveryShampo) {
     const Vector x = dense({0.5, 1});
-    // 1 / (b_j + doubt), b_j = b (1 + updates)^10 (1 + queries)^-10: what was counted shows in the next probabilities.
+    // 1 / (b_j + score), b_j = b (1 + updates)^10 (1 + queries)^-10: what was counted shows in the next probabilities.
     const std::string adaptive = "b=1, choose=uniform, prior=counts, ";
     Alone ignore(spec + adaptive + "zero=ignore)"), weak(spec + adaptive + "zero=weak)");
     for (int n = 0; n < 2; ++n) ignore.learn(0, x, {.margin = 0.5}, 0);

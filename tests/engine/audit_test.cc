@@ -94,7 +94,7 @@ TEST(Audit, TheWeightedShareIsUnbiasedWhereLabelsComeEarlyAndTheErrorFalls) {
   }
   EXPECT_NEAR(weighted, truth, 0.004) << "standard error about 0.0015: " << plain << online;
   EXPECT_LT(plain, truth - 0.02) << "audits crowd where labels were bought: early, when the error was large";
-  EXPECT_LT(online, truth - 0.05) << "labels asked for are about doubtful examples";
+  EXPECT_LT(online, truth - 0.05) << "labels asked for are about uncertain examples";
 }
 
 /// In how many percent of runs the intervals hold what they estimate: stream(), now().

@@ -39,7 +39,7 @@ RC_GTEST_PROP(Limits, AreNeverExceededByOneLabelOrOneByte, ()) {
   if (o.limits.total != LabelLimits::kNone && *rc::gen::arbitrary<bool>()) {
     Names names;
     Memory memory;
-    if (make_learner(canonical(spec), {names, &memory})->set_doubt(1))
+    if (make_learner(canonical(spec), {names, &memory})->set_query_scale(1))
       o.even_over = *rc::gen::inRange<std::uint64_t>(1, 300);
   }
 

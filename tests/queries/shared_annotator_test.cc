@@ -55,8 +55,8 @@ std::vector<std::size_t> asked(const Round& r) {
   return out;
 }
 
-/// The doubts of Perceptron SHAMPO.
-std::vector<double> doubts_of(const std::vector<double>& margins) {
+/// The scores of Perceptron SHAMPO.
+std::vector<double> scores_of(const std::vector<double>& margins) {
   std::vector<double> out;
   double least = INFINITY;
   for (const double m : margins) least = std::min(least, std::abs(m));
@@ -117,10 +117,10 @@ TEST(Chooser, DrawsTasksAsOftenAsTheFormulaSays) {
                                 {adaptive + "all)", same, all},
                                 {adaptive + "own), prior=counts", counts, own}};
   const std::vector<Task> tasks{2, 0, 3, 1};
-  const List margins{0.4, -0.1, 2, -0.7}, doubts{0.2, -0.3, 1, 0};  // a doubt below 0 counts as 0
+  const List margins{0.4, -0.1, 2, -0.7}, scores{0.2, -0.3, 1, 0};  // a score below 0 counts as 0
   for (const bool by_margin : {true, false})
     for (const Case& c : cases) {
-      List expected, excess = by_margin ? doubts_of(margins) : doubts;
+      List expected, excess = by_margin ? scores_of(margins) : scores;
       for (std::size_t n = 0; n < 4; ++n)
         expected.push_back(c.a[tasks[n]] / (c.uniform ? 1 : c.b[tasks[n]] + std::max(excess[n], 0.0)));
       const double sum = std::accumulate(expected.begin(), expected.end(), 0.0);
@@ -131,27 +131,27 @@ TEST(Chooser, DrawsTasksAsOftenAsTheFormulaSays) {
       List chosen(4);
       for (int i = 0; i < kDraws; ++i) {
         Round r = round_of(tasks, margins);
-        for (std::size_t n = 0; n < 4; ++n) r.decisions[n].doubt = doubts[n];
+        for (std::size_t n = 0; n < 4; ++n) r.decisions[n].selection_score = scores[n];
         if (by_margin)
           made.chooser.by_margin(r.examples, rng, r.decisions);
         else
-          made.chooser.by_doubt(r.examples, rng, r.decisions);
+          made.chooser.by_score(r.examples, rng, r.decisions);
         ASSERT_EQ(asked(r).size(), 1u);
         ++chosen[asked(r)[0]];
         for (std::size_t n = 0; n < 4; ++n) {
           ASSERT_NEAR(r.decisions[n].probability, expected[n], 1e-12) << c.args;
           ASSERT_EQ(r.decisions[n].margin, margins[n]);
-          ASSERT_DOUBLE_EQ(r.decisions[n].doubt, excess[n]);
+          ASSERT_DOUBLE_EQ(r.decisions[n].selection_score, excess[n]);
         }
       }
-      EXPECT_LT(chi_square(chosen, expected), once_in_a_million(4)) << c.args << (by_margin ? ", by margin" : ", by doubt");
+      EXPECT_LT(chi_square(chosen, expected), once_in_a_million(4)) << c.args << (by_margin ? ", by margin" : ", by score");
     }
 }
 
 TEST(Chooser, TwoLabelsAreTwoDrawsWithoutReplacement) {
   const std::vector<double> margins{0, 0.2, -0.5, 1, -3};
   std::vector<double> p;
-  for (const double d : doubts_of(margins)) p.push_back(1 / (0.4 + d));
+  for (const double d : scores_of(margins)) p.push_back(1 / (0.4 + d));
   const double sum = std::accumulate(p.begin(), p.end(), 0.0);
   for (double& v : p) v /= sum;
   std::map<std::vector<std::size_t>, double> counts;
@@ -201,7 +201,7 @@ RC_GTEST_PROP(Chooser, BuysExactlyAsManyLabelsAsItIsTold, ()) {
 }
 
 // The documented rule, replayed with a copy of the generator: a draw u takes the first example not yet taken whose running
-// sum of a / (b + doubt) exceeds u times their sum.
+// sum of a / (b + score) exceeds u times their sum.
 RC_GTEST_PROP(Chooser, ADrawTakesTheFirstExampleWhoseRunningSumExceedsIt, ()) {
   Round r = any_round();
   const std::size_t K = r.examples.size(), m = *rc::gen::inRange<std::size_t>(1, K);
@@ -214,7 +214,7 @@ RC_GTEST_PROP(Chooser, ADrawTakesTheFirstExampleWhoseRunningSumExceedsIt, ()) {
   for (std::size_t n = 0; n < K; ++n) {
     const Task i = r.examples[n].task;
     const double a = i < 4 ? (1.0 + kPast[i].mistakes) / (2.0 + kPast[i].queries) : 0.5;
-    weight.push_back(a / (b + doubts_of(margins)[n]));
+    weight.push_back(a / (b + scores_of(margins)[n]));
   }
   made.chooser.by_margin(r.examples, rng, r.decisions);
   std::vector<bool> taken(K);
@@ -261,9 +261,9 @@ TEST(Chooser, SmallestTakesTheMostDoubtfulAndTheEarlierOfEquals) {
   EXPECT_EQ(taken(2, {3, 1, 2, 1, 1}), Places({1, 3}));
   const Made made("choose=smallest", 1);
   Round r = round_of({0, 1}, {0, 0});
-  r.decisions[0].doubt = -0.1;
-  r.decisions[1].doubt = -0.2;
-  made.chooser.by_doubt(r.examples, rng, r.decisions);
+  r.decisions[0].selection_score = -0.1;
+  r.decisions[1].selection_score = -0.2;
+  made.chooser.by_score(r.examples, rng, r.decisions);
   EXPECT_EQ(asked(r), Places({1})) << "below 0, too";
   EXPECT_EQ(rng, same);
 }

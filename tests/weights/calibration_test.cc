@@ -24,7 +24,7 @@ TEST(Calibration, FindsTheLogisticThatMadeTheLabels) {
 }
 
 TEST(Calibration, LabelsBoughtInDoubtDoNotBiasIt) {
-  // What is surer than the logistic says is hardly ever bought: without weights the doubtful ones would decide the slope.
+  // What is surer than the logistic says is hardly ever bought: without weights the uncertain ones would decide the slope.
   const auto real = [](double m) { return std::abs(m) > 1 ? truth(2 * m) : truth(m); };
   Calibration c;
   Reliability reliability;

@@ -54,7 +54,7 @@ struct Amtl {
       similarities(i);
       double b = 0;
       for (const double u : c) b += u;
-      MarginQuery{b * query.doubt()}(rng, out[n]);
+      MarginQuery{b * query.scale()}(rng, out[n]);
     }
     query(round, rng, out);
   }
@@ -73,7 +73,9 @@ struct Amtl {
     return true;
   }
 
-  bool set_doubt(double factor) { return query.set_doubt(factor) || std::holds_alternative<Similarity>(p.query); }
+  bool set_query_scale(double factor) {
+    return query.set_query_scale(factor) || std::holds_alternative<Similarity>(p.query);
+  }
 
   double relation(Task to, Task from) const {
     const double a = A.inverse(to, from);

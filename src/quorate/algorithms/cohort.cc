@@ -47,7 +47,7 @@ struct ConfidenceQuery {
   }
 
   void operator()(Rng& rng, Decision& d) const {
-    const double odds = d.doubt / b;
+    const double odds = d.selection_score / b;
     ask_with(1 / (1 + odds * odds * odds), rng, d);
   }
 };
@@ -139,7 +139,7 @@ struct Cohort {
     for (std::size_t n = 0; n < round.size(); ++n) {
       const Judgement j = judged[n] = judge(round[n]);
       out[n].margin = j.p;
-      out[n].doubt = calibration.slope() * std::abs(j.p);
+      out[n].selection_score = calibration.slope() * std::abs(j.p);
     }
     query(round, rng, out);
     for (std::size_t n = 0; n < round.size() && p.guess > 0; ++n)

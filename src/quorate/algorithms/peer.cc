@@ -1,4 +1,4 @@
-// PEER: doubt yourself, then ask your peers, then the annotator.
+// PEER: an uncertain task asks its peers, then the annotator.
 //
 // Source  Murugesan, Carbonell 2017, as run in Xu, Tang, Jebara 2018, Table 1 (PEER, and with share=all PEER+Share).
 // Round   any number of examples; at most one label per example.
@@ -41,8 +41,9 @@ struct Peer {
     std::variant<ShareNone, SharePeers, ShareAll> share;
     static constexpr auto fields() {
       return std::tuple{
-          Field{&Params::b, "b", kPositive, "doubt in oneself: larger asks the peers more", "PEER, Alg. 1"},
-          Field{&Params::bq, "bq", kPositive, "doubt in the peers: larger asks the annotator more", "PEER, Alg. 1"},
+          Field{&Params::b, "b", kPositive, "threshold on the own margin: larger asks the peers more often", "PEER, Alg. 1"},
+          Field{&Params::bq, "bq", kPositive, "threshold on the peers' margin: larger asks the annotator more often",
+                "PEER, Alg. 1"},
           Field{&Params::c, "c", Interval{0}, "how fast trust in a wrong peer decays", "PEER, Alg. 1"},
           Field{&Params::share, "share", kAny, "whom a bought label teaches", "Xu et al. 3.2"}};
     }
@@ -60,11 +61,11 @@ struct Peer {
       Decision& d = out[n];
       cover(std::size_t{k} + 1);
       d.margin = score(round[n]);
-      MarginQuery{p.b * doubt}(rng, d);
+      MarginQuery{p.b * scale}(rng, d);
       const std::size_t peers = w.tasks() - 1;
       if (!d.ask || peers == 0) continue;  // sure of itself, or nobody to ask
       d.peer_margin = tau.margin(k, w.margins(round[n].x), true) / static_cast<double>(peers);
-      const double bq = p.bq * doubt, unsure = bq / (bq + std::abs(d.peer_margin));
+      const double bq = p.bq * scale, unsure = bq / (bq + std::abs(d.peer_margin));
       d.probability *= unsure;
       d.peer_draw = uniform(rng);
       d.ask = d.peer_draw < unsure;
@@ -98,8 +99,8 @@ struct Peer {
     return updated;
   }
 
-  bool set_doubt(double factor) {  // of both: who asks the peers more has to believe them less
-    doubt = factor;
+  bool set_query_scale(double factor) {  // of both: who asks the peers more has to believe them less
+    scale = factor;
     return true;
   }
 
@@ -119,7 +120,7 @@ struct Peer {
   }
 
   Params p;
-  double doubt = 1;            // on b and bq
+  double scale = 1;            // on b and bq
   SideBySide w;                // d x K
   Trust tau;                   // K x K
   ListeningCounts counts;      // K

@@ -44,16 +44,16 @@ struct ShampoSecondOrder {
     for (std::size_t n = 0; n < round.size(); ++n) {
       const Judgement j = judge(round[n]);
       out[n].margin = j.margin();
-      out[n].doubt = F(j.margin(), j.r);
+      out[n].selection_score = F(j.margin(), j.r);
     }
     if (p.aggressive)
-      query.by_doubt(round, rng, out);
+      query.by_score(round, rng, out);
     else
       query.by_margin(round, rng, out);
   }
 
   bool learn(const Example& e, const Decision& d, double y, Rng&) {
-    if (!mistaken(y, d.margin) && !(p.aggressive && d.doubt <= 0)) return false;
+    if (!mistaken(y, d.margin) && !(p.aggressive && d.selection_score <= 0)) return false;
     if (p.diagonal)
       diagonal.update(e.task, y, e.x);
     else

@@ -20,7 +20,7 @@ struct Decision {
   double draw = std::numeric_limits<double>::quiet_NaN();  ///< the uniform draw compared with it; NaN if none was made
   bool ask = false;                                        ///< whether the label is worth buying
   /// Learners that choose among a round's examples: how far this one is from worth asking; NaN elsewhere.
-  double doubt = std::numeric_limits<double>::quiet_NaN();
+  double selection_score = std::numeric_limits<double>::quiet_NaN();
   /// Learners that ask their peers before the annotator: what the peers say, and the second draw; NaN if not asked.
   double peer_margin = std::numeric_limits<double>::quiet_NaN(), peer_draw = std::numeric_limits<double>::quiet_NaN();
 };

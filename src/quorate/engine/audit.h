@@ -1,5 +1,5 @@
 // How good are the predictions really? A share of the labels is bought at random and used for nothing but this estimate:
-// the labels that a learner asks for are about the examples it doubts, so its online error says little.
+// the labels that a learner asks for are about uncertain examples, so its online error says little.
 //
 // Chances. Every example of a round has the same chance p of being audited, fixed before the round is predicted from nothing
 // but the numbers of examples and labels so far; so the audited examples are a random sample of the stream, whatever the

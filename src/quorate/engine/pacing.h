@@ -43,7 +43,7 @@ struct DueLabels {
 ///
 /// A rate of c labels in any window W: c per W fall due, and a label that the window allows again is bought within 3 % of W
 /// on average, so that 97 % are used. A total over a length: labels / length fall due with every example, and what is left
-/// when the end is near is bought by then. In neither are labels bought much before they are due, however doubtful the
+/// when the end is near is bought by then. In neither are labels bought much before they are due, however uncertain the
 /// examples are: at margins of 0 no b is small enough.
 class Pace {
  public:

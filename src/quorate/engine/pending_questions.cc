@@ -9,8 +9,8 @@ namespace quorate {
 namespace {
 
 // What is kept of a decision that asked, beside that it did.
-constexpr std::array kNumbers{&Decision::margin, &Decision::probability, &Decision::draw,
-                              &Decision::doubt,  &Decision::peer_margin, &Decision::peer_draw};
+constexpr std::array kNumbers{&Decision::margin,          &Decision::probability, &Decision::draw,
+                              &Decision::selection_score, &Decision::peer_margin, &Decision::peer_draw};
 
 bool ends_fit(const std::pmr::vector<std::uint64_t>& end, std::size_t items, std::size_t values) {
   std::uint64_t last = 0;

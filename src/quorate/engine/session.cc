@@ -68,7 +68,7 @@ Session::Session(const Spec& spec, const SessionOptions& o) : Session(spec, std:
 
 void Session::start_pace() {
   const auto& rate = budget_.limits().rate;
-  if (rate && learner_->set_doubt(1))
+  if (rate && learner_->set_query_scale(1))
     pace_.follow_rate(static_cast<double>(rate->count), rate->window, rate->seconds);
   else
     pace_.follow_rate(0, 0, false);
@@ -86,7 +86,7 @@ void Session::set_even_over(std::uint64_t examples) {
   const LabelLimits& limits = budget_.limits();
   if (examples > 0 && limits.total == LabelLimits::kNone)
     throw UsageError("pace even: no number of labels in all; expected one, as 500");
-  if (examples > 0 && !learner_->set_doubt(1))
+  if (examples > 0 && !learner_->set_query_scale(1))
     throw UsageError("pace even: " + to_text(spec_) +
                      " has no b that decides how much it asks; expected a learner that has, as query=margin");
   const std::uint64_t bought = budget_.bought();
@@ -130,7 +130,7 @@ void Session::round(std::span<const Example> round, const Oracle& oracle, std::s
   if (by_time) budget_.advance(time_);
   // What is due when the round comes decides its b; a rate in examples sees the first of them.
   const double units = by_time ? (std::isinf(before) ? 0 : (budget_.now() - before) / static_cast<double>(round.size())) : 1;
-  if (pace_) learner_->set_doubt(pace_.factor(static_cast<double>(budget_.free())));
+  if (pace_) learner_->set_query_scale(pace_.factor(static_cast<double>(budget_.free())));
   // By what was answered: a question that waits may be withdrawn, and what an audit knows of labels never falls.
   if (audit_) audit_->begin(round.size(), total_.labels - audit_->bought(), budget_.limits().total);
   decisions_.assign(round.size(), {});
@@ -336,7 +336,7 @@ Session Session::load(const Spec& spec, Reader& reader) {
   out.learner_ = make_learner(out.spec_, {out.tasks_, out.memory_.get(), true, out.labels_per_round_});
   Reader part = reader.part("learner.");
   out.learner_->load(part);
-  if (out.pace_ && !out.learner_->set_doubt(1)) throw DataError("model file: a pace for a learner that has no b");
+  if (out.pace_ && !out.learner_->set_query_scale(1)) throw DataError("model file: a pace for a learner that has no b");
   return out;
 }
 

@@ -46,7 +46,7 @@ struct SessionOptions {
   std::uint64_t seed = 1;  ///< of the learner's draws
   LabelLimits limits = {};
   /// > 0: limits.total is spent evenly over so many examples (every task's; a guess will do). If more come, what is left is
-  /// asked for at once; if fewer come, it is not bought. For learners whose set_doubt() works.
+  /// asked for at once; if fewer come, it is not bought. For learners whose set_query_scale() works.
   std::uint64_t even_over = 0;
   const Names* tasks = nullptr;        ///< named beforehand; others get their place when they come
   std::uint64_t labels_per_round = 1;  ///< how many a learner that chooses among a round's examples asks for; at least 1

@@ -296,7 +296,7 @@ bool chooses(const Spec& learner) {
 }
 
 bool has_b(const Spec& learner) {
-  return of_new_learner(learner, [](Learner& l) { return l.set_doubt(1); });
+  return of_new_learner(learner, [](Learner& l) { return l.set_query_scale(1); });
 }
 
 SimulateResult simulate(const Dataset& train, const Dataset* test, const Names& tasks, const SimulateOptions& o) {

@@ -2,7 +2,7 @@
 //
 //   struct Params {
 //     double b = 1;
-//     static constexpr auto fields() { return std::tuple{Field{&Params::b, "b", kPositive, "doubt: larger asks more", "line
+//     static constexpr auto fields() { return std::tuple{Field{&Params::b, "b", kPositive, "larger asks more often", "line
 //     8"}}; }
 //   };
 #pragma once

@@ -43,13 +43,13 @@ struct RandomQuery {
   void operator()(Rng& rng, Decision& d) const { ask_with(p, rng, d); }
 };
 
-/// Labels of doubtful examples: probability b / (b + |margin|). One draw per example.
+/// Labels of uncertain examples: probability b / (b + |margin|). One draw per example.
 struct MarginQuery {
   static constexpr std::string_view name = "margin", meaning = "buy a label with probability b / (b + |margin|)";
   double b = 1;
   static constexpr auto fields() {
     return std::tuple{
-        Field{&MarginQuery::b, "b", kPositive, "doubt: larger asks more", "Cesa-Bianchi et al. 2006; Saha et al. 3.1"}};
+        Field{&MarginQuery::b, "b", kPositive, "larger asks more often", "Cesa-Bianchi et al. 2006; Saha et al. 3.1"}};
   }
 
   void operator()(Rng& rng, Decision& d) const { ask_with(b / (b + std::abs(d.margin)), rng, d); }
@@ -57,9 +57,9 @@ struct MarginQuery {
 
 /// One annotator shared by all tasks of a round. Draws as Chooser.
 struct SharedQuery : Choice {
-  static constexpr std::string_view name = "shared",
-                                    meaning =
-                                        "share one annotator: buy a fixed number of labels a round, doubtful ones first";
+  static constexpr std::string_view
+      name = "shared",
+      meaning = "share one annotator: buy a fixed number of labels a round, for the most uncertain examples first";
 };
 
 using Query = std::variant<Always, RandomQuery, MarginQuery, SharedQuery>;
@@ -72,16 +72,16 @@ class Asking {
     if (const auto* shared = std::get_if<SharedQuery>(&rule_)) chooser_.emplace(*shared, setup);
   }
 
-  /// Fills the decisions of a round whose margins are known (and doubts, if the rule reads them); draws what the rule draws,
-  /// in the round's order.
+  /// Fills the decisions of a round whose margins are known (and selection scores, if the rule reads them); draws what the
+  /// rule draws, in the round's order.
   void operator()(std::span<const Example> round, Rng& rng, std::span<Decision> out) const {
     if (chooser_) return chooser_->by_margin(round, rng, out);
     std::visit(
         [&](const auto& query) {
           if constexpr (kHasB<std::decay_t<decltype(query)>>) {
-            auto doubting = query;
-            doubting.b *= doubt_;
-            for (Decision& d : out) doubting(rng, d);
+            auto scaled = query;
+            scaled.b *= scale_;
+            for (Decision& d : out) scaled(rng, d);
           } else if constexpr (requires { query(rng, out[0]); }) {
             for (Decision& d : out) query(rng, d);
           }
@@ -92,12 +92,12 @@ class Asking {
     if (chooser_) chooser_->learned(task, mistake, updated);
   }
   bool chooses() const { return chooser_ && chooser_->chooses(); }
-  /// As Learner::set_doubt.
-  bool set_doubt(double factor) {
-    doubt_ = factor;
+  /// As Learner::set_query_scale.
+  bool set_query_scale(double factor) {
+    scale_ = factor;
     return std::visit([](const auto& query) { return kHasB<std::decay_t<decltype(query)>>; }, rule_);
   }
-  double doubt() const { return doubt_; }
+  double scale() const { return scale_; }
 
   template <class S>
   static void state(S& s, auto&& v) {
@@ -105,7 +105,7 @@ class Asking {
   }
 
  private:
-  /// Whether it is asked example by example, by how doubtful each is for a b.
+  /// Whether it is asked example by example, by how uncertain each is against a b.
   template <class Q>
   static constexpr bool kHasB = requires(Q query, Rng& rng, Decision& d) {
     query.b *= 1.0;
@@ -114,7 +114,7 @@ class Asking {
 
   Rule rule_;
   std::optional<Chooser> chooser_;  // of SharedQuery
-  double doubt_ = 1;
+  double scale_ = 1;
 };
 
 /// The query rule as a parameter, described once for every learner that has one.

@@ -63,11 +63,11 @@ double Chooser::b(Task task) const {
 void Chooser::by_margin(std::span<const Example> round, Rng& rng, std::span<Decision> out) const {
   double least = std::numeric_limits<double>::infinity();
   for (const Decision& d : out) least = std::min(least, std::abs(d.margin));
-  for (Decision& d : out) d.doubt = std::abs(d.margin) - least;
-  by_doubt(round, rng, out);
+  for (Decision& d : out) d.selection_score = std::abs(d.margin) - least;
+  by_score(round, rng, out);
 }
 
-void Chooser::by_doubt(std::span<const Example> round, Rng& rng, std::span<Decision> out) const {
+void Chooser::by_score(std::span<const Example> round, Rng& rng, std::span<Decision> out) const {
   if (std::holds_alternative<ChooseAll>(choice_.choose) || round.size() <= labels_) {
     for (Decision& d : out) {
       d.probability = 1;
@@ -82,20 +82,20 @@ void Chooser::by_doubt(std::span<const Example> round, Rng& rng, std::span<Decis
   if (std::holds_alternative<ChooseSmallest>(choice_.choose)) {
     for (std::size_t label = 0; label < labels_; ++label) {
       const auto best = std::min_element(out.begin(), out.end(), [](const Decision& a, const Decision& b) {
-        return a.ask != b.ask ? b.ask : a.doubt < b.doubt;  // those asked already come last
+        return a.ask != b.ask ? b.ask : a.selection_score < b.selection_score;  // those asked already come last
       });
       best->probability = 1;
       best->ask = true;
     }
     return;
   }
-  // Weights relative to the smallest b + doubt, so that no b is too small and no count too large for their sum.
+  // Weights relative to the smallest b + score, so that no b is too small and no count too large for their sum.
   constexpr double kLeast = 1e-300, kMost = 1e300;
   const bool uniform_choice = std::holds_alternative<ChooseUniform>(choice_.choose);
   share_.resize(round.size());
   double least = kMost;
   for (std::size_t n = 0; n < round.size(); ++n) {
-    share_[n] = uniform_choice ? 1 : std::clamp(b(round[n].task) + std::max(out[n].doubt, 0.0), kLeast, kMost);
+    share_[n] = uniform_choice ? 1 : std::clamp(b(round[n].task) + std::max(out[n].selection_score, 0.0), kLeast, kMost);
     least = std::min(least, share_[n]);
   }
   for (std::size_t n = 0; n < round.size(); ++n) share_[n] = std::max(kLeast, prior(round[n].task) * (least / share_[n]));

@@ -61,7 +61,9 @@ struct AdaptiveCounts {
 };
 
 struct ChooseMargin {
-  static constexpr std::string_view name = "margin", meaning = "with probability proportional to a / (b + doubt)";
+  static constexpr std::string_view
+      name = "margin",
+      meaning = "with probability proportional to a / (b + score), score: |margin| minus the smallest of the round";
   static constexpr auto fields() { return std::tuple{}; }
 };
 struct ChooseUniform {
@@ -69,7 +71,7 @@ struct ChooseUniform {
   static constexpr auto fields() { return std::tuple{}; }
 };
 struct ChooseSmallest {
-  static constexpr std::string_view name = "smallest", meaning = "the most doubtful: pure exploitation";
+  static constexpr std::string_view name = "smallest", meaning = "the most uncertain: pure exploitation";
   static constexpr auto fields() { return std::tuple{}; }
 };
 struct ChooseAll {
@@ -92,7 +94,7 @@ struct Choice {
 };
 
 /// A shared annotator at work. Of each round it marks Setup::labels_per_round examples, drawn without replacement:
-/// Pr[J = j] = a_j / (b_j + max(doubt_j, 0)) over the sum of the same.
+/// Pr[J = j] = a_j / (b_j + max(score_j, 0)) over the sum of the same.
 ///
 /// Draws: one per label, none if the choice is not random or the round has no more examples than labels to buy. A draw u
 /// takes the first example, in the round's order, whose running sum of weights exceeds u times their sum.
@@ -102,10 +104,10 @@ class Chooser {
   /// Reads the prior's file unless state is loaded next. Throws UsageError, FileError, DataError.
   Chooser(const Choice& choice, const Setup& setup);
 
-  /// Marks examples of a round by their `doubt`: 0 or less is the most doubtful. `probability` is the one with which the
-  /// example was drawn or, if it was not, the one that it had in the last draw.
-  void by_doubt(std::span<const Example> round, Rng& rng, std::span<Decision> out) const;
-  /// The same by doubt_j = |margin_j| - min_m |margin_m| (Perceptron SHAMPO).
+  /// Marks examples of a round by their `selection_score`: 0 or less is the most uncertain. `probability` is the one with
+  /// which the example was drawn or, if it was not, the one that it had in the last draw.
+  void by_score(std::span<const Example> round, Rng& rng, std::span<Decision> out) const;
+  /// The same by score_j = |margin_j| - min_m |margin_m| (Perceptron SHAMPO).
   void by_margin(std::span<const Example> round, Rng& rng, std::span<Decision> out) const;
   /// Counts an answer that was bought: whether it was +1 or -1 and a mistake of the margin (0 is one, whatever the answer),
   /// and whether the model changed.
