@@ -306,8 +306,8 @@ class Reproduction {
               << (published(row, measure) ? (ours.mean >= theirs ? "+" : "") + shortened(measure, ours.mean - theirs) : "-")
               << " ";
       }
-      const Json judged = row_verdict(group, row, results[i]);
-      out << "| " << (judged.is_null() ? "-" : judged.get<std::string>()) << " |\n";
+      const Json verdict = row_verdict(group, row, results[i]);
+      out << "| " << (verdict.is_null() ? "-" : verdict.get<std::string>()) << " |\n";
       if (row.contains("note")) notes += "\n" + results[i].method + ": " + row["note"].get<std::string>() + "\n";
     }
     out << notes;

@@ -26,8 +26,9 @@ Json matrix(const ClassConfusion& confusion) {
   return out;
 }
 
-/// What is judged of classes: the predictions on the test set or, without one, those made before learning.
-const ClassConfusion& judged(const RunResult& r) { return r.test.total() > 0 ? r.test : r.online; }
+/// The confusion of classes that is reported: that of the predictions on the test set or, without one, those made before
+/// learning.
+const ClassConfusion& class_confusion(const RunResult& r) { return r.test.total() > 0 ? r.test : r.online; }
 
 Json document(const SimulateResult& result, const LoadedData& loaded, const SimulateOptions& options) {
   Json out;
@@ -45,7 +46,7 @@ Json document(const SimulateResult& result, const LoadedData& loaded, const Simu
     if (loaded.classes) {
       run["recall"] = Json::object();
       for (std::size_t c = 0; c < loaded.classes->size(); ++c)
-        run["recall"][loaded.classes->name(c)] = number(judged(r).recall(c));
+        run["recall"][loaded.classes->name(c)] = number(class_confusion(r).recall(c));
       if (r.test.total() > 0) run["confusion"] = matrix(r.test);
       run["online_confusion"] = matrix(r.online);
     }
@@ -96,7 +97,7 @@ void print_audit(const RunResult& r, std::optional<double> target) {
 void print_classes(const std::vector<RunResult>& runs, const Classes& classes) {
   constexpr std::size_t kMostColumns = 16;
   ClassConfusion sum(classes.size());
-  for (const RunResult& r : runs) sum += judged(r);
+  for (const RunResult& r : runs) sum += class_confusion(r);
   std::cout << (runs[0].test.total() > 0 ? "\ntest set" : "\nbefore learning") << (runs.size() > 1 ? ", all runs" : "")
             << ": the row's class was taken for the column's\n";
   std::vector<std::vector<std::string>> rows{{"class", "recall"}};

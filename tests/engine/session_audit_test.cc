@@ -227,7 +227,7 @@ TEST(Audited, StateThatDoesNotHangTogetherIsRefused) {
   const Stream s = make_stream(300, 3, 5, 88);
   Session session(parse_spec("cmtl(query=margin)"), {.seed = 1, .limits = {.total = 120}, .audit = 0.3});
   feed(session, s);
-  ASSERT_GT(session.audit()->judged(), 5u);
+  ASSERT_GT(session.audit()->scored(), 5u);
   const Tensors good = saved(session);
   const auto load = [&](const Tensors& t) {
     Reader reader(t);

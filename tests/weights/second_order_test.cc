@@ -50,7 +50,7 @@ RC_GTEST_PROP(FullConfidence, IsRidgeRegressionWithMatricesWrittenOut, ()) {
     const auto task = static_cast<Task>(below(kTasks, rng));
     const Vector x = some_vector(rng, 1 + n / 10);  // features keep arriving
     const DenseVector whole = spread(x, d);
-    const Judgement j = full(task, x);
+    const RidgeEstimate j = full(task, x);
     RC_ASSERT(std::abs(j.r - literal[task].r(whole)) < 1e-10);
     RC_ASSERT(std::abs(j.estimate - literal[task].estimate(whole)) < 1e-10);
     RC_ASSERT(std::abs(j.margin() - literal[task].margin(whole)) < 1e-10);
@@ -69,7 +69,7 @@ RC_GTEST_PROP(FullConfidence, IsRidgeRegressionWithMatricesWrittenOut, ()) {
 TEST(FullConfidence, ATaskNeverSeenKnowsNothing) {
   Memory memory;
   FullConfidence full(&memory);
-  const Judgement j = full(7, sparse({3, 4'000'000'000u}, {3, 4}));
+  const RidgeEstimate j = full(7, sparse({3, 4'000'000'000u}, {3, 4}));
   EXPECT_EQ(j.estimate, 0);
   EXPECT_EQ(j.r, 25) << "|x|^2";
   EXPECT_EQ(j.margin(), 0);
@@ -285,7 +285,7 @@ RC_GTEST_PROP(DiagonalConfidence, IsALoopOverTheFeatures, ()) {
       estimate += view.value[k] * static_cast<double>(w) / A;
       r += view.value[k] * view.value[k] / A;
     }
-    const Judgement j = diagonal(task, x);
+    const RidgeEstimate j = diagonal(task, x);
     RC_ASSERT(std::abs(j.estimate - estimate) < 1e-12 * (1 + std::abs(estimate)));
     RC_ASSERT(std::abs(j.r - r) < 1e-12 * (1 + r));
     RC_ASSERT(j.margin() == j.estimate / (1 + j.r));

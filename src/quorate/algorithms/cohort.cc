@@ -112,11 +112,11 @@ struct Cohort {
     return std::clamp<std::size_t>(bytes_left(memory) / (5 * Beliefs::kSlotBytes / 2), 4, std::size_t{1} << 32);
   }
 
-  struct Judgement {
+  struct Prediction {
     Evidence shared, own;
     double p, r;
   };
-  Judgement judgement(const Evidence& shared, const Evidence& own) const {
+  Prediction combine(const Evidence& shared, const Evidence& own) const {
     return {shared, own, E * shared.mean + O * own.mean, E * E * shared.variance + O * O * own.variance};
   }
   /// What memory is slowest to give first: what the task has of its own.
@@ -125,9 +125,9 @@ struct Cohort {
     v.prefetch(e.task, e.x);
     w.prefetch(0, e.x);
   }
-  Judgement judge(const Example& e) const { return judgement(w(0, e.x), v(e.task, e.x)); }
+  Prediction predict(const Example& e) const { return combine(w(0, e.x), v(e.task, e.x)); }
 
-  double score(const Example& e) const { return judge(e).p; }
+  double score(const Example& e) const { return predict(e).p; }
   /// Never against the prediction: after few labels the margin's sign is the better judge of the two (docs/cohort.md).
   double log_odds(double margin) const {
     const double z = calibration.log_odds(margin);
@@ -135,31 +135,31 @@ struct Cohort {
   }
 
   void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
-    judged.resize(std::max(judged.size(), round.size()));
+    predictions.resize(std::max(predictions.size(), round.size()));
     for (std::size_t n = 0; n < round.size(); ++n) {
-      const Judgement j = judged[n] = judge(round[n]);
+      const Prediction j = predictions[n] = predict(round[n]);
       out[n].margin = j.p;
       out[n].selection_score = calibration.slope() * std::abs(j.p);
     }
     query(round, rng, out);
     for (std::size_t n = 0; n < round.size() && p.guess > 0; ++n)
-      if (!out[n].ask) guess(round[n], judged[n]);
+      if (!out[n].ask) guess(round[n], predictions[n]);
   }
 
   bool learn(const Example& e, const Decision& d, double y, Rng&) {
     if (e.task >= tasks.size()) tasks.resize(std::size_t{e.task} + 1);
     ++tasks[e.task].labels;
     guesses = kGuesses;
-    Judgement j = judge(e);
+    Prediction j = predict(e);
     for (std::size_t l = 0; l < kRatio.size(); ++l)
       if (mistaken(y, E_j(l) * j.shared.mean + O_j(l) * j.own.mean)) ++mistakes[l];
     lean();
-    j = judgement(j.shared, j.own);
+    j = combine(j.shared, j.own);
     calibration.add(j.p, y, d.probability);
     return step(e, j, y, 1, 1 / (j.r + p.noise));
   }
 
-  void guess(const Example& e, const Judgement& j) {
+  void guess(const Example& e, const Prediction& j) {
     if (guesses == 0 || e.task >= tasks.size() || tasks[e.task].labels == 0 || j.p == 0) return;
     OfTask& t = tasks[e.task];
     float& of_this = j.p > 0 ? t.positive : t.negative;
@@ -171,7 +171,7 @@ struct Cohort {
     if (step(e, j, predicted(j.p), trust, 0)) --guesses;
   }
 
-  bool step(const Example& e, const Judgement& j, double y, double weight, double beta) {
+  bool step(const Example& e, const Prediction& j, double y, double weight, double beta) {
     if (y * j.p >= 1) return false;
     const double alpha = weight * (1 - y * j.p) / (j.r + p.noise) * y;
     w.learn(0, e.x, E, alpha, beta);
@@ -246,7 +246,7 @@ struct Cohort {
   double E = 0, O = 0;                       // of mistakes
   std::uint32_t guesses = 0;                 // that may still teach before the next label
   Calibration calibration;
-  std::vector<Judgement> judged;  // scratch
+  std::vector<Prediction> predictions;  // scratch
 
   template <class S>
   static void state(S& s, auto&& visit) {

@@ -38,11 +38,11 @@ struct ShampoSecondOrder {
   ShampoSecondOrder(const Params& params, const Setup& setup)
       : p(params), query(params, setup), full(setup.memory), diagonal(setup.memory) {}
 
-  double score(const Example& e) const { return judge(e).margin(); }
+  double score(const Example& e) const { return estimate(e).margin(); }
 
   void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
     for (std::size_t n = 0; n < round.size(); ++n) {
-      const Judgement j = judge(round[n]);
+      const RidgeEstimate j = estimate(round[n]);
       out[n].margin = j.margin();
       out[n].selection_score = F(j.margin(), j.r);
     }
@@ -75,7 +75,7 @@ struct ShampoSecondOrder {
 
   double relation(Task to, Task from) const { return to == from ? 1 : 0; }
 
-  Judgement judge(const Example& e) const { return p.diagonal ? diagonal(e.task, e.x) : full(e.task, e.x); }
+  RidgeEstimate estimate(const Example& e) const { return p.diagonal ? diagonal(e.task, e.x) : full(e.task, e.x); }
   static double F(double margin, double r) { return (1 + r) * margin * margin + 2 * std::abs(margin) - r / (1 + r); }
 
   Params p;

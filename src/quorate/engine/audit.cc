@@ -138,7 +138,7 @@ bool Audit::draw(Rng& rng) {
   return marks_ > 0 && left_ > 0;  // left_ is 0 only where rounding made S too large by a last bit
 }
 
-void Audit::judge(double margin, std::optional<int> label) {
+void Audit::record(double margin, std::optional<int> label) {
   if (!label) {
     refunded_ += marks_;
     return;
@@ -171,7 +171,7 @@ void Audit::Bin::add(const Bin& b) {
   wrong += b.wrong;
 }
 
-std::uint64_t Audit::judged() const { return bins_.empty() ? 0 : (bins_.size() - 1) * width_ + bins_.back().audits; }
+std::uint64_t Audit::scored() const { return bins_.empty() ? 0 : (bins_.size() - 1) * width_ + bins_.back().audits; }
 
 Accuracy Audit::stream() const {
   Bin all;
@@ -261,12 +261,12 @@ void Audit::unpack(const Packed& packed) {
             packed.squares.size() == bins && packed.wrong.size() == bins,
         "the bins' lists differ in size, or are too long");
   check(packed.width >= 1 && static_cast<double>(packed.width) < kLargest, "the bins' width is out of range");
-  std::uint64_t judged = 0;
+  std::uint64_t scored = 0;
   for (std::size_t i = 0; i < bins; ++i) {
     const std::uint64_t audits = packed.audits[i];
     check(i + 1 < bins ? audits == packed.width : audits >= 1 && audits <= packed.width, "a bin is not full, or empty");
-    judged += audits;
-    check(judged <= packed.bought, "more was judged than bought");
+    scored += audits;
+    check(scored <= packed.bought, "more was judged than bought");
     check(packed.mistakes[i] <= audits, "a bin has more mistakes than audits");
     check(packed.labels[i] / audits >= 1 && (packed.labels[i] - 1) / audits < packed.learned,
           "a bin's labels are none, or more than were bought");
@@ -319,11 +319,11 @@ void StopRule::unpack(const Packed& packed) {
 }
 
 bool StopRule::holds(const Audit& audit) {
-  const std::uint64_t judged = audit.judged();
-  if (judged < next_) return false;
+  const std::uint64_t scored = audit.scored();
+  if (scored < next_) return false;
   const double squared_z = kFirstLook + static_cast<double>(looks_) / 4;
   ++looks_;
-  next_ = judged + std::max<std::uint64_t>(1, judged / 4);
+  next_ = scored + std::max<std::uint64_t>(1, scored / 4);
   return audit.lower(squared_z) >= accuracy_;
 }
 

@@ -62,24 +62,24 @@ class Audit {
 
   /// Before a round of so many examples is predicted. learned: labels bought so far for learning; limit: of all labels.
   void begin(std::size_t examples, std::uint64_t learned, std::uint64_t limit = LabelLimits::kNone);
-  /// Whether the round's next example is audited. If so, judge() has to follow before the next one. O(1); one draw when
+  /// Whether the round's next example is audited. If so, record() has to follow before the next one. O(1); one draw when
   /// a unit begins (then about once in an audit), else none.
   bool draw(Rng& rng);
   /// The answer about the example just drawn, predicted with this margin: +1, -1, 0 for neither (a label is spent, nothing
   /// learned about the accuracy), nothing if nobody knew (nothing is spent). O(1), rarely O(kMost).
-  void judge(double margin, std::optional<int> label);
+  void record(double margin, std::optional<int> label);
 
   std::uint64_t bought() const { return bought_; }    ///< labels
   std::uint64_t learned() const { return learned_; }  ///< as begin() was told last
   std::uint64_t covered() const { return covered_; }  ///< examples that stream() is about: those with p > 0
   double probability() const { return p_; }           ///< p of the round that begin() told of
-  std::uint64_t judged() const;                       ///< audits that were right or wrong
+  std::uint64_t scored() const;                       ///< audits that were right or wrong
 
   Accuracy stream() const;                 ///< O(kMost)
   Accuracy now() const;                    ///< O(kMost)
   Forecast forecast(double target) const;  ///< accuracy, 0 < target < 1, else UsageError. O(kMost)
   double lower(double squared_z) const;    ///< end of now()'s one-sided interval; 0 without audits. Same bits everywhere
-  std::size_t bytes_to_add() const { return growth(bins_, 1); }  ///< that a judge() may allocate
+  std::size_t bytes_to_add() const { return growth(bins_, 1); }  ///< that a record() may allocate
 
   /// Successive audits: one, or twice as many each time that there are kMost bins and neighbours are merged.
   struct Bin {
@@ -164,7 +164,7 @@ class StopRule {
 
  private:
   double accuracy_;
-  std::uint64_t looks_ = 0, next_;  // next_: look when so many audits were judged
+  std::uint64_t looks_ = 0, next_;  // next_: look when so many audits were scored
 };
 
 }  // namespace quorate

@@ -83,7 +83,7 @@ class Pace {
   }
   bool allows() const { return rate_.allows() && even_.allows(); }
   /// Whether the example was asked for, when it could be.
-  void judge(bool asked) { scale_ = std::clamp(scale_ * (1 + kStep * (q_ - (asked ? 1 : 0))), kLeast, 1 / kLeast); }
+  void observe(bool asked) { scale_ = std::clamp(scale_ * (1 + kStep * (q_ - (asked ? 1 : 0))), kLeast, 1 / kLeast); }
   void buy() { rate_.bought += 1, even_.bought += 1; }
   void give_back() { even_.bought -= 1; }
 

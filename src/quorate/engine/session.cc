@@ -145,12 +145,12 @@ void Session::round(std::span<const Example> round, const Oracle& oracle, std::s
     if (audit_ && audit_->draw(audit_rng_)) {
       Step& step = out[n] = {decisions_[n]};
       const bool is_left = left(task);
-      judge(round[n], is_left ? oracle(n) : std::nullopt, step);
+      record_audit(round[n], is_left ? oracle(n) : std::nullopt, step);
       unanswered_ += is_left && !step.label;
       continue;
     }
     const bool is_open = open(task);
-    if (is_open) pace_.judge(decisions_[n].ask);
+    if (is_open) pace_.observe(decisions_[n].ask);
     Step& step = out[n] = {decisions_[n], decisions_[n].ask && is_open};
     if (!step.asked) continue;
     step.label = oracle(n);
@@ -168,10 +168,10 @@ void Session::round(std::span<const Example> round, const Oracle& oracle, std::s
 }
 
 /// An answer that would come later is not waited for.
-void Session::judge(const Example& e, std::optional<int> label, Step& step) {
+void Session::record_audit(const Example& e, std::optional<int> label, Step& step) {
   if (label == kLater) label.reset();
   if (memory_->limited()) learner_->make_room(audit_->bytes_to_add());
-  audit_->judge(step.decision.margin, label);
+  audit_->record(step.decision.margin, label);
   step.audited = true;
   step.label = label;
   if (!label) return;

@@ -129,7 +129,7 @@ class Session {
   bool left(Task task) const { return budget_.left(counts_[task].labels + pending_.of_task(task)); }
   std::uint64_t bought_to_learn() const { return budget_.bought() - (audit_ ? audit_->bought() : 0); }
   bool open(Task task) const;
-  void judge(const Example& e, std::optional<int> label, Step& step);
+  void record_audit(const Example& e, std::optional<int> label, Step& step);
   void buy();
   void learn(const Example& e, Step& step);
   std::optional<std::uint64_t> keep(const Example& e, const Decision& d);  ///< its ticket; nothing if there is no memory

@@ -16,7 +16,7 @@ constexpr double kDrift = 1e-9;           // largest error of A (A^-1 x) in a co
 FullConfidence::FullConfidence(std::pmr::memory_resource* memory)
     : place_(memory), tasks_(memory), g_(memory), check_(memory) {}
 
-Judgement FullConfidence::operator()(Task task, const Features& x) const {
+RidgeEstimate FullConfidence::operator()(Task task, const Features& x) const {
   const std::uint32_t* place = place_.find(task);
   if (place == nullptr) return {0, squared_norm(x)};
   const One& one = tasks_[*place];
@@ -156,10 +156,10 @@ void FullConfidence::unpack(const Packed& packed) {
   check_.resize(largest);
 }
 
-Judgement DiagonalConfidence::operator()(Task task, const Features& x) const {
+RidgeEstimate DiagonalConfidence::operator()(Task task, const Features& x) const {
   constexpr std::size_t kPart = 64;  // features at a time, so that scoring needs no memory
   double w[kPart], squares[kPart];
-  Judgement out;
+  RidgeEstimate out;
   for (std::size_t begin = 0; begin < x.size(); begin += kPart) {
     const std::size_t n = std::min(kPart, x.size() - begin);
     w_.gather(task, x, begin, {w, n});

@@ -11,7 +11,7 @@
 namespace quorate {
 
 /// What a task says about an instance.
-struct Judgement {
+struct RidgeEstimate {
   double estimate = 0;  ///< x^T A^-1 w
   double r = 0;         ///< x^T A^-1 x: how little is known about x; 0 to |x|^2
   double margin() const { return estimate / (1 + r); }
@@ -27,7 +27,7 @@ class FullConfidence {
   static constexpr std::size_t kMaxFeatures = 16384;  ///< 2 GB a task
 
   /// O(non-zeros^2 / 2).
-  Judgement operator()(Task task, const Features& x) const;
+  RidgeEstimate operator()(Task task, const Features& x) const;
   /// A += x x^T, w += y x. O(d^2). Throws DataError beyond kMaxFeatures.
   void update(Task task, double y, const Features& x);
   /// w += a x. O(d^2).
@@ -75,8 +75,8 @@ class DiagonalConfidence {
  public:
   explicit DiagonalConfidence(std::pmr::memory_resource* memory) : w_(memory), squares_(memory), square_(memory) {}
 
-  Judgement operator()(Task task, const Features& x) const;  ///< O(non-zeros)
-  void update(Task task, double y, const Features& x);       ///< O(non-zeros)
+  RidgeEstimate operator()(Task task, const Features& x) const;  ///< O(non-zeros)
+  void update(Task task, double y, const Features& x);           ///< O(non-zeros)
   void nudge(Task task, double a, const Features& x) { w_.add(task, a, x); }
   void check() const;  ///< after loading: throws DataError for sums of squares that cannot be
 
