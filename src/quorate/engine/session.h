@@ -12,7 +12,7 @@
 #include "quorate/base/segmented_vector.h"
 #include "quorate/engine/audit.h"
 #include "quorate/engine/label_budget.h"
-#include "quorate/engine/pacing.h"
+#include "quorate/engine/pace.h"
 #include "quorate/engine/pending_questions.h"
 #include "quorate/learner.h"
 #include "quorate/params/spec.h"

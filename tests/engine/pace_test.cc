@@ -1,4 +1,4 @@
-#include "quorate/engine/pacing.h"
+#include "quorate/engine/pace.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
