@@ -35,6 +35,8 @@ const Algorithm& algorithm(const Spec& spec) {
 
 Spec canonical(const Spec& spec) { return algorithm(spec).canonical(spec); }
 
-std::unique_ptr<Learner> make_learner(const Spec& spec, const Setup& setup) { return algorithm(spec).make(spec, setup); }
+std::unique_ptr<Learner> make_learner(const Spec& spec, const LearnerContext& context) {
+  return algorithm(spec).make(spec, context);
+}
 
 }  // namespace quorate

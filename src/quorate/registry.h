@@ -19,9 +19,10 @@ namespace quorate {
 /// listening(task); log_odds(margin); default_scale; prefetch(e), called before decide() and score(); make_room(bytes);
 /// set_query_scale(factor), if it has a b that `query` does not know; check(), called after its state was loaded.
 template <class A>
-concept LearnerType = Described<typename A::Params> && std::constructible_from<A, const typename A::Params&, const Setup&> &&
-    HasState<A> && requires(A a, const A c, const Example& e, const Decision& d, Rng& rng, std::span<const Example> round,
-                            std::span<Decision> out) {
+concept LearnerType = Described<typename A::Params> &&
+    std::constructible_from<A, const typename A::Params&, const LearnerContext&> && HasState<A> &&
+    requires(A a, const A c, const Example& e, const Decision& d, Rng& rng, std::span<const Example> round,
+             std::span<Decision> out) {
   { c.score(e) } -> std::same_as<double>;
   a.decide(round, rng, out);
   { a.learn(e, d, 1.0, rng) } -> std::same_as<bool>;
@@ -32,7 +33,7 @@ concept LearnerType = Described<typename A::Params> && std::constructible_from<A
 struct Algorithm {
   std::string_view name, title, source;
   std::vector<ParamInfo> (*params)();
-  std::unique_ptr<Learner> (*make)(const Spec&, const Setup&);
+  std::unique_ptr<Learner> (*make)(const Spec&, const LearnerContext&);
   Spec (*canonical)(const Spec&);
 };
 
@@ -46,7 +47,7 @@ const Algorithm& algorithm(const Spec& spec);
 Spec canonical(const Spec& spec);
 
 /// A new learner. Throws UsageError for a spec that says nothing sensible; DataError or FileError for a graph's file.
-std::unique_ptr<Learner> make_learner(const Spec& spec, const Setup& setup);
+std::unique_ptr<Learner> make_learner(const Spec& spec, const LearnerContext& context);
 
 /// The scale that a learner has unless told otherwise: A::default_scale, or none.
 template <class A>
@@ -69,9 +70,9 @@ struct WithScale : A::Params {
 template <LearnerType A>
 class Erased final : public Learner {
  public:
-  Erased(const WithScale<A>& params, const Setup& setup)
-      : scaling_(params.scale, setup.restore ? 0 : Scaling::slots(params.scale, setup.memory), setup.memory),
-        a_(params, setup) {}
+  Erased(const WithScale<A>& params, const LearnerContext& context)
+      : scaling_(params.scale, context.restore ? 0 : Scaling::slots(params.scale, context.memory), context.memory),
+        a_(params, context) {}
 
   double score(const Example& e) const override {
     prefetch(e);
@@ -185,8 +186,8 @@ constexpr Algorithm row() {
           A::title,
           A::source,
           &describe_params<P>,
-          [](const Spec& spec, const Setup& setup) -> std::unique_ptr<Learner> {
-            return std::make_unique<Erased<A>>(read_params<P>(spec), setup);
+          [](const Spec& spec, const LearnerContext& context) -> std::unique_ptr<Learner> {
+            return std::make_unique<Erased<A>>(read_params<P>(spec), context);
           },
           [](const Spec& spec) { return write_params(spec.word, read_params<P>(spec)); }};
 }

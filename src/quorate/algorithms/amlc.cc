@@ -72,9 +72,14 @@ struct Amlc {
           Field{&Params::cap, "cap", kPositive, "largest loss in the exponent", "NOTES section 3"}};
     }
   };
-  Amlc(const Params& params, const Setup& setup)
-      : p(params), query(params.query, setup), w(setup.memory), tau(setup.memory), counts(setup.memory), c(setup.memory) {
-    cover(setup.tasks.size());
+  Amlc(const Params& params, const LearnerContext& context)
+      : p(params),
+        query(params.query, context),
+        w(context.memory),
+        tau(context.memory),
+        counts(context.memory),
+        c(context.memory) {
+    cover(context.tasks.size());
   }
 
   double score(const Example& e) const {

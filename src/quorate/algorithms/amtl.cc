@@ -38,8 +38,13 @@ struct Amtl {
                         query_field(&Params::query)};
     }
   };
-  Amtl(const Params& params, const Setup& setup)
-      : p(params), query(params.query, setup), A(params.graph, setup), w(setup.memory), G(setup.memory), c(setup.memory) {
+  Amtl(const Params& params, const LearnerContext& context)
+      : p(params),
+        query(params.query, context),
+        A(params.graph, context),
+        w(context.memory),
+        G(context.memory),
+        c(context.memory) {
     cover(A.tasks());
   }
 

@@ -30,8 +30,8 @@ struct Cmtl {
                         query_field(&Params::query)};
     }
   };
-  Cmtl(const Params& params, const Setup& setup)
-      : p(params), query(params.query, setup), A(params.graph, setup), v(setup.memory), s(setup.memory) {}
+  Cmtl(const Params& params, const LearnerContext& context)
+      : p(params), query(params.query, context), A(params.graph, context), v(context.memory), s(context.memory) {}
 
   void prefetch(const Example& e) const {
     v.prefetch(e.task, e.x);

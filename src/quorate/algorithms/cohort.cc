@@ -93,15 +93,15 @@ struct Cohort {
   static constexpr double kTotal = 1.2, kHalf = 60;  // kHalf: labels of a task until its guesses count half
   static constexpr std::uint32_t kGuesses = 64;
 
-  Cohort(const Params& params, const Setup& setup)
-      : Cohort(params, setup, setup.restore ? 0 : slots(params, setup.memory)) {}
-  Cohort(const Params& params, const Setup& setup, std::size_t slots)
+  Cohort(const Params& params, const LearnerContext& context)
+      : Cohort(params, context, context.restore ? 0 : slots(params, context.memory)) {}
+  Cohort(const Params& params, const LearnerContext& context, std::size_t slots)
       : p(params),
-        query(params.query, setup),
-        w(slots / 4, setup.memory),
-        v(slots, setup.memory),
-        tasks(setup.memory),
-        mistakes(kRatio.size(), setup.memory) {
+        query(params.query, context),
+        w(slots / 4, context.memory),
+        v(slots, context.memory),
+        tasks(context.memory),
+        mistakes(kRatio.size(), context.memory) {
     lean();
   }
 

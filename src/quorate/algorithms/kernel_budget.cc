@@ -65,13 +65,13 @@ struct ProjectionParams : BudgetParams {
 /// What all of them share: the active set, the task graph, the query rule, when there is room and how it is made.
 template <class P>
 struct KernelMachine {
-  KernelMachine(const P& params, const Setup& setup)
+  KernelMachine(const P& params, const LearnerContext& context)
       : p(params),
-        query(params.query, setup),
-        A(params.graph, setup),
-        S(params.kernel, setup.memory),
-        k(setup.memory),
-        memory(setup.memory) {}
+        query(params.query, context),
+        A(params.graph, context),
+        S(params.kernel, context.memory),
+        k(context.memory),
+        memory(context.memory) {}
 
   /// f(task, row): the margin from the kernel row of an instance.
   template <class F>
@@ -150,7 +150,7 @@ template <class P>
 struct Weighted : KernelMachine<P> {
   using Base = KernelMachine<P>;
   using Base::A, Base::S, Base::memory;
-  Weighted(const P& params, const Setup& setup) : Base(params, setup), beta(setup.memory) {}
+  Weighted(const P& params, const LearnerContext& context) : Base(params, context), beta(context.memory) {}
 
   double score(const Example& e) const {
     return Base::score_by(e, [this](Task task, std::span<const double> row) { return f(task, row); });
@@ -287,7 +287,7 @@ struct BudgetProjectron : Weighted<ProjectionParams> {
                                     title = "Kernel perceptrons on a budget: who leaves is projected on the others",
                                     source = "Cavallanti and Cesa-Bianchi 2012, Algorithm 1 (MTBPRJ)";
   using Params = ProjectionParams;
-  BudgetProjectron(const Params& params, const Setup& setup) : Weighted(params, setup), P(setup.memory) {}
+  BudgetProjectron(const Params& params, const LearnerContext& context) : Weighted(params, context), P(context.memory) {}
 
   bool learn(const Example& e, const Decision& d, double y, Rng&) {
     if (!mistaken(y, d.margin)) return false;
@@ -361,8 +361,8 @@ struct BudgetProjectronShared : KernelMachine<ProjectionParams> {
                                     title = "Kernel perceptrons on a budget whose instances serve all tasks",
                                     source = "Cavallanti and Cesa-Bianchi 2012, Algorithm 2 (MTBPRJ-2)";
   using Params = ProjectionParams;
-  BudgetProjectronShared(const Params& params, const Setup& setup)
-      : KernelMachine(params, setup), P(setup.memory), w(setup.memory), cost(setup.memory), of_new(setup.memory) {}
+  BudgetProjectronShared(const Params& params, const LearnerContext& context)
+      : KernelMachine(params, context), P(context.memory), w(context.memory), cost(context.memory), of_new(context.memory) {}
 
   double score(const Example& e) const {
     return score_by(e, [this](Task task, std::span<const double> h) { return f(task, h); });

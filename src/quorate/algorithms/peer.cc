@@ -48,9 +48,9 @@ struct Peer {
           Field{&Params::share, "share", kAny, "whom a bought label teaches", "Xu et al. 3.2"}};
     }
   };
-  Peer(const Params& params, const Setup& setup)
-      : p(params), w(setup.memory), tau(setup.memory), counts(setup.memory), c(setup.memory) {
-    cover(setup.tasks.size());
+  Peer(const Params& params, const LearnerContext& context)
+      : p(params), w(context.memory), tau(context.memory), counts(context.memory), c(context.memory) {
+    cover(context.tasks.size());
   }
 
   double score(const Example& e) const { return w(e.task, e.x); }

@@ -20,7 +20,7 @@ struct Perceptron {
     Query query;
     static constexpr auto fields() { return std::tuple{query_field(&Params::query)}; }
   };
-  Perceptron(const Params& params, const Setup& setup) : query(params.query, setup), w(setup.memory) {}
+  Perceptron(const Params& params, const LearnerContext& context) : query(params.query, context), w(context.memory) {}
 
   void prefetch(const Example& e) const { w.prefetch(e.task, e.x); }
   double score(const Example& e) const { return w(e.task, e.x); }

@@ -1,8 +1,8 @@
 // SHAMPO: K tasks share one annotator, who is asked about the tasks that are uncertain.
 //
 // Source  Cohen and Crammer 2015: Perceptron SHAMPO; aggressive, with prior, adaptive b; weak and random updates.
-// Round   one example per task that has one, or the same x for every task; Setup::labels_per_round labels are bought.
-// Shapes  K tasks, d features; w: K x d. M, N, Z: K, mistakes, updates and queries of each task (the chooser's).
+// Round   one example per task that has one, or the same x for every task; LearnerContext::labels_per_round labels are
+// bought. Shapes  K tasks, d features; w: K x d. M, N, Z: K, mistakes, updates and queries of each task (the chooser's).
 // Cost    O(non-zeros) per example, O(examples) per label. Memory O(non-zero weights + K).
 // Draws   decide: one per label bought, none with choose=smallest and all (queries/shared_annotator.h). learn: one for an
 // answer 0 if
@@ -33,7 +33,7 @@ struct Shampo {
                      Field{&Params::zero, "zero", kAny, "what the answer 0, neither, teaches", "One vs. one"}});
     }
   };
-  Shampo(const Params& params, const Setup& setup) : p(params), query(params, setup), w(setup.memory) {}
+  Shampo(const Params& params, const LearnerContext& context) : p(params), query(params, context), w(context.memory) {}
 
   double score(const Example& e) const { return w(e.task, e.x); }
 

@@ -7,7 +7,7 @@
 
 namespace quorate {
 
-struct Setup {
+struct LearnerContext {
   Names& tasks;                       ///< tasks known so far; a learner may name more (those of a graph's file)
   std::pmr::memory_resource* memory;  ///< where everything the learner owns is allocated; outlives it
   bool restore = false;               ///< state is loaded next: read no file

@@ -13,20 +13,20 @@ constexpr std::size_t kMaxComponent = 4096;
 
 }  // namespace
 
-Interaction::Interaction(const Graph& graph, const Setup& setup)
+Interaction::Interaction(const Graph& graph, const LearnerContext& context)
     : kind_(static_cast<Kind>(graph.index())),
-      tasks_(setup.tasks.size()),
-      a_(setup.memory),
-      b_(setup.memory),
-      group_(setup.memory),
-      groups_(setup.memory),
-      local_(setup.memory),
-      members_(setup.memory),
-      inverse_(setup.memory) {
-  if (setup.restore) return;
-  if (const auto* cliques = std::get_if<Cliques>(&graph)) read_cliques(cliques->file, setup.tasks);
-  if (const auto* edges = std::get_if<Edges>(&graph)) read_edges(edges->file, setup.tasks);
-  tasks_ = setup.tasks.size();
+      tasks_(context.tasks.size()),
+      a_(context.memory),
+      b_(context.memory),
+      group_(context.memory),
+      groups_(context.memory),
+      local_(context.memory),
+      members_(context.memory),
+      inverse_(context.memory) {
+  if (context.restore) return;
+  if (const auto* cliques = std::get_if<Cliques>(&graph)) read_cliques(cliques->file, context.tasks);
+  if (const auto* edges = std::get_if<Edges>(&graph)) read_edges(edges->file, context.tasks);
+  tasks_ = context.tasks.size();
   try {
     build();
   } catch (const DataError& e) {

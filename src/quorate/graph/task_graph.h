@@ -49,7 +49,7 @@ using Graph = std::variant<Complete, Disconnected, Cliques, Edges>;
 class Interaction {
  public:
   /// Throws FileError or DataError (file, line, what was expected) for a graph's file that cannot be used.
-  Interaction(const Graph& graph, const Setup& setup);
+  Interaction(const Graph& graph, const LearnerContext& context);
 
   std::size_t tasks() const { return tasks_; }
   void cover(std::size_t K);  ///< tasks 0 .. K - 1 exist

@@ -68,8 +68,8 @@ using Query = std::variant<Always, RandomQuery, MarginQuery, SharedQuery>;
 template <class Rule>
 class Asking {
  public:
-  Asking(const Rule& rule, const Setup& setup) : rule_(rule) {
-    if (const auto* shared = std::get_if<SharedQuery>(&rule_)) chooser_.emplace(*shared, setup);
+  Asking(const Rule& rule, const LearnerContext& context) : rule_(rule) {
+    if (const auto* shared = std::get_if<SharedQuery>(&rule_)) chooser_.emplace(*shared, context);
   }
 
   /// Fills the decisions of a round whose margins are known (and selection scores, if the rule reads them); draws what the

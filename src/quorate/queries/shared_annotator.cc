@@ -25,20 +25,20 @@ double count(const std::pmr::vector<std::uint64_t>& of, Task task) {
 
 }  // namespace
 
-Chooser::Chooser(const Choice& choice, const Setup& setup)
+Chooser::Chooser(const Choice& choice, const LearnerContext& context)
     : choice_(choice),
-      labels_(setup.labels_per_round),
-      mistakes_(setup.memory),
-      updates_(setup.memory),
-      queries_(setup.memory),
-      weight_(setup.memory),
-      share_(setup.memory) {
+      labels_(context.labels_per_round),
+      mistakes_(context.memory),
+      updates_(context.memory),
+      queries_(context.memory),
+      weight_(context.memory),
+      share_(context.memory) {
   const auto* prior = std::get_if<PriorFile>(&choice_.prior);
-  if (prior == nullptr || setup.restore) return;
+  if (prior == nullptr || context.restore) return;
   std::vector<bool> named;
   read_pairs("prior", prior->file, "task", "weight",
              [&](const std::string& task, const std::string& weight, const std::string& where) {
-               const std::uint32_t i = setup.tasks.intern(task);
+               const std::uint32_t i = context.tasks.intern(task);
                if (i >= weight_.size()) weight_.resize(i + std::size_t{1}, 1.0);
                named.resize(weight_.size());
                if (named[i]) throw DataError(where + "task '" + task + "' comes twice; expected one weight for each task");

@@ -93,7 +93,7 @@ struct Choice {
   }
 };
 
-/// A shared annotator at work. Of each round it marks Setup::labels_per_round examples, drawn without replacement:
+/// A shared annotator at work. Of each round it marks LearnerContext::labels_per_round examples, drawn without replacement:
 /// Pr[J = j] = a_j / (b_j + max(score_j, 0)) over the sum of the same.
 ///
 /// Draws: one per label, none if the choice is not random or the round has no more examples than labels to buy. A draw u
@@ -102,7 +102,7 @@ struct Choice {
 class Chooser {
  public:
   /// Reads the prior's file unless state is loaded next. Throws UsageError, FileError, DataError.
-  Chooser(const Choice& choice, const Setup& setup);
+  Chooser(const Choice& choice, const LearnerContext& context);
 
   /// Marks examples of a round by their `selection_score`: 0 or less is the most uncertain. `probability` is the one with
   /// which the example was drawn or, if it was not, the one that it had in the last draw.
