@@ -68,9 +68,9 @@ struct WithScale : A::Params {
 /// The adaptor. It scales instances before an algorithm sees them: with what was counted up to the end of the round at hand
 /// in decide(), up to now in learn() and score().
 template <LearnerType A>
-class Erased final : public Learner {
+class ScaledLearner final : public Learner {
  public:
-  Erased(const WithScale<A>& params, const LearnerContext& context)
+  ScaledLearner(const WithScale<A>& params, const LearnerContext& context)
       : scaling_(params.scale, context.restore ? 0 : Scaling::slots(params.scale, context.memory), context.memory),
         a_(params, context) {}
 
@@ -82,12 +82,12 @@ class Erased final : public Learner {
   }
   void expect(const Example& e) override {
     prefetch(e);
-    ++expected_;
+    ++prefetched_;
   }
   void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) override {
     // Whoever expects examples has asked for the next one by now, and for this one before.
-    if (round.size() == 1 && expected_ > 0)
-      --expected_;
+    if (round.size() == 1 && prefetched_ > 0)
+      --prefetched_;
     else
       for (const Example& e : round.first(std::min(kAhead, round.size()))) prefetch(e);
     for (std::size_t n = 0; n < round.size(); ++n)
@@ -174,7 +174,7 @@ class Erased final : public Learner {
 
   Scaling scaling_;
   A a_;
-  std::size_t expected_ = 0;    // more often than decided
+  std::size_t prefetched_ = 0;  // more often than decided
   std::vector<Example> round_;  // scratch: the round scaled, its values in values_
   std::vector<double> values_;
 };
@@ -187,7 +187,7 @@ constexpr Algorithm row() {
           A::source,
           &describe_params<P>,
           [](const Spec& spec, const LearnerContext& context) -> std::unique_ptr<Learner> {
-            return std::make_unique<Erased<A>>(read_params<P>(spec), context);
+            return std::make_unique<ScaledLearner<A>>(read_params<P>(spec), context);
           },
           [](const Spec& spec) { return write_params(spec.word, read_params<P>(spec)); }};
 }
