@@ -15,9 +15,10 @@
 namespace quorate {
 
 /// What an algorithm's struct must have: name, title, source; Params; a constructor; the verbs; a state list. It may have:
-/// `query`, its Asking or Chooser, which is told of every answer; neither(e, d, rng), which learns from the answer 0;
-/// listening(task); log_odds(margin); default_scale; prefetch(e), called before decide() and score(); make_room(bytes);
-/// set_query_scale(factor), if it has a b that `query` does not know; check(), called after its state was loaded.
+/// `query`, its QueryPolicy or SharedAnnotator, which is told of every answer; neither(e, d, rng), which learns from the
+/// answer 0; listening(task); log_odds(margin); default_scale; prefetch(e), called before decide() and score();
+/// make_room(bytes); set_query_scale(factor), if it has a b that `query` does not know; check(), called after its state was
+/// loaded.
 template <class A>
 concept LearnerType = Described<typename A::Params> &&
     std::constructible_from<A, const typename A::Params&, const LearnerContext&> && HasState<A> &&

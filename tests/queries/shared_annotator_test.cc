@@ -21,14 +21,14 @@ using testing::HasSubstr;
 
 constexpr int kDraws = 100'000;
 
-/// A chooser and what it lives in. args: parameters of Choice as text.
+/// A chooser and what it lives in. args: parameters of SharedAnnotatorParams as text.
 struct Made {
   explicit Made(const std::string& args, std::size_t labels = 1, bool restore = false)
       : tasks(task_names(4)),
-        chooser(read_params<Choice>(parse_spec("choice(" + args + ")")), {tasks, &memory, restore, labels}) {}
+        chooser(read_params<SharedAnnotatorParams>(parse_spec("choice(" + args + ")")), {tasks, &memory, restore, labels}) {}
   Memory memory;
   Names tasks;
-  Chooser chooser;
+  SharedAnnotator chooser;
 };
 
 struct Round {
@@ -83,12 +83,12 @@ struct Past {
   int queries, mistakes, updates;
 };
 constexpr Past kPast[] = {{3, 1, 2}, {0, 0, 0}, {8, 8, 8}, {1, 0, 0}};  // 12 queries in all
-void live_through(Chooser& chooser) {
+void live_through(SharedAnnotator& chooser) {
   for (Task i = 0; i < 4; ++i)
     for (int q = 0; q < kPast[i].queries; ++q) chooser.learned(i, q < kPast[i].mistakes, q < kPast[i].updates);
 }
 
-TEST(Chooser, DrawsTasksAsOftenAsTheFormulaSays) {
+TEST(SharedAnnotator, DrawsTasksAsOftenAsTheFormulaSays) {
   const TempDir dir;
   const std::string file = "prior=weights(file=" + dir.write("w.csv", "task,weight\nt2,3\nt0,0.5\n") + ")";
   using List = std::vector<double>;
@@ -148,7 +148,7 @@ TEST(Chooser, DrawsTasksAsOftenAsTheFormulaSays) {
     }
 }
 
-TEST(Chooser, TwoLabelsAreTwoDrawsWithoutReplacement) {
+TEST(SharedAnnotator, TwoLabelsAreTwoDrawsWithoutReplacement) {
   const std::vector<double> margins{0, 0.2, -0.5, 1, -3};
   std::vector<double> p;
   for (const double d : scores_of(margins)) p.push_back(1 / (0.4 + d));
@@ -181,7 +181,7 @@ Round any_round() {
   return round_of(tasks, margins);
 }
 
-RC_GTEST_PROP(Chooser, BuysExactlyAsManyLabelsAsItIsTold, ()) {
+RC_GTEST_PROP(SharedAnnotator, BuysExactlyAsManyLabelsAsItIsTold, ()) {
   Round r = any_round();
   const std::size_t K = r.examples.size();
   Rng rng = make_rng(*rc::gen::arbitrary<std::uint64_t>(), 1);
@@ -202,7 +202,7 @@ RC_GTEST_PROP(Chooser, BuysExactlyAsManyLabelsAsItIsTold, ()) {
 
 // The documented rule, replayed with a copy of the generator: a draw u takes the first example not yet taken whose running
 // sum of a / (b + score) exceeds u times their sum.
-RC_GTEST_PROP(Chooser, ADrawTakesTheFirstExampleWhoseRunningSumExceedsIt, ()) {
+RC_GTEST_PROP(SharedAnnotator, ADrawTakesTheFirstExampleWhoseRunningSumExceedsIt, ()) {
   Round r = any_round();
   const std::size_t K = r.examples.size(), m = *rc::gen::inRange<std::size_t>(1, K);
   const double b = std::pow(10, *rc::gen::inRange(-4, 3));
@@ -241,7 +241,7 @@ RC_GTEST_PROP(Chooser, ADrawTakesTheFirstExampleWhoseRunningSumExceedsIt, ()) {
   }
 }
 
-TEST(Chooser, SmallestTakesTheMostDoubtfulAndTheEarlierOfEquals) {
+TEST(SharedAnnotator, SmallestTakesTheMostDoubtfulAndTheEarlierOfEquals) {
   Rng rng = make_rng(1, 1), same = rng;
   const auto taken = [&](std::size_t m, const std::vector<double>& margins) {
     const Made made("choose=smallest", m);
@@ -268,7 +268,7 @@ TEST(Chooser, SmallestTakesTheMostDoubtfulAndTheEarlierOfEquals) {
   EXPECT_EQ(rng, same);
 }
 
-TEST(Chooser, AllBuysEveryLabelAndDrawsNothing) {
+TEST(SharedAnnotator, AllBuysEveryLabelAndDrawsNothing) {
   const Made made("choose=all", 1);
   EXPECT_FALSE(made.chooser.chooses());
   EXPECT_TRUE(Made("choose=smallest").chooser.chooses());
@@ -281,9 +281,9 @@ TEST(Chooser, AllBuysEveryLabelAndDrawsNothing) {
   EXPECT_EQ(rng, same);
 }
 
-TEST(Chooser, NoNumberIsTooLargeOrTooSmallForIt) {
+TEST(SharedAnnotator, NoNumberIsTooLargeOrTooSmallForIt) {
   constexpr std::uint64_t kMany = std::uint64_t{1} << 53;
-  Chooser::Packed past{{0, kMany, 0, kMany}, {0, kMany, 0, 5}, {0, kMany, kMany, kMany}, {1e-9, 1e9, 1, 1e-9}};
+  SharedAnnotator::Packed past{{0, kMany, 0, kMany}, {0, kMany, 0, 5}, {0, kMany, kMany, kMany}, {1e-9, 1e9, 1, 1e-9}};
   const TempDir dir;
   const std::string file = "prior=weights(file=" + dir.write("w.csv", "task,weight\n") + ")";
   Rng rng = make_rng(19, 1);
@@ -311,7 +311,7 @@ TEST(Chooser, NoNumberIsTooLargeOrTooSmallForIt) {
             }
 }
 
-TEST(Chooser, AtItsEndsBIsUniformOrTheMostDoubtful) {
+TEST(SharedAnnotator, AtItsEndsBIsUniformOrTheMostDoubtful) {
   const auto probabilities = [](const std::string& args) {
     constexpr std::uint64_t kMany = std::uint64_t{1} << 53;
     Made made(args);
@@ -333,7 +333,7 @@ TEST(Chooser, AtItsEndsBIsUniformOrTheMostDoubtful) {
   }
 }
 
-TEST(Chooser, APriorFileMayNameTasksThatNeverComeAndOthersHaveOne) {
+TEST(SharedAnnotator, APriorFileMayNameTasksThatNeverComeAndOthersHaveOne) {
   const TempDir dir;
   const std::string file = dir.write("w.csv", "task,weight\n\"gh,ost\",1e9\nt1,1e-9\n");
   Made made("choose=uniform, prior=weights(file=" + file + ")");
@@ -346,7 +346,7 @@ TEST(Chooser, APriorFileMayNameTasksThatNeverComeAndOthersHaveOne) {
   EXPECT_NEAR(r.decisions[2].probability, 0.5, 1e-8);
 }
 
-TEST(Chooser, ABadPriorFileIsRefusedWithItsLineAndWhatWasExpected) {
+TEST(SharedAnnotator, ABadPriorFileIsRefusedWithItsLineAndWhatWasExpected) {
   const TempDir dir;
   const auto refusal = [](const std::string& file) -> std::string {
     try {
@@ -378,18 +378,18 @@ TEST(Chooser, ABadPriorFileIsRefusedWithItsLineAndWhatWasExpected) {
   EXPECT_EQ(refusal(file), "accepted") << "the ends belong to the range";
 }
 
-TEST(Chooser, RestoredReadsNoFile) {
+TEST(SharedAnnotator, RestoredReadsNoFile) {
   EXPECT_NO_THROW(Made("prior=weights(file=none.csv)", 1, true));
   EXPECT_THROW(Made("prior=weights(file=none.csv)", 1, false), FileError);
 }
 
-TEST(Chooser, PackAndUnpackIsTheSameChooser) {
+TEST(SharedAnnotator, PackAndUnpackIsTheSameChooser) {
   const TempDir dir;
   const std::string args =
       "adaptive=counts(queries=all), prior=weights(file=" + dir.write("w.csv", "task,weight\nt2,3\nt0,0.5\n") + ")";
   Made made(args), back(args, 1, true);
   live_through(made.chooser);
-  const Chooser::Packed packed = made.chooser.pack();
+  const SharedAnnotator::Packed packed = made.chooser.pack();
   EXPECT_THAT(packed.queries, testing::ElementsAre(3, 0, 8, 1));
   EXPECT_THAT(packed.mistakes, testing::ElementsAre(1, 0, 8, 0));
   EXPECT_THAT(packed.updates, testing::ElementsAre(2, 0, 8, 0));
@@ -409,8 +409,8 @@ TEST(Chooser, PackAndUnpackIsTheSameChooser) {
   EXPECT_EQ(made.chooser.pack().updates, back.chooser.pack().updates);
 }
 
-TEST(Chooser, UnpackRefusesCountsAndWeightsThatCannotBe) {
-  const auto unpack = [](const Chooser::Packed& packed) {
+TEST(SharedAnnotator, UnpackRefusesCountsAndWeightsThatCannotBe) {
+  const auto unpack = [](const SharedAnnotator::Packed& packed) {
     Made made("");
     made.chooser.unpack(packed);
   };

@@ -138,7 +138,7 @@ struct Amlc {
   }
 
   Params p;
-  Asking<Query> query;
+  QueryPolicy<Query> query;
   SideBySide w;                // d x K
   Trust tau;                   // K x K, rows with mean 1
   ListeningCounts counts;      // K

@@ -105,7 +105,7 @@ struct Amtl {
   }
 
   Params p;
-  Asking<decltype(Params::query)> query;
+  QueryPolicy<decltype(Params::query)> query;
   Interaction A;
   SideBySide w;                // d x K
   Gram G;                      // K x K

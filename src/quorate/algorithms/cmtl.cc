@@ -70,7 +70,7 @@ struct Cmtl {
   }
 
   Params p;
-  Asking<Query> query;
+  QueryPolicy<Query> query;
   Interaction A;
   Linear v;  // K x d; the weights w themselves for an edge list
   Linear s;  // groups x d

@@ -238,7 +238,7 @@ struct Cohort {
   };
 
   Params p;
-  Asking<decltype(Params::query)> query;
+  QueryPolicy<decltype(Params::query)> query;
   Beliefs w;  // d: w and s
   Beliefs v;  // K x d: v and t
   Tasks tasks;

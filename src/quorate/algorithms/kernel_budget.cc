@@ -130,7 +130,7 @@ struct KernelMachine {
   void trim() { S.z.trim(); }
 
   P p;
-  Asking<Query> query;
+  QueryPolicy<Query> query;
   Interaction A;
   ActiveSet S;
   std::pmr::vector<double> k;  // scratch: a kernel row

@@ -38,7 +38,7 @@ struct Perceptron {
 
   double relation(Task to, Task from) const { return to == from ? 1 : 0; }
 
-  Asking<Query> query;
+  QueryPolicy<Query> query;
   Linear w;  // K x d
 
   template <class S>

@@ -20,12 +20,12 @@ namespace {
 struct Shampo {
   static constexpr std::string_view name = "shampo", title = "One annotator for many tasks",
                                     source = "Cohen and Crammer 2015, Perceptron SHAMPO";
-  struct Params : Choice {
+  struct Params : SharedAnnotatorParams {
     double aggressive = 0;
     Zero zero;
     static constexpr auto fields() {
       return std::tuple_cat(
-          Choice::fields(),
+          SharedAnnotatorParams::fields(),
           std::tuple{Field{&Params::aggressive, "aggressive", Interval{0},
                            "lambda: also update on right predictions with |margin| below it; analysed "
                            "for less than b/2",
@@ -58,7 +58,7 @@ struct Shampo {
   double relation(Task to, Task from) const { return to == from ? 1 : 0; }
 
   Params p;
-  Chooser query;
+  SharedAnnotator query;
   Linear w;  // K x d
 
   template <class S>

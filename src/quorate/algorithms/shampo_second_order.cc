@@ -23,12 +23,12 @@ struct ShampoSecondOrder {
   static constexpr std::string_view name = "shampo-second-order",
                                     title = "One annotator for many tasks that know how sure they are",
                                     source = "Cohen and Crammer 2015, second order SHAMPO";
-  struct Params : Choice {
+  struct Params : SharedAnnotatorParams {
     bool aggressive = false, diagonal = false;
     Zero zero;
     static constexpr auto fields() {
       return std::tuple_cat(
-          Choice::fields(),
+          SharedAnnotatorParams::fields(),
           std::tuple{Field{&Params::aggressive, "aggressive", kAny, "choose by F, and update while F <= 0 too",
                            "Second order SHAMPO, aggressive"},
                      Field{&Params::diagonal, "diagonal", kAny, "keep the diagonal of A only: for many features",
@@ -80,7 +80,7 @@ struct ShampoSecondOrder {
   static double F(double margin, double r) { return (1 + r) * margin * margin + 2 * std::abs(margin) - r / (1 + r); }
 
   Params p;
-  Chooser query;
+  SharedAnnotator query;
   FullConfidence full;          // A, A^-1, w of every task
   DiagonalConfidence diagonal;  // the same, diagonals
 

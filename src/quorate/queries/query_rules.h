@@ -1,5 +1,5 @@
 // When a label is worth buying. A rule is a small struct: its parameters, and one verb that fills a decision whose margin
-// is known. A rule that chooses among a round's examples has a Chooser instead.
+// is known. A rule that chooses among a round's examples has a SharedAnnotator instead.
 #pragma once
 #include <cmath>
 #include <optional>
@@ -55,8 +55,8 @@ struct MarginQuery {
   void operator()(Rng& rng, Decision& d) const { ask_with(b / (b + std::abs(d.margin)), rng, d); }
 };
 
-/// One annotator shared by all tasks of a round. Draws as Chooser.
-struct SharedQuery : Choice {
+/// One annotator shared by all tasks of a round. Draws as SharedAnnotator.
+struct SharedQuery : SharedAnnotatorParams {
   static constexpr std::string_view
       name = "shared",
       meaning = "share one annotator: buy a fixed number of labels a round, for the most uncertain examples first";
@@ -66,16 +66,16 @@ using Query = std::variant<Always, RandomQuery, MarginQuery, SharedQuery>;
 
 /// A query rule at work. `Rule` is a variant; a learner handles alternatives of its own itself.
 template <class Rule>
-class Asking {
+class QueryPolicy {
  public:
-  Asking(const Rule& rule, const LearnerContext& context) : rule_(rule) {
-    if (const auto* shared = std::get_if<SharedQuery>(&rule_)) chooser_.emplace(*shared, context);
+  QueryPolicy(const Rule& rule, const LearnerContext& context) : rule_(rule) {
+    if (const auto* shared = std::get_if<SharedQuery>(&rule_)) annotator_.emplace(*shared, context);
   }
 
   /// Fills the decisions of a round whose margins are known (and selection scores, if the rule reads them); draws what the
   /// rule draws, in the round's order.
   void operator()(std::span<const Example> round, Rng& rng, std::span<Decision> out) const {
-    if (chooser_) return chooser_->by_margin(round, rng, out);
+    if (annotator_) return annotator_->by_margin(round, rng, out);
     std::visit(
         [&](const auto& query) {
           if constexpr (kHasB<std::decay_t<decltype(query)>>) {
@@ -89,9 +89,9 @@ class Asking {
         rule_);
   }
   void learned(Task task, bool mistake, bool updated) {
-    if (chooser_) chooser_->learned(task, mistake, updated);
+    if (annotator_) annotator_->learned(task, mistake, updated);
   }
-  bool chooses() const { return chooser_ && chooser_->chooses(); }
+  bool chooses() const { return annotator_ && annotator_->chooses(); }
   /// As Learner::set_query_scale.
   bool set_query_scale(double factor) {
     scale_ = factor;
@@ -101,7 +101,7 @@ class Asking {
 
   template <class S>
   static void state(S& s, auto&& v) {
-    if (s.chooser_) v("shared", *s.chooser_);
+    if (s.annotator_) v("shared", *s.annotator_);
   }
 
  private:
@@ -113,7 +113,7 @@ class Asking {
   };
 
   Rule rule_;
-  std::optional<Chooser> chooser_;  // of SharedQuery
+  std::optional<SharedAnnotator> annotator_;  // of SharedQuery
   double scale_ = 1;
 };
 

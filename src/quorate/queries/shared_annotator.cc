@@ -25,7 +25,7 @@ double count(const std::pmr::vector<std::uint64_t>& of, Task task) {
 
 }  // namespace
 
-Chooser::Chooser(const Choice& choice, const LearnerContext& context)
+SharedAnnotator::SharedAnnotator(const SharedAnnotatorParams& choice, const LearnerContext& context)
     : choice_(choice),
       labels_(context.labels_per_round),
       mistakes_(context.memory),
@@ -47,12 +47,12 @@ Chooser::Chooser(const Choice& choice, const LearnerContext& context)
              });
 }
 
-double Chooser::prior(Task task) const {
+double SharedAnnotator::prior(Task task) const {
   if (std::holds_alternative<PriorCounts>(choice_.prior)) return (1 + count(mistakes_, task)) / (2 + count(queries_, task));
   return task < weight_.size() ? weight_[task] : 1;
 }
 
-double Chooser::b(Task task) const {
+double SharedAnnotator::b(Task task) const {
   const auto* adaptive = std::get_if<AdaptiveCounts>(&choice_.adaptive);
   if (adaptive == nullptr) return choice_.b;
   const bool all = std::holds_alternative<AllQueries>(adaptive->queries);
@@ -60,14 +60,14 @@ double Chooser::b(Task task) const {
   return choice_.b * (std::pow(1 + count(updates_, task), adaptive->kappa) * std::pow(1 + queries, adaptive->eta));
 }
 
-void Chooser::by_margin(std::span<const Example> round, Rng& rng, std::span<Decision> out) const {
+void SharedAnnotator::by_margin(std::span<const Example> round, Rng& rng, std::span<Decision> out) const {
   double least = std::numeric_limits<double>::infinity();
   for (const Decision& d : out) least = std::min(least, std::abs(d.margin));
   for (Decision& d : out) d.selection_score = std::abs(d.margin) - least;
   by_score(round, rng, out);
 }
 
-void Chooser::by_score(std::span<const Example> round, Rng& rng, std::span<Decision> out) const {
+void SharedAnnotator::by_score(std::span<const Example> round, Rng& rng, std::span<Decision> out) const {
   if (std::holds_alternative<ChooseAll>(choice_.choose) || round.size() <= labels_) {
     for (Decision& d : out) {
       d.probability = 1;
@@ -118,7 +118,7 @@ void Chooser::by_score(std::span<const Example> round, Rng& rng, std::span<Decis
   }
 }
 
-void Chooser::learned(Task task, bool mistake, bool updated) {
+void SharedAnnotator::learned(Task task, bool mistake, bool updated) {
   if (task >= queries_.size())
     for (auto* of : {&mistakes_, &updates_, &queries_}) of->resize(std::size_t{task} + 1);
   ++queries_[task];
@@ -127,7 +127,7 @@ void Chooser::learned(Task task, bool mistake, bool updated) {
   updates_[task] += updated;
 }
 
-void Chooser::unpack(const Packed& packed) {
+void SharedAnnotator::unpack(const Packed& packed) {
   if (packed.updates.size() != packed.queries.size() || packed.mistakes.size() != packed.queries.size())
     throw DataError("choice: mistakes, updates and queries differ in size");
   std::uint64_t all = 0;

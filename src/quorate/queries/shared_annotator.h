@@ -80,16 +80,17 @@ struct ChooseAll {
 };
 
 /// How an annotator is shared, as parameters.
-struct Choice {
+struct SharedAnnotatorParams {
   double b = 1;
   std::variant<PriorEqual, PriorFile, PriorCounts> prior;
   std::variant<AdaptiveNone, AdaptiveCounts> adaptive;
   std::variant<ChooseMargin, ChooseUniform, ChooseSmallest, ChooseAll> choose;
   static constexpr auto fields() {
-    return std::tuple{Field{&Choice::b, "b", kPositive, "exploration: larger is nearer to uniform", "Perceptron SHAMPO"},
-                      Field{&Choice::prior, "prior", kAny, "weights a of the tasks", "SHAMPO with prior"},
-                      Field{&Choice::adaptive, "adaptive", kAny, "whether b follows each task's progress", "Adaptive b"},
-                      Field{&Choice::choose, "choose", kAny, "whom to ask about", "Perceptron SHAMPO"}};
+    return std::tuple{
+        Field{&SharedAnnotatorParams::b, "b", kPositive, "exploration: larger is nearer to uniform", "Perceptron SHAMPO"},
+        Field{&SharedAnnotatorParams::prior, "prior", kAny, "weights a of the tasks", "SHAMPO with prior"},
+        Field{&SharedAnnotatorParams::adaptive, "adaptive", kAny, "whether b follows each task's progress", "Adaptive b"},
+        Field{&SharedAnnotatorParams::choose, "choose", kAny, "whom to ask about", "Perceptron SHAMPO"}};
   }
 };
 
@@ -99,10 +100,10 @@ struct Choice {
 /// Draws: one per label, none if the choice is not random or the round has no more examples than labels to buy. A draw u
 /// takes the first example, in the round's order, whose running sum of weights exceeds u times their sum.
 /// Cost: O(examples) per round and label. Memory: 24 bytes a task.
-class Chooser {
+class SharedAnnotator {
  public:
   /// Reads the prior's file unless state is loaded next. Throws UsageError, FileError, DataError.
-  Chooser(const Choice& choice, const LearnerContext& context);
+  SharedAnnotator(const SharedAnnotatorParams& choice, const LearnerContext& context);
 
   /// Marks examples of a round by their `selection_score`: 0 or less is the most uncertain. `probability` is the one with
   /// which the example was drawn or, if it was not, the one that it had in the last draw.
@@ -133,7 +134,7 @@ class Chooser {
   double prior(Task task) const;
   double b(Task task) const;
 
-  Choice choice_;
+  SharedAnnotatorParams choice_;
   std::size_t labels_;
   std::uint64_t all_queries_ = 0;
   std::pmr::vector<std::uint64_t> mistakes_, updates_, queries_;  // by task
