@@ -18,8 +18,8 @@ using testing::HasSubstr;
 using Matrix = std::vector<std::vector<double>>;
 using EdgeList = std::vector<std::pair<Task, Task>>;
 
-Interaction interaction(const Graph& graph, Names& tasks) {
-  return Interaction(graph, {tasks, std::pmr::get_default_resource(), false});
+TaskGraph interaction(const Graph& graph, Names& tasks) {
+  return TaskGraph(graph, {tasks, std::pmr::get_default_resource(), false});
 }
 
 std::string edges_text(const EdgeList& edges) {
@@ -74,12 +74,12 @@ double resistance(const EdgeList& edges, std::size_t nodes, std::size_t i, std::
 
 // Cavallanti et al., proposition 3.1: with one more node joined to all K tasks and R the resistances between the nodes,
 // (A^-1)[i,j] = (R[i,0] + R[j,0] - R[i,j]) / 2, 0 being that node.
-RC_GTEST_PROP(Interaction, IsWhatTheResistancesOfTheGraphSay, ()) {
+RC_GTEST_PROP(TaskGraph, IsWhatTheResistancesOfTheGraphSay, ()) {
   const auto K = *rc::gen::inRange<Task>(2, 8);
   const EdgeList edges = random_edges(K);
   const TempDir dir;
   Names tasks = task_names(K);
-  const Interaction A = interaction(Edges{dir.write("g.csv", edges_text(edges))}, tasks);
+  const TaskGraph A = interaction(Edges{dir.write("g.csv", edges_text(edges))}, tasks);
   EdgeList with_extra = edges;
   for (Task i = 0; i < K; ++i) with_extra.emplace_back(K, i);
   for (Task i = 0; i < K; ++i)
@@ -91,12 +91,12 @@ RC_GTEST_PROP(Interaction, IsWhatTheResistancesOfTheGraphSay, ()) {
     }
 }
 
-RC_GTEST_PROP(Interaction, IsTheInverseOfIdentityPlusLaplacian, ()) {
+RC_GTEST_PROP(TaskGraph, IsTheInverseOfIdentityPlusLaplacian, ()) {
   const auto K = *rc::gen::inRange<Task>(1, 12);
   const EdgeList edges = random_edges(K);
   const TempDir dir;
   Names tasks = task_names(K);
-  const Interaction A = interaction(Edges{dir.write("g.csv", edges_text(edges))}, tasks);
+  const TaskGraph A = interaction(Edges{dir.write("g.csv", edges_text(edges))}, tasks);
   Matrix a(K, std::vector<double>(K, 0.0));
   for (Task i = 0; i < K; ++i) a[i][i] = 1;
   for (const auto& [i, j] : edges) {
@@ -127,12 +127,12 @@ RC_GTEST_PROP(Interaction, IsTheInverseOfIdentityPlusLaplacian, ()) {
   RC_ASSERT(form > 0);
 }
 
-RC_GTEST_PROP(Interaction, ForEachRelatedVisitsTheWholeComponentInOrder, ()) {
+RC_GTEST_PROP(TaskGraph, ForEachRelatedVisitsTheWholeComponentInOrder, ()) {
   const auto K = *rc::gen::inRange<Task>(1, 12);
   const EdgeList edges = random_edges(K);
   const TempDir dir;
   Names tasks = task_names(K);
-  const Interaction A = interaction(Edges{dir.write("g.csv", edges_text(edges))}, tasks);
+  const TaskGraph A = interaction(Edges{dir.write("g.csv", edges_text(edges))}, tasks);
   for (Task i = 0; i < K + 2; ++i) {
     std::vector<Task> visited, expected;
     A.for_each_related(i, [&](Task j, double a) {
@@ -147,12 +147,12 @@ RC_GTEST_PROP(Interaction, ForEachRelatedVisitsTheWholeComponentInOrder, ()) {
   for (const auto& [i, j] : edges) RC_ASSERT(A.group(i) == A.group(j));
 }
 
-TEST(Interaction, OfACliqueIsIdentityPlusOnesOverSizePlusOne) {
+TEST(TaskGraph, OfACliqueIsIdentityPlusOnesOverSizePlusOne) {
   const TempDir dir;
   Names tasks = task_names(5);
-  const Interaction complete = interaction(Complete{}, tasks);
-  const Interaction cliques = interaction(Cliques{dir.write("g.csv", "task,group\nt0,a\nt1,a\nt2,a\nt3,b\n")}, tasks);
-  const Interaction none = interaction(Disconnected{}, tasks);
+  const TaskGraph complete = interaction(Complete{}, tasks);
+  const TaskGraph cliques = interaction(Cliques{dir.write("g.csv", "task,group\nt0,a\nt1,a\nt2,a\nt3,b\n")}, tasks);
+  const TaskGraph none = interaction(Disconnected{}, tasks);
   EXPECT_EQ(complete.tasks(), 5u);
   for (Task i = 0; i < 5; ++i)
     for (Task j = 0; j < 5; ++j) {
@@ -168,10 +168,10 @@ TEST(Interaction, OfACliqueIsIdentityPlusOnesOverSizePlusOne) {
   EXPECT_TRUE(complete.regular() && cliques.regular() && none.regular());
 }
 
-TEST(Interaction, LateTasksJoinTheCompleteGraphAndAreAloneElsewhere) {
+TEST(TaskGraph, LateTasksJoinTheCompleteGraphAndAreAloneElsewhere) {
   const TempDir dir;
   Names tasks;
-  Interaction complete = interaction(Complete{}, tasks);
+  TaskGraph complete = interaction(Complete{}, tasks);
   EXPECT_EQ(complete.inverse(0, 0), 1);
   complete.cover(3);
   EXPECT_DOUBLE_EQ(complete.inverse(0, 2), 1.0 / 4);
@@ -181,7 +181,7 @@ TEST(Interaction, LateTasksJoinTheCompleteGraphAndAreAloneElsewhere) {
   for (const Graph& graph : {Graph(Cliques{dir.write("c.csv", "task,group\na,g\nb,g\n")}),
                              Graph(Edges{dir.write("e.csv", "from,to\na,b\n")}), Graph(Disconnected{})}) {
     Names names;
-    Interaction late = interaction(graph, names);
+    TaskGraph late = interaction(graph, names);
     const double before = late.inverse(0, 0);
     late.cover(100);
     EXPECT_EQ(late.inverse(0, 0), before);
@@ -193,12 +193,12 @@ TEST(Interaction, LateTasksJoinTheCompleteGraphAndAreAloneElsewhere) {
   }
 }
 
-TEST(Interaction, AFileMayNameTasksBeforeAndAfterTheDataDo) {
+TEST(TaskGraph, AFileMayNameTasksBeforeAndAfterTheDataDo) {
   const TempDir dir;
   Names tasks;
   tasks.intern("known");
   tasks.intern("b");
-  const Interaction A =
+  const TaskGraph A =
       interaction(Cliques{dir.write("g.csv", "task,group\r\na,g\r\nb,g\r\n\r\n\"c,\"\"c\"\"\",g\r\n")}, tasks);
   EXPECT_EQ(tasks.size(), 4u);
   EXPECT_EQ(tasks.find("c,\"c\""), 3u);
@@ -208,11 +208,11 @@ TEST(Interaction, AFileMayNameTasksBeforeAndAfterTheDataDo) {
   EXPECT_EQ(A.inverse(0, 1), 0);
 }
 
-TEST(Interaction, AnEdgeGivenTwiceCountsOnce) {
+TEST(TaskGraph, AnEdgeGivenTwiceCountsOnce) {
   const TempDir dir;
   Names a, b;
-  const Interaction once = interaction(Edges{dir.write("1.csv", "from,to\nx,y\ny,z\n")}, a);
-  const Interaction twice = interaction(Edges{dir.write("2.csv", "from,to\nx,y\ny,x\ny,z\nx,y\n")}, b);
+  const TaskGraph once = interaction(Edges{dir.write("1.csv", "from,to\nx,y\ny,z\n")}, a);
+  const TaskGraph twice = interaction(Edges{dir.write("2.csv", "from,to\nx,y\ny,x\ny,z\nx,y\n")}, b);
   for (Task i = 0; i < 3; ++i)
     for (Task j = 0; j < 3; ++j) EXPECT_EQ(once.inverse(i, j), twice.inverse(i, j));
 }
@@ -228,7 +228,7 @@ std::string refusal(const std::string& path) {
   return "accepted";
 }
 
-TEST(Interaction, ABadFileIsNamedWithItsLineAndWhatWasExpected) {
+TEST(TaskGraph, ABadFileIsNamedWithItsLineAndWhatWasExpected) {
   const TempDir dir;
   const std::string missing = dir.at("missing.csv");
   Names tasks;
@@ -251,40 +251,40 @@ TEST(Interaction, ABadFileIsNamedWithItsLineAndWhatWasExpected) {
   EXPECT_THAT(refusal<Cliques>(file("task,group\n\"a\"b,x\n")), AllOf(HasSubstr(at + "2"), HasSubstr("quote")));
 }
 
-TEST(Interaction, AnEmptyFileIsRefused) {
+TEST(TaskGraph, AnEmptyFileIsRefused) {
   const TempDir dir;
   EXPECT_THAT(refusal<Edges>(dir.write("g.csv", "")), HasSubstr("from,to"));
   EXPECT_THAT(refusal<Cliques>(dir.write("g.csv", "\n\n")), HasSubstr("task,group"));
 }
 
-TEST(Interaction, TheHeaderIsTheFirstLineThatHoldsAnything) {
+TEST(TaskGraph, TheHeaderIsTheFirstLineThatHoldsAnything) {
   const TempDir dir;
   Names tasks;
   interaction(Cliques{dir.write("g.csv", "\n\xEF\xBB\xBFtask,group\na,x\n")}, tasks);
   EXPECT_EQ(tasks.size(), 1u);
 }
 
-TEST(Interaction, TooManyTasksHangingTogetherAreRefusedAndManyApartAreNot) {
+TEST(TaskGraph, TooManyTasksHangingTogetherAreRefusedAndManyApartAreNot) {
   const TempDir dir;
   std::string star = "from,to\n", pairs = "from,to\n";
   for (Task i = 1; i < 4097; ++i) star += "hub," + task_name(i) + "\n";
   for (Task i = 0; i < 20000; i += 2) pairs += task_name(i) + "," + task_name(i + 1) + "\n";
   EXPECT_THAT(refusal<Edges>(dir.write("g.csv", star)), AllOf(HasSubstr("4097"), HasSubstr("4096")));
   Names tasks;
-  const Interaction A = interaction(Edges{dir.write("p.csv", pairs)}, tasks);
+  const TaskGraph A = interaction(Edges{dir.write("p.csv", pairs)}, tasks);
   EXPECT_NEAR(A.inverse(19998, 19999), 1.0 / 3, 1e-15);
 }
 
-TEST(Interaction, PackAndUnpackIsTheSameGraph) {
+TEST(TaskGraph, PackAndUnpackIsTheSameGraph) {
   const TempDir dir;
   const std::vector<Graph> graphs{Complete{}, Disconnected{},
                                   Cliques{dir.write("c.csv", "task,group\nt4,a\nt0,a\nt2,b\nt3,b\n")},
                                   Edges{dir.write("e.csv", "from,to\nt4,t0\nt0,t2\nt3,t5\n")}};
   for (const Graph& graph : graphs) {
     Names tasks = task_names(6);
-    Interaction A = interaction(graph, tasks);
+    TaskGraph A = interaction(graph, tasks);
     A.cover(8);
-    Interaction B(graph, {tasks, std::pmr::get_default_resource(), true});
+    TaskGraph B(graph, {tasks, std::pmr::get_default_resource(), true});
     B.unpack(A.pack());
     EXPECT_EQ(B.tasks(), 8u);
     for (Task i = 0; i < 9; ++i)
@@ -295,10 +295,10 @@ TEST(Interaction, PackAndUnpackIsTheSameGraph) {
   }
 }
 
-TEST(Interaction, UnpackRefusesNonsense) {
+TEST(TaskGraph, UnpackRefusesNonsense) {
   Names tasks = task_names(4);
   const auto unpack = [&](const Graph& graph, std::uint64_t K, std::vector<std::uint32_t> a, std::vector<std::uint32_t> b) {
-    Interaction A(graph, {tasks, std::pmr::get_default_resource(), true});
+    TaskGraph A(graph, {tasks, std::pmr::get_default_resource(), true});
     A.unpack({K, {a.begin(), a.end()}, {b.begin(), b.end()}});
   };
   EXPECT_NO_THROW(unpack(Edges{"x"}, 4, {0, 1}, {1, 3}));
@@ -316,9 +316,9 @@ TEST(Interaction, UnpackRefusesNonsense) {
   EXPECT_THROW(unpack(Complete{}, std::uint64_t{1} << 40, {}, {}), DataError);
 }
 
-TEST(Interaction, UnpackOfAFewBytesTakesAFewBytes) {
+TEST(TaskGraph, UnpackOfAFewBytesTakesAFewBytes) {
   Names tasks = task_names(4);
-  Interaction A(Edges{"x"}, {tasks, std::pmr::get_default_resource(), true});
+  TaskGraph A(Edges{"x"}, {tasks, std::pmr::get_default_resource(), true});
   reset_largest_allocation();
   try {
     A.unpack({3'000'000, {0}, {2'999'999}});

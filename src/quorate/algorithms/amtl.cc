@@ -106,7 +106,7 @@ struct Amtl {
 
   Params p;
   QueryPolicy<decltype(Params::query)> query;
-  Interaction A;
+  TaskGraph A;
   SideBySide w;                // d x K
   Gram G;                      // K x K
   std::pmr::vector<double> c;  // K, what decide() and learn() work with

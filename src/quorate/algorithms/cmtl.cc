@@ -71,7 +71,7 @@ struct Cmtl {
 
   Params p;
   QueryPolicy<Query> query;
-  Interaction A;
+  TaskGraph A;
   Linear v;  // K x d; the weights w themselves for an edge list
   Linear s;  // groups x d
 

@@ -131,7 +131,7 @@ struct KernelMachine {
 
   P p;
   QueryPolicy<Query> query;
-  Interaction A;
+  TaskGraph A;
   ActiveSet S;
   std::pmr::vector<double> k;  // scratch: a kernel row
   std::pmr::memory_resource* memory;

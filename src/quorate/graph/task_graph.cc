@@ -13,7 +13,7 @@ constexpr std::size_t kMaxComponent = 4096;
 
 }  // namespace
 
-Interaction::Interaction(const Graph& graph, const LearnerContext& context)
+TaskGraph::TaskGraph(const Graph& graph, const LearnerContext& context)
     : kind_(static_cast<Kind>(graph.index())),
       tasks_(context.tasks.size()),
       a_(context.memory),
@@ -34,7 +34,7 @@ Interaction::Interaction(const Graph& graph, const LearnerContext& context)
   }
 }
 
-void Interaction::read_cliques(const std::string& file, Names& tasks) {
+void TaskGraph::read_cliques(const std::string& file, Names& tasks) {
   constexpr std::uint32_t kUnnamed = 0xFFFFFFFFu;
   Names groups;
   read_pairs("graph", file, "task", "group",
@@ -50,7 +50,7 @@ void Interaction::read_cliques(const std::string& file, Names& tasks) {
     if (group == kUnnamed) group = next++;  // known from the data, not named here: alone
 }
 
-void Interaction::read_edges(const std::string& file, Names& tasks) {
+void TaskGraph::read_edges(const std::string& file, Names& tasks) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> edges;
   read_pairs("graph", file, "from", "to", [&](const std::string& from, const std::string& to, const std::string& where) {
     if (from == to) throw DataError(where + "an edge from '" + from + "' to itself; expected two tasks");
@@ -65,7 +65,7 @@ void Interaction::read_edges(const std::string& file, Names& tasks) {
   }
 }
 
-void Interaction::build() {
+void TaskGraph::build() {
   group_.clear();
   groups_.clear();
   if (kind_ == Kind::kCliques) {
@@ -134,21 +134,21 @@ void Interaction::build() {
   }
 }
 
-void Interaction::cover(std::size_t K) { tasks_ = std::max(tasks_, K); }
+void TaskGraph::cover(std::size_t K) { tasks_ = std::max(tasks_, K); }
 
-std::uint32_t Interaction::group(Task task) const {
+std::uint32_t TaskGraph::group(Task task) const {
   if (kind_ == Kind::kComplete) return 0;
   if (kind_ == Kind::kDisconnected) return task;
   // Tasks the file does not name come after its groups, each alone.
   return task < group_.size() ? group_[task] : static_cast<std::uint32_t>(groups_.size() + (task - group_.size()));
 }
 
-std::size_t Interaction::group_size(Task task) const {
+std::size_t TaskGraph::group_size(Task task) const {
   if (kind_ == Kind::kComplete) return std::max<std::size_t>(tasks_, 1);
   return kind_ != Kind::kDisconnected && task < group_.size() ? groups_[group_[task]].size : 1;
 }
 
-double Interaction::inverse(Task j, Task i) const {
+double TaskGraph::inverse(Task j, Task i) const {
   if (group(j) != group(i)) return 0;
   if (kind_ != Kind::kEdges) return (j == i ? 2.0 : 1.0) / static_cast<double>(group_size(i) + 1);
   if (i >= group_.size()) return 1;
@@ -156,7 +156,7 @@ double Interaction::inverse(Task j, Task i) const {
   return inverse_[g.matrix + local_[j] * g.size + local_[i]];
 }
 
-void Interaction::unpack(const Packed& packed) {
+void TaskGraph::unpack(const Packed& packed) {
   const auto check = [](bool good) {
     if (!good) throw DataError("graph: not a graph over the model's tasks");
   };

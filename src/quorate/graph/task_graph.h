@@ -46,10 +46,10 @@ using Graph = std::variant<Complete, Disconnected, Cliques, Edges>;
 ///
 /// In a clique of m tasks A^-1 = (I + 1 1^T) / (m + 1), so the regular graphs (complete, disconnected, cliques) need no
 /// matrix. Of an edge list, the inverse of every connected component is kept: O(sum of squared sizes) doubles.
-class Interaction {
+class TaskGraph {
  public:
   /// Throws FileError or DataError (file, line, what was expected) for a graph's file that cannot be used.
-  Interaction(const Graph& graph, const LearnerContext& context);
+  TaskGraph(const Graph& graph, const LearnerContext& context);
 
   std::size_t tasks() const { return tasks_; }
   void cover(std::size_t K);  ///< tasks 0 .. K - 1 exist
