@@ -96,7 +96,7 @@ TEST(Simd, ATriangleHasTheSameBitsInEveryInstructionSet) {
     const Using using_it(use);
     Rng rng = make_rng(4, 0);
     Memory memory;
-    Triangle T(&memory);
+    SymmetricMatrix T(&memory);
     std::pmr::vector<double> out;
     for (const std::size_t n : {1u, 3u, 4u, 8u, 9u, 31u, 70u}) {
       T.grow(n);

@@ -59,8 +59,8 @@ struct Pair {
   DenseMatrix v;
 };
 
-Triangle triangle(const DenseMatrix& m, std::pmr::memory_resource* memory) {
-  Triangle out(memory);
+SymmetricMatrix triangle(const DenseMatrix& m, std::pmr::memory_resource* memory) {
+  SymmetricMatrix out(memory);
   out.grow(m.size());
   for (std::size_t i = 0; i < m.size(); ++i) std::copy_n(m[i].begin(), i + 1, out.row(i));
   return out;

@@ -23,10 +23,10 @@ Vector random_vector(Rng& rng) {
   return out;
 }
 
-RC_GTEST_PROP(SideBySide, IsAMapFromTaskAndFeatureToAFloat, ()) {
+RC_GTEST_PROP(FeatureMajorWeights, IsAMapFromTaskAndFeatureToAFloat, ()) {
   Rng rng = make_rng(*rc::gen::arbitrary<std::uint64_t>(), 0);
   Memory memory;
-  SideBySide w(&memory);
+  FeatureMajorWeights w(&memory);
   std::map<std::pair<Index, Task>, float> oracle;
   std::size_t K = 0;
   for (int n = 0; n < 60; ++n) {
@@ -57,10 +57,10 @@ RC_GTEST_PROP(SideBySide, IsAMapFromTaskAndFeatureToAFloat, ()) {
         v = static_cast<float>(static_cast<double>(v) + c[j] * x.value[k]);
       }
   }
-  const SideBySide::Packed packed = w.pack();
+  const FeatureMajorWeights::Packed packed = w.pack();
   RC_ASSERT(packed.tasks == K);
   RC_ASSERT(std::is_sorted(packed.feature.begin(), packed.feature.end()));
-  SideBySide back(&memory);
+  FeatureMajorWeights back(&memory);
   back.unpack(packed);
   for (int n = 0; n < 10; ++n) {
     const Vector x = random_vector(rng);
@@ -69,9 +69,9 @@ RC_GTEST_PROP(SideBySide, IsAMapFromTaskAndFeatureToAFloat, ()) {
   RC_ASSERT(back.pack().value == packed.value);
 }
 
-TEST(SideBySide, MarginsThatAreKeptAreThoseOfNow) {
+TEST(FeatureMajorWeights, MarginsThatAreKeptAreThoseOfNow) {
   Memory memory;
-  SideBySide w(&memory);
+  FeatureMajorWeights w(&memory);
   w.cover(3);
   std::vector<double> values{1, 2};
   const std::vector<Index> index{4, 9};
@@ -96,10 +96,10 @@ TEST(SideBySide, MarginsThatAreKeptAreThoseOfNow) {
   EXPECT_EQ(margins(x), (Margins{3 + 4, 3 + 2, 3 - 4, 3})) << "loaded";
 }
 
-TEST(SideBySide, AFewTasksOfManyAreTaughtAlone) {
+TEST(FeatureMajorWeights, AFewTasksOfManyAreTaughtAlone) {
   Memory memory;
   constexpr std::size_t K = 400;
-  SideBySide few(&memory), each(&memory);
+  FeatureMajorWeights few(&memory), each(&memory);
   few.cover(K);
   each.cover(K);
   const Vector x = sparse({2, 5, 77}, {0.5, -1, 2});
@@ -113,9 +113,9 @@ TEST(SideBySide, AFewTasksOfManyAreTaughtAlone) {
   EXPECT_EQ(few.pack().feature, each.pack().feature);
 }
 
-TEST(SideBySide, KeepsWeightsWhenTasksArrive) {
+TEST(FeatureMajorWeights, KeepsWeightsWhenTasksArrive) {
   Memory memory;
-  SideBySide w(&memory);
+  FeatureMajorWeights w(&memory);
   w.cover(1);
   w.add(std::vector<double>{2}, sparse({5}, {1}));
   for (std::size_t K = 2; K < 200; ++K) {
@@ -126,10 +126,10 @@ TEST(SideBySide, KeepsWeightsWhenTasksArrive) {
   EXPECT_LT(memory.bytes(), 200u * 4 * 2 + 16 * 8 * 2) << "one row of weights, with some room to grow";
 }
 
-TEST(SideBySide, UnpackRefusesWhatIsNoModel) {
+TEST(FeatureMajorWeights, UnpackRefusesWhatIsNoModel) {
   const auto unpack = [](std::uint64_t tasks, std::vector<std::uint32_t> feature, std::vector<float> value) {
     Memory memory;
-    SideBySide w(&memory);
+    FeatureMajorWeights w(&memory);
     w.unpack({tasks, {feature.begin(), feature.end()}, {value.begin(), value.end()}});
     return w.tasks();
   };

@@ -11,11 +11,11 @@ namespace {
 
 bool near(double a, double b, double scale = 1) { return std::abs(a - b) <= 1e-11 * scale; }
 
-RC_GTEST_PROP(Triangle, IsTheSymmetricMatrixWrittenOut, ()) {
+RC_GTEST_PROP(SymmetricMatrix, IsTheSymmetricMatrixWrittenOut, ()) {
   constexpr std::size_t kLargest = 12;
   Rng rng = make_rng(*rc::gen::arbitrary<std::uint64_t>(), 0);
   Memory memory;
-  Triangle T(&memory);
+  SymmetricMatrix T(&memory);
   DenseMatrix whole = identity(kLargest);  // outside T it is the identity
   for (int step = 0; step < 40; ++step) {
     const Vector x = some_vector(rng, kLargest);
@@ -50,9 +50,9 @@ RC_GTEST_PROP(Triangle, IsTheSymmetricMatrixWrittenOut, ()) {
   }
 }
 
-TEST(Triangle, GrowsByTheIdentityAndNeverShrinks) {
+TEST(SymmetricMatrix, GrowsByTheIdentityAndNeverShrinks) {
   Memory memory;
-  Triangle T(&memory);
+  SymmetricMatrix T(&memory);
   EXPECT_EQ(T.size(), 0u);
   EXPECT_EQ(T.quadratic(dense({3, 4})), 25);
   EXPECT_EQ(T.quadratic(sparse({5, 4'000'000'000u}, {3, 4})), 25) << "far outside";
@@ -69,11 +69,11 @@ TEST(Triangle, GrowsByTheIdentityAndNeverShrinks) {
       << "half of the matrix, and where its rows are";
 }
 
-TEST(Triangle, InvertIsTheInverse) {
+TEST(SymmetricMatrix, InvertIsTheInverse) {
   Rng rng = make_rng(2, 0);
   for (const std::size_t n : {1u, 2u, 7u, 40u}) {
     Memory memory;
-    Triangle A(&memory), inverse(&memory);
+    SymmetricMatrix A(&memory), inverse(&memory);
     A.grow(n);
     DenseMatrix whole = identity(n);
     for (std::size_t k = 0; k < 2 * n; ++k) {
@@ -90,9 +90,9 @@ TEST(Triangle, InvertIsTheInverse) {
   }
 }
 
-TEST(Triangle, AssignTakesBackItsOwnValues) {
+TEST(SymmetricMatrix, AssignTakesBackItsOwnValues) {
   Memory memory;
-  Triangle T(&memory), back(&memory);
+  SymmetricMatrix T(&memory), back(&memory);
   T.grow(3);
   T.add_outer(2, std::vector<double>{1, -1, 0.5});
   back.grow(9);

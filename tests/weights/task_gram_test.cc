@@ -19,11 +19,11 @@ double product(const std::vector<double>& a, const std::vector<double>& b) {
   return sum;
 }
 
-RC_GTEST_PROP(Gram, IsWhatTheWeightsThemselvesSay, ()) {
+RC_GTEST_PROP(TaskGram, IsWhatTheWeightsThemselvesSay, ()) {
   constexpr std::size_t d = 5;
   Rng rng = make_rng(*rc::gen::arbitrary<std::uint64_t>(), 0);
   Memory memory;
-  Gram G(&memory);
+  TaskGram G(&memory);
   std::vector<std::vector<double>> w;
   for (int n = 0; n < 500; ++n) {
     if (w.empty() || below(60, rng) == 0) {
@@ -46,15 +46,15 @@ RC_GTEST_PROP(Gram, IsWhatTheWeightsThemselvesSay, ()) {
       RC_ASSERT(std::abs(G.squared_distance(j, l) - product(difference, difference)) < 1e-9);
       RC_ASSERT(G.squared_distance(j, l) == G.squared_distance(l, j));
     }
-  Gram back(&memory);
+  TaskGram back(&memory);
   back.unpack(G.pack());
   RC_ASSERT(back.pack().value == G.pack().value);
 }
 
-TEST(Gram, IsTheSameWhetherItsUpdatesWaitOrNot) {
+TEST(TaskGram, IsTheSameWhetherItsUpdatesWaitOrNot) {
   constexpr std::size_t K = 21;
   Memory memory;
-  Gram G(&memory);
+  TaskGram G(&memory);
   G.cover(K);
   std::vector<double> literal(K * K, 0.0), c(K), p(K), distances(K);
   std::vector<std::vector<double>> w(K, std::vector<double>(3, 0.0));
@@ -71,23 +71,23 @@ TEST(Gram, IsTheSameWhetherItsUpdatesWaitOrNot) {
     G.add(c, p, xx);
     for (std::size_t j = 0; j < K; ++j)
       for (std::size_t l = 0; l < K; ++l) literal[j * K + l] += (c[j] * p[l] + c[l] * p[j]) + c[j] * c[l] * xx;
-    const Gram::Packed packed = G.pack();
+    const TaskGram::Packed packed = G.pack();
     ASSERT_TRUE(std::equal(literal.begin(), literal.end(), packed.value.begin(), packed.value.end())) << n;
     for (const Task i : {0u, 1u, 12u, 20u}) {
       G.squared_distances(i, distances);
       for (Task j = 0; j < K; ++j) ASSERT_EQ(distances[j], G.squared_distance(j, i));
     }
     if (n % 7 == 0) {  // saved and loaded between
-      Gram back(&memory);
+      TaskGram back(&memory);
       back.unpack(packed);
       ASSERT_EQ(back.pack().value, packed.value);
     }
   }
 }
 
-TEST(Gram, DistancesAreNeverNegative) {
+TEST(TaskGram, DistancesAreNeverNegative) {
   Memory memory;
-  Gram G(&memory);
+  TaskGram G(&memory);
   G.cover(2);
   Rng rng = make_rng(1, 0);
   double w = 0;
@@ -101,10 +101,10 @@ TEST(Gram, DistancesAreNeverNegative) {
   }
 }
 
-TEST(Gram, UnpackRefusesWhatIsNoGramMatrix) {
+TEST(TaskGram, UnpackRefusesWhatIsNoGramMatrix) {
   const auto unpack = [](std::uint64_t tasks, std::vector<double> value) {
     Memory memory;
-    Gram G(&memory);
+    TaskGram G(&memory);
     G.unpack({tasks, {value.begin(), value.end()}});
     return G.tasks();
   };

@@ -139,7 +139,7 @@ struct Amlc {
 
   Params p;
   QueryPolicy<Query> query;
-  SideBySide w;                // d x K
+  FeatureMajorWeights w;       // d x K
   Trust tau;                   // K x K, rows with mean 1
   ListeningCounts counts;      // K
   std::pmr::vector<double> c;  // K, what learn() works with

@@ -107,8 +107,8 @@ struct Amtl {
   Params p;
   QueryPolicy<decltype(Params::query)> query;
   TaskGraph A;
-  SideBySide w;                // d x K
-  Gram G;                      // K x K
+  FeatureMajorWeights w;       // d x K
+  TaskGram G;                  // K x K
   std::pmr::vector<double> c;  // K, what decide() and learn() work with
 
   template <class S>

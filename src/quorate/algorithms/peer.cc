@@ -121,7 +121,7 @@ struct Peer {
 
   Params p;
   double scale = 1;            // on b and bq
-  SideBySide w;                // d x K
+  FeatureMajorWeights w;       // d x K
   Trust tau;                   // K x K
   ListeningCounts counts;      // K
   std::pmr::vector<double> c;  // K, what learn() works with

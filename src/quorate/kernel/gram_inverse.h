@@ -31,7 +31,7 @@ class GramInverse {
   /// Largest |H^-1 h - e_j| for h, column j of H. O(n^2).
   double residual(std::span<const double> h, std::size_t j);
   /// Makes it anew from H, of the same size. O(n^3). Throws DataError, and stays as it is, if H is not positive definite.
-  void rebuild(const Triangle& H) { T_.invert(H); }
+  void rebuild(const SymmetricMatrix& H) { T_.invert(H); }
   void trim() { T_.trim(); }  ///< gives back memory that is kept for the next vector
 
   std::size_t bytes_to_add() const {
@@ -51,7 +51,7 @@ class GramInverse {
   void unpack(const Packed& packed);  ///< throws DataError: size does not fit, not finite, not positive
 
  private:
-  Triangle T_;
+  SymmetricMatrix T_;
   std::pmr::vector<double> column_;  // scratch
 };
 

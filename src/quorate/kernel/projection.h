@@ -63,7 +63,7 @@ struct Projection {
   template <class Column>
   void rebuild(Column& column) {
     const std::size_t n = H.size();
-    Triangle gram(std::pmr::get_default_resource());
+    SymmetricMatrix gram(std::pmr::get_default_resource());
     gram.grow(n);
     scratch.resize(std::max(scratch.size(), n));
     for (std::size_t i = 0; i < n; ++i) {

@@ -10,7 +10,7 @@
 
 namespace quorate {
 
-void SideBySide::cover(std::size_t K) {
+void FeatureMajorWeights::cover(std::size_t K) {
   if (K <= tasks_) return;
   if (K > stride_) {
     const std::size_t stride = std::max(K, stride_ + stride_ / 2), rows = row_.size();
@@ -23,7 +23,7 @@ void SideBySide::cover(std::size_t K) {
   kept_ = false;
 }
 
-double SideBySide::operator()(Task task, const Features& x) const {
+double FeatureMajorWeights::operator()(Task task, const Features& x) const {
   if (task >= tasks_) return 0;
   double sum = 0;
   for (std::size_t k = 0; k < x.size(); ++k)
@@ -63,7 +63,7 @@ void add_rows(const float* const* rows, const double* v, const float* const* ahe
 
 }  // namespace
 
-void SideBySide::margins(const Features& x, std::span<double> p) const {
+void FeatureMajorWeights::margins(const Features& x, std::span<double> p) const {
   std::fill(p.begin(), p.end(), 0.0);
   const float* rows[kRows];
   double v[kRows];
@@ -85,7 +85,7 @@ void SideBySide::margins(const Features& x, std::span<double> p) const {
   }
 }
 
-std::span<const double> SideBySide::margins(const Features& x) {
+std::span<const double> FeatureMajorWeights::margins(const Features& x) {
   if (kept_ && std::ranges::equal(x.index, of_index_) && std::ranges::equal(x.value, of_value_)) return margins_;
   kept_ = false;
   margins_.resize(tasks_);
@@ -96,14 +96,14 @@ std::span<const double> SideBySide::margins(const Features& x) {
   return margins_;
 }
 
-std::uint32_t SideBySide::row_at(Index feature) {
+std::uint32_t FeatureMajorWeights::row_at(Index feature) {
   const auto rows = static_cast<std::uint32_t>(row_.size());
   std::uint32_t& row = row_.at(feature);
   if (row_.size() > rows) row = rows;
   return row;
 }
 
-void SideBySide::add(std::span<const double> c, const Features& x) {
+void FeatureMajorWeights::add(std::span<const double> c, const Features& x) {
   constexpr std::size_t kFew = 8;  // tasks: as many cache lines of each row at most
   std::size_t taught = 0;
   for (const double v : c) taught += v != 0;
@@ -130,7 +130,7 @@ void SideBySide::add(std::span<const double> c, const Features& x) {
   }
 }
 
-void SideBySide::add(Task task, double a, const Features& x) {
+void FeatureMajorWeights::add(Task task, double a, const Features& x) {
   kept_ = false;
   std::uint32_t rows[kRows];
   for (std::size_t begin = 0; begin < x.size(); begin += kRows) {
@@ -144,7 +144,7 @@ void SideBySide::add(Task task, double a, const Features& x) {
   }
 }
 
-SideBySide::Packed SideBySide::pack() const {
+FeatureMajorWeights::Packed FeatureMajorWeights::pack() const {
   Packed out;
   out.tasks = tasks_;
   std::vector<std::pair<Index, std::uint32_t>> rows;
@@ -158,7 +158,7 @@ SideBySide::Packed SideBySide::pack() const {
   return out;
 }
 
-void SideBySide::unpack(const Packed& packed) {
+void FeatureMajorWeights::unpack(const Packed& packed) {
   const std::size_t rows = packed.feature.size();
   if (packed.tasks > 0xFFFFFFFEu || (rows > 0 && packed.value.size() / rows != packed.tasks) ||
       packed.value.size() != rows * packed.tasks)

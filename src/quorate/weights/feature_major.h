@@ -9,9 +9,9 @@
 namespace quorate {
 
 /// w: features x K, float, a row for every feature that was ever added to; K may grow.
-class SideBySide {
+class FeatureMajorWeights {
  public:
-  explicit SideBySide(std::pmr::memory_resource* memory)
+  explicit FeatureMajorWeights(std::pmr::memory_resource* memory)
       : row_(memory), weights_(memory), margins_(memory), of_index_(memory), of_value_(memory) {}
 
   std::size_t tasks() const { return tasks_; }

@@ -57,7 +57,7 @@ class FullConfidence {
  private:
   struct One {
     explicit One(std::pmr::memory_resource* memory) : A(memory), inverse(memory), w(memory), u(memory) {}
-    Triangle A, inverse;
+    SymmetricMatrix A, inverse;
     std::pmr::vector<double> w, u;
     std::uint64_t updates = 0;
   };

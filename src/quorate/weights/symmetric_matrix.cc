@@ -9,7 +9,7 @@
 
 namespace quorate {
 
-void Triangle::grow(std::size_t n) {
+void SymmetricMatrix::grow(std::size_t n) {
   for (; n_ < n; ++n_) {
     if (n_ == rows_.size())
       rows_.emplace_back(n_ + 1, 0.0);
@@ -75,7 +75,7 @@ void add(double v, const double* t, std::size_t n, double* out) {
 
 }  // namespace
 
-double Triangle::quadratic(const Features& x) const {
+double SymmetricMatrix::quadratic(const Features& x) const {
   double sum = 0;
   std::size_t begin = 0;
   if (x.extent() == x.size())  // no feature left out, whether written as dense or not
@@ -111,7 +111,7 @@ double Triangle::quadratic(const Features& x) const {
   return sum;
 }
 
-void Triangle::times(const Features& x, std::span<double> out) const {
+void SymmetricMatrix::times(const Features& x, std::span<double> out) const {
   // A row of the triangle is part of a row of T and part of a column: both are used while it is at hand.
   std::size_t i = 0;
   if (x.extent() == x.size())
@@ -134,19 +134,19 @@ void Triangle::times(const Features& x, std::span<double> out) const {
   }
 }
 
-void Triangle::add_outer(double a, std::span<const double> u) {
+void SymmetricMatrix::add_outer(double a, std::span<const double> u) {
   for (std::size_t i = 0; i < size(); ++i)
     if (u[i] != 0) add(a * u[i], u.data(), i + 1, row(i));
 }
 
-void Triangle::add_outer(const Features& x) {
+void SymmetricMatrix::add_outer(const Features& x) {
   for (std::size_t k = 0; k < x.size(); ++k) {
     double* t = row(x.at(k));
     for (std::size_t l = 0; l <= k; ++l) t[x.at(l)] += x.value[k] * x.value[l];
   }
 }
 
-void Triangle::invert(const Triangle& of) {
+void SymmetricMatrix::invert(const SymmetricMatrix& of) {
   const auto n = static_cast<Eigen::Index>(of.size());
   Eigen::MatrixXd A(n, n), inverse = Eigen::MatrixXd::Identity(n, n);
   for (Eigen::Index i = 0; i < n; ++i)  // LLT reads the lower triangle only
@@ -161,11 +161,11 @@ void Triangle::invert(const Triangle& of) {
     Eigen::Map<Eigen::RowVectorXd>(row(static_cast<std::size_t>(i)), i + 1) = inverse.row(i).head(i + 1);
 }
 
-void Triangle::append_to(std::pmr::vector<double>& out) const {
+void SymmetricMatrix::append_to(std::pmr::vector<double>& out) const {
   for (std::size_t i = 0; i < n_; ++i) out.insert(out.end(), rows_[i].begin(), rows_[i].end());
 }
 
-void Triangle::assign(std::size_t n, std::span<const double> values) {
+void SymmetricMatrix::assign(std::size_t n, std::span<const double> values) {
   rows_.clear();
   rows_.reserve(n);
   for (std::size_t i = 0; i < n; values = values.subspan(++i)) {

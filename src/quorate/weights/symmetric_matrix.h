@@ -12,9 +12,9 @@ namespace quorate {
 
 /// T: n x n, symmetric, double, each row of the lower triangle by itself, so that n grows without moving anything. Outside
 /// n x n it is the identity.
-class Triangle {
+class SymmetricMatrix {
  public:
-  explicit Triangle(std::pmr::memory_resource* memory) : rows_(memory) {}
+  explicit SymmetricMatrix(std::pmr::memory_resource* memory) : rows_(memory) {}
 
   std::size_t size() const { return n_; }
   void grow(std::size_t n);  ///< at least n x n
@@ -34,7 +34,7 @@ class Triangle {
   void add_outer(const Features& x);
   /// Makes this the inverse of `of`. O(n^3), and two n x n matrices for a while. Throws DataError if it is not positive
   /// definite.
-  void invert(const Triangle& of);
+  void invert(const SymmetricMatrix& of);
 
   /// Row i of the lower triangle: i + 1 values.
   const double* row(std::size_t i) const { return rows_[i].data(); }

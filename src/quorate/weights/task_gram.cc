@@ -18,7 +18,7 @@ inline double added(double c_j, double c_l, double p_j, double p_l, double xx) {
 
 }  // namespace
 
-void Gram::cover(std::size_t K) {
+void TaskGram::cover(std::size_t K) {
   if (K <= tasks()) return;
   apply();
   below_.resize(row(K), 0.0);
@@ -27,7 +27,7 @@ void Gram::cover(std::size_t K) {
   diagonal_.resize(K, 0.0);
 }
 
-void Gram::add(std::span<const double> c, std::span<const double> p, double xx) {
+void TaskGram::add(std::span<const double> c, std::span<const double> p, double xx) {
   const std::size_t K = tasks();
   std::copy_n(c.begin(), K, c_.begin() + static_cast<std::ptrdiff_t>(waiting_ * K));
   std::copy_n(p.begin(), K, p_.begin() + static_cast<std::ptrdiff_t>(waiting_ * K));
@@ -38,7 +38,7 @@ void Gram::add(std::span<const double> c, std::span<const double> p, double xx) 
   if (++waiting_ == kWaiting) apply();
 }
 
-void Gram::apply() {
+void TaskGram::apply() {
   // Parts of rows, so short that all updates' values for one stay in the nearest cache.
   constexpr std::size_t kPart = 256;
   const std::size_t K = tasks(), waiting = waiting_;
@@ -82,7 +82,7 @@ void Gram::apply() {
   waiting_ = 0;
 }
 
-double Gram::at(std::size_t j, std::size_t l) const {
+double TaskGram::at(std::size_t j, std::size_t l) const {
   if (j == l) return diagonal_[j];
   const std::size_t K = tasks();
   double sum = below_[row(std::max(j, l)) + std::min(j, l)];
@@ -91,9 +91,9 @@ double Gram::at(std::size_t j, std::size_t l) const {
   return sum;
 }
 
-double Gram::squared_distance(Task j, Task l) const { return std::max(0.0, (at(j, j) + at(l, l)) - 2 * at(j, l)); }
+double TaskGram::squared_distance(Task j, Task l) const { return std::max(0.0, (at(j, j) + at(l, l)) - 2 * at(j, l)); }
 
-void Gram::squared_distances(Task i, std::span<double> out) const {
+void TaskGram::squared_distances(Task i, std::span<double> out) const {
   constexpr std::size_t kAhead = 16;  // rows: each has one value of the column, in a line of its own
   const std::size_t K = tasks();
   std::copy_n(below_.data() + row(std::max<Task>(i, 1)), i, out.data());
@@ -113,7 +113,7 @@ void Gram::squared_distances(Task i, std::span<double> out) const {
   out[i] = 0;
 }
 
-Gram::Packed Gram::pack() const {
+TaskGram::Packed TaskGram::pack() const {
   const std::size_t K = tasks();
   Packed out{K, {}};
   out.value.resize(K * K);
@@ -122,7 +122,7 @@ Gram::Packed Gram::pack() const {
   return out;
 }
 
-void Gram::unpack(const Packed& packed) {
+void TaskGram::unpack(const Packed& packed) {
   const std::size_t K = packed.tasks;
   if (K > 1'000'000 || packed.value.size() != K * K) throw DataError("Gram matrix: expected tasks x tasks values");
   const auto value = [&](std::size_t j, std::size_t l) { return packed.value[j * K + l]; };

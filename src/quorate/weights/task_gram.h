@@ -13,9 +13,9 @@ namespace quorate {
 
 /// G[j,l] = <w_j, w_l>, K x K double, symmetric, while every w_j += c_j x is told to it. Kept are the diagonal, what is
 /// below it, and the last few updates, which go through the matrix together: it is larger than any cache.
-class Gram {
+class TaskGram {
  public:
-  explicit Gram(std::pmr::memory_resource* memory) : diagonal_(memory), below_(memory), c_(memory), p_(memory) {}
+  explicit TaskGram(std::pmr::memory_resource* memory) : diagonal_(memory), below_(memory), c_(memory), p_(memory) {}
 
   std::size_t tasks() const { return diagonal_.size(); }
   /// Makes room for at least K tasks; new ones have zero weights. O(K^2) when it grows.
@@ -30,7 +30,7 @@ class Gram {
   /// out[j] = |w_j - w_i|^2 for all j; out.size() == tasks(). O(K).
   void squared_distances(Task i, std::span<double> out) const;
 
-  using Packed = Square::Packed;
+  using Packed = TaskMatrix::Packed;
   Packed pack() const;
   void unpack(const Packed& packed);  ///< throws DataError: no such matrix is a Gram matrix
 

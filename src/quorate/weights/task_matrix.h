@@ -11,10 +11,10 @@
 
 namespace quorate {
 
-class Square {
+class TaskMatrix {
  public:
   /// Entries of a new task, in its row and in its column, start at `initial`.
-  Square(double initial, std::pmr::memory_resource* memory) : initial_(initial), values_(memory) {}
+  TaskMatrix(double initial, std::pmr::memory_resource* memory) : initial_(initial), values_(memory) {}
 
   std::size_t tasks() const { return tasks_; }
   /// Makes room for at least K tasks. O(K^2) when it grows.

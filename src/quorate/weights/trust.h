@@ -44,7 +44,7 @@ class Trust {
     });
   }
 
-  using Packed = Square::Packed;
+  using Packed = TaskMatrix::Packed;
   Packed pack() const { return tau_.pack(); }
   void unpack(const Packed& packed) {  ///< throws DataError: not K x K, not finite, negative
     tau_.unpack(packed);
@@ -60,7 +60,7 @@ class Trust {
     if (others) f(k + 1, K);
   }
 
-  Square tau_;
+  TaskMatrix tau_;
 };
 
 /// What members answered to an example with the label y cost them: loss[m] = max(0, 1 - y p[m]), at most `cap`. O(K).
