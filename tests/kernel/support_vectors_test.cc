@@ -17,7 +17,7 @@ namespace quorate::test {
 namespace {
 
 /// Valid until the next call.
-Features vector_of(const Support& support, std::size_t slot) {
+Features vector_of(const SupportVectors& support, std::size_t slot) {
   static std::vector<Index> index;
   static std::vector<double> value;
   return support.vector(slot, index, value);
@@ -71,12 +71,12 @@ Vector some(Shape shape, std::size_t limit, Rng& rng) {
   return out;
 }
 
-DenseVector row(const Support& support, const Features& x) {
+DenseVector row(const SupportVectors& support, const Features& x) {
   DenseVector k(support.size(), 77.0);  // what it held does not matter
   support.row(x, k);
   return k;
 }
-DenseVector row_of(const Support& support, std::size_t slot) {
+DenseVector row_of(const SupportVectors& support, std::size_t slot) {
   DenseVector k(support.size(), 77.0);
   support.row_of(slot, k);
   return k;
@@ -95,13 +95,13 @@ double literal(const Kernel& kernel, const Entries& a, const Entries& b) {
 }
 bool near(double a, double b) { return std::abs(a - b) <= 1e-11 * (1 + std::abs(b)); }
 
-RC_GTEST_PROP(Support, IsALoopOverVectorsThatComeAndGo, ()) {
+RC_GTEST_PROP(SupportVectors, IsALoopOverVectorsThatComeAndGo, ()) {
   Rng rng = make_rng(*rc::gen::arbitrary<std::uint64_t>(), 0);
   const Kernel& kernel = kKernels[below(std::size(kKernels), rng)];
   const auto first = static_cast<Shape>(below(kShapes, rng)), then = static_cast<Shape>(below(kShapes, rng));
   const std::size_t change = below(80, rng), most = 1 + below(40, rng);
   Memory memory;
-  Support support(kernel, &memory);
+  SupportVectors support(kernel, &memory);
   std::vector<Entries> expected;
   for (std::size_t step = 0; step < 120; ++step) {
     const Shape shape = step < change ? first : then;
@@ -138,7 +138,7 @@ RC_GTEST_PROP(Support, IsALoopOverVectorsThatComeAndGo, ()) {
   }
 }
 
-RC_GTEST_PROP(Support, SumsDoNotDependOnHowTheVectorsCame, ()) {
+RC_GTEST_PROP(SupportVectors, SumsDoNotDependOnHowTheVectorsCame, ()) {
   Rng rng = make_rng(*rc::gen::arbitrary<std::uint64_t>(), 0);
   const Kernel& kernel = kKernels[below(std::size(kKernels), rng)];
   std::vector<Vector> vectors(1 + below(40, rng));
@@ -147,7 +147,7 @@ RC_GTEST_PROP(Support, SumsDoNotDependOnHowTheVectorsCame, ()) {
   std::iota(order.begin(), order.end(), std::size_t{0});
   shuffle(std::span(order), rng);
   Memory memory;
-  Support once(kernel, &memory), again(kernel, &memory);
+  SupportVectors once(kernel, &memory), again(kernel, &memory);
   for (const Vector& x : vectors) once.add(x);
   again.add(sparse({kFar}, {1}));  // so the same vectors lie as postings
   for (const std::size_t n : order) {
@@ -162,20 +162,20 @@ RC_GTEST_PROP(Support, SumsDoNotDependOnHowTheVectorsCame, ()) {
   }
 }
 
-TEST(Support, OfNothingIsEmpty) {
+TEST(SupportVectors, OfNothingIsEmpty) {
   Memory memory;
-  Support support(GaussianKernel{}, &memory);
+  SupportVectors support(GaussianKernel{}, &memory);
   EXPECT_EQ(support.size(), 0u);
   EXPECT_TRUE(row(support, dense({1, 2})).empty());
   EXPECT_TRUE(row(support, sparse({kFar}, {1})).empty());
   EXPECT_EQ(memory.bytes(), 0u);
 }
 
-TEST(Support, ManyFeaturesOfNumbersAreVectorsLikeOthers) {
+TEST(SupportVectors, ManyFeaturesOfNumbersAreVectorsLikeOthers) {
   Rng rng = make_rng(2, 0);
   for (const std::size_t features : {4096u, 4097u, 9000u}) {
     Memory memory;
-    Support support(LinearKernel{}, &memory);
+    SupportVectors support(LinearKernel{}, &memory);
     std::vector<Entries> expected;
     for (const std::size_t n : {std::size_t{3}, features, std::size_t{5}, features, std::size_t{17}}) {
       Vector x = dense(DenseVector(n));
@@ -189,19 +189,19 @@ TEST(Support, ManyFeaturesOfNumbersAreVectorsLikeOthers) {
   }
 }
 
-TEST(Support, OneFarFeatureDoesNotFillTheSpaceBefore) {
+TEST(SupportVectors, OneFarFeatureDoesNotFillTheSpaceBefore) {
   Memory memory(1 << 20);
-  Support support(LinearKernel{}, &memory);
+  SupportVectors support(LinearKernel{}, &memory);
   support.add(dense({1, 2, 3}));
   support.add(sparse({0, kMaxIndex + 1}, {5, 7}));
   EXPECT_EQ(row(support, sparse({0, 2, kMaxIndex + 1}, {1, 1, 1})), (DenseVector{4, 12}));
 }
 
-TEST(Support, KeepsNoMemoryOfItsOwn) {
+TEST(SupportVectors, KeepsNoMemoryOfItsOwn) {
   Rng rng = make_rng(3, 0);
   Memory memory;
   {
-    Support support(LinearKernel{}, &memory);
+    SupportVectors support(LinearKernel{}, &memory);
     for (int n = 0; n < 200; ++n) support.add(some(n < 100 ? kDense : kSparse, 40, rng));
     const std::size_t before = live_bytes(), counted = memory.bytes();
     for (int n = 0; n < 100; ++n) support.add(some(kSparse, 40, rng));
@@ -213,7 +213,7 @@ TEST(Support, KeepsNoMemoryOfItsOwn) {
 }
 
 /// With exactly the bytes left that bytes_to_add() says, all else being taken, x is added.
-bool adds_within_its_bytes(Support& support, const Features& x, Memory& memory) {
+bool adds_within_its_bytes(SupportVectors& support, const Features& x, Memory& memory) {
   const std::size_t bytes = support.bytes_to_add(x);
   if (bytes > memory.left()) return false;
   const std::size_t ballast = memory.left() - bytes;
@@ -227,13 +227,13 @@ bool adds_within_its_bytes(Support& support, const Features& x, Memory& memory) 
   return support.size() == before + 1;
 }
 
-RC_GTEST_PROP(Support, AddsWithinTheBytesItSays, ()) {
+RC_GTEST_PROP(SupportVectors, AddsWithinTheBytesItSays, ()) {
   Rng rng = make_rng(*rc::gen::arbitrary<std::uint64_t>(), 0);
   const auto first = static_cast<Shape>(below(kShapes, rng)), then = static_cast<Shape>(below(kShapes, rng));
   const std::size_t change = below(150, rng), limit = 1 + below(300, rng);
   const bool scarce = below(2, rng) == 0;  // or only at times
   Memory memory(std::size_t{1} << 26);
-  Support support(LinearKernel{}, &memory);
+  SupportVectors support(LinearKernel{}, &memory);
   for (std::size_t step = 0; step < 150; ++step) {
     if (support.size() > 0 && below(6, rng) == 0) support.remove(below(support.size(), rng));
     const Vector x = some(step < change ? first : then, 1 + below(limit, rng), rng);
@@ -244,11 +244,11 @@ RC_GTEST_PROP(Support, AddsWithinTheBytesItSays, ()) {
   }
 }
 
-TEST(Support, TheBytesItSaysAreNotManyMoreThanItTakes) {
+TEST(SupportVectors, TheBytesItSaysAreNotManyMoreThanItTakes) {
   Rng rng = make_rng(4, 0);
   for (const Shape shape : {kDense, kSparse}) {
     Memory memory(std::size_t{1} << 26);
-    Support support(LinearKernel{}, &memory);
+    SupportVectors support(LinearKernel{}, &memory);
     for (int n = 0; n < 2000; ++n) {
       const Vector x = some(shape, 30, rng);
       EXPECT_LE(support.bytes_to_add(x), 10'000 + memory.bytes()) << "at most what is there, and a block or array";
@@ -257,11 +257,11 @@ TEST(Support, TheBytesItSaysAreNotManyMoreThanItTakes) {
   }
 }
 
-TEST(Support, WhenOneLeavesForOneOfItsShapeNothingIsAllocated) {
+TEST(SupportVectors, WhenOneLeavesForOneOfItsShapeNothingIsAllocated) {
   Rng rng = make_rng(5, 0);
   for (const bool far : {false, true}) {
     Memory memory;
-    Support support(GaussianKernel{}, &memory);
+    SupportVectors support(GaussianKernel{}, &memory);
     const auto fresh = [&] {
       Vector x = dense(DenseVector(20));
       if (far)
@@ -285,13 +285,13 @@ TEST(Support, WhenOneLeavesForOneOfItsShapeNothingIsAllocated) {
   }
 }
 
-RC_GTEST_PROP(Support, PackAndUnpackIsTheSameToTheBit, ()) {
+RC_GTEST_PROP(SupportVectors, PackAndUnpackIsTheSameToTheBit, ()) {
   Rng rng = make_rng(*rc::gen::arbitrary<std::uint64_t>(), 0);
   const Kernel& kernel = kKernels[below(std::size(kKernels), rng)];
   const auto shape = static_cast<Shape>(below(kShapes, rng));
   Memory memory;
-  Support support(kernel, &memory);
-  const auto change = [&](Support& s, std::uint64_t seed) {
+  SupportVectors support(kernel, &memory);
+  const auto change = [&](SupportVectors& s, std::uint64_t seed) {
     Rng of_step = make_rng(seed, 1);
     for (int n = 0; n < 30; ++n)
       if (s.size() > 1 && below(3, of_step) == 0)
@@ -299,15 +299,15 @@ RC_GTEST_PROP(Support, PackAndUnpackIsTheSameToTheBit, ()) {
       else
         s.add(some(shape, 30, of_step));
   };
-  Support back(kernel, &memory);
+  SupportVectors back(kernel, &memory);
   change(back, 99);  // forgotten
   for (int round = 0; round < 4; ++round) {
     const std::uint64_t seed = rng();
     change(support, seed);
     if (round % 2 == 0) {
-      const Support::Packed packed = support.pack();
+      const SupportVectors::Packed packed = support.pack();
       back.unpack(packed);
-      const Support::Packed again = back.pack();
+      const SupportVectors::Packed again = back.pack();
       RC_ASSERT(again.end == packed.end);
       RC_ASSERT(again.index == packed.index);
       RC_ASSERT(std::equal(again.value.begin(), again.value.end(), packed.value.begin(), packed.value.end(), same_bits));
@@ -323,25 +323,25 @@ RC_GTEST_PROP(Support, PackAndUnpackIsTheSameToTheBit, ()) {
   }
 }
 
-TEST(Support, PacksVectorAfterVectorWithoutZeros) {
+TEST(SupportVectors, PacksVectorAfterVectorWithoutZeros) {
   Memory memory;
-  Support support(LinearKernel{}, &memory);
+  SupportVectors support(LinearKernel{}, &memory);
   support.add(sparse({3, 7, kFar}, {1, 0, 2}));
   support.add(dense({}));
   support.add(dense({0, 5}));
-  const Support::Packed packed = support.pack();
+  const SupportVectors::Packed packed = support.pack();
   EXPECT_EQ(packed.end, (std::pmr::vector<std::uint64_t>{2, 2, 3}));
   EXPECT_EQ(packed.index, (std::pmr::vector<std::uint32_t>{3, kFar, 1}));
   EXPECT_EQ(packed.value, (std::pmr::vector<double>{1, 2, 5}));
   EXPECT_EQ(packed.dense, 0u);
 }
 
-TEST(Support, PacksDenseVectorsWhole) {
+TEST(SupportVectors, PacksDenseVectorsWhole) {
   Memory memory;
-  Support support(LinearKernel{}, &memory);
+  SupportVectors support(LinearKernel{}, &memory);
   support.add(dense({1, 0}));
   support.add(dense({0, 5, 2}));
-  const Support::Packed packed = support.pack();
+  const SupportVectors::Packed packed = support.pack();
   EXPECT_EQ(packed.end, (std::pmr::vector<std::uint64_t>{3, 6}));
   EXPECT_TRUE(packed.index.empty());
   EXPECT_EQ(packed.value, (std::pmr::vector<double>{1, 0, 0, 0, 5, 2}));
@@ -349,17 +349,18 @@ TEST(Support, PacksDenseVectorsWhole) {
   EXPECT_EQ(packed.features, 3u);
 }
 
-TEST(Support, UnpackRefusesWhatItCannotHavePacked) {
+TEST(SupportVectors, UnpackRefusesWhatItCannotHavePacked) {
   const double nan = std::nan(""), infinite = std::numeric_limits<double>::infinity();
-  using Change = std::function<void(Support::Packed&)>;
-  const auto try_all = [](const Support::Packed& good, std::initializer_list<std::pair<const char*, Change>> changes) {
+  using Change = std::function<void(SupportVectors::Packed&)>;
+  const auto try_all = [](const SupportVectors::Packed& good,
+                          std::initializer_list<std::pair<const char*, Change>> changes) {
     Memory memory;
-    Support support(LinearKernel{}, &memory);
+    SupportVectors support(LinearKernel{}, &memory);
     const auto is_good = [&] { return row(support, sparse({0, 1, 2}, {1, 1, 1})) == DenseVector{3, 0, 3}; };
     support.unpack(good);
     EXPECT_TRUE(is_good());
     for (const auto& [why, change] : changes) {
-      Support::Packed packed = good;
+      SupportVectors::Packed packed = good;
       change(packed);
       EXPECT_THROW(support.unpack(packed), DataError) << why;
       EXPECT_TRUE(is_good()) << "what was there stays: " << why;
@@ -389,10 +390,10 @@ TEST(Support, UnpackRefusesWhatItCannotHavePacked) {
            {"infinite", [&](auto& p) { p.value[2] = -infinite; }}});
 }
 
-TEST(Support, UnpackedWithoutVectorsItHasNone) {
+TEST(SupportVectors, UnpackedWithoutVectorsItHasNone) {
   for (const std::uint64_t dense : {0u, 1u}) {
     Memory memory;
-    Support support(LinearKernel{}, &memory);
+    SupportVectors support(LinearKernel{}, &memory);
     support.unpack({dense, 0, {}, {}, {}});
     EXPECT_TRUE(row(support, sparse({12345678}, {1})).empty());
     support.add(sparse({3, kFar}, {1, 1}));

@@ -38,8 +38,8 @@ struct Literal {
   struct Belief {
     double w = 0, s = 1;
   };
-  Evidence operator()(std::uint32_t block, const Features& x) {
-    Evidence out;
+  MarginEstimate operator()(std::uint32_t block, const Features& x) {
+    MarginEstimate out;
     for (std::size_t k = 0; k < x.size(); ++k) {
       const Belief b = at[{block, x.at(k)}];
       out.mean += b.w * x.value[k];
@@ -58,7 +58,9 @@ struct Literal {
   std::map<std::pair<std::uint32_t, Index>, Belief> at;
 };
 
-bool equal(const Evidence& a, const Evidence& b) { return same_bits(a.mean, b.mean) && same_bits(a.variance, b.variance); }
+bool equal(const MarginEstimate& a, const MarginEstimate& b) {
+  return same_bits(a.mean, b.mean) && same_bits(a.variance, b.variance);
+}
 bool equal(const Beliefs::Packed& a, const Beliefs::Packed& b) {
   return a.block == b.block && a.feature == b.feature && a.weight == b.weight && a.information == b.information;
 }
@@ -82,9 +84,9 @@ RC_GTEST_PROP(Beliefs, AreAMapOfMeansAndVariancesByTheFormulasOfArow, ()) {
   for (int n = 0; n < 60; ++n) {
     const auto block = static_cast<std::uint32_t>(below(kBlocks + 1, rng));
     const Vector x = random_vector(rng);
-    const Evidence expected = literal(block, x);
+    const MarginEstimate expected = literal(block, x);
     for (const Beliefs* b : {&exact, &hashed}) {
-      const Evidence e = (*b)(block, x);
+      const MarginEstimate e = (*b)(block, x);
       RC_ASSERT(std::abs(e.mean - expected.mean) < 1e-4);
       RC_ASSERT(std::abs(e.variance - expected.variance) < 1e-5 * (1 + expected.variance));
     }
@@ -107,7 +109,7 @@ RC_GTEST_PROP(Beliefs, ATableWithPlacesEnoughIsExactStorageToTheBit, ()) {
 
 TEST(Beliefs, TheTwoTestsAboveHaveNoTwoWeightsInOnePlace) {
   Memory memory;
-  Hashed<int> table(kPlenty, &memory);
+  HashedCells<int> table(kPlenty, &memory);
   std::set<const int*> places;
   for (std::uint32_t block = 0; block <= kBlocks; ++block)
     for (Index f = 0; f < kFeatures; ++f) places.insert(&table.at(block, f));
@@ -184,7 +186,7 @@ TEST(Beliefs, HugeAndTinyValuesLeaveNumbersThatCanBeSaved) {
                               sparse({2, 9}, {-1e150, 1e150})}) {
         Beliefs b(slots, &memory);
         for (int n = 0; n < 400; ++n) {
-          const Evidence e = b(0, x);
+          const MarginEstimate e = b(0, x);
           ASSERT_TRUE(std::isfinite(e.mean) && std::isfinite(e.variance) && e.variance >= 0) << n << " " << noise;
           const double beta = 1 / (e.variance + noise);
           b.learn(0, x, 1, n % 2 == 0 ? beta : -beta, beta);

@@ -10,9 +10,9 @@
 namespace quorate::test {
 namespace {
 
-TEST(Hashed, ABlockAndAFeatureHaveOnePlaceHoweverOneComesToIt) {
+TEST(HashedCells, ABlockAndAFeatureHaveOnePlaceHoweverOneComesToIt) {
   Memory memory;
-  Hashed<int> table(1000, &memory);
+  HashedCells<int> table(1000, &memory);
   const Vector x = sparse({0, 5, kMaxIndex + 1}, {1, 2, 3});
   for (const std::uint32_t block : {0u, 1u, 0xFFFFFFFEu}) {
     table.prefetch(block, x);
@@ -28,11 +28,11 @@ TEST(Hashed, ABlockAndAFeatureHaveOnePlaceHoweverOneComesToIt) {
   }
 }
 
-TEST(Hashed, EveryPlaceIsWithinATableOfAnySize) {
+TEST(HashedCells, EveryPlaceIsWithinATableOfAnySize) {
   Rng rng = make_rng(1, 0);
   for (const std::size_t slots : {1u, 2u, 3u, 64u, 1000u, 65537u}) {
     Memory memory;
-    Hashed<char> table(slots, &memory);
+    HashedCells<char> table(slots, &memory);
     ASSERT_EQ(table.cells().size(), slots);
     const char* first = table.cells().data();
     for (int n = 0; n < 20'000; ++n) {
@@ -44,11 +44,11 @@ TEST(Hashed, EveryPlaceIsWithinATableOfAnySize) {
   }
 }
 
-TEST(Hashed, NeighboursSpreadAsIfDrawn) {
+TEST(HashedCells, NeighboursSpreadAsIfDrawn) {
   // n places drawn among n slots use 1 - 1/e = 63.2 % of them, whatever the blocks and features are.
   constexpr std::size_t kSlots = 1 << 14;
   Memory memory;
-  Hashed<char> table(kSlots, &memory);
+  HashedCells<char> table(kSlots, &memory);
   for (const std::uint32_t features : {1u, 16u, 128u, 1u << 14}) {
     std::set<const char*> used;
     for (std::uint32_t n = 0; n < kSlots; ++n) used.insert(&table.at(n / features, n % features));
@@ -57,9 +57,9 @@ TEST(Hashed, NeighboursSpreadAsIfDrawn) {
   }
 }
 
-TEST(Hashed, ItsMemoryIsThatOfItsSlotsForEver) {
+TEST(HashedCells, ItsMemoryIsThatOfItsSlotsForEver) {
   Memory memory;
-  Hashed<double> table(777, &memory);
+  HashedCells<double> table(777, &memory);
   EXPECT_EQ(memory.bytes(), 777 * sizeof(double));
   for (std::uint32_t n = 0; n < 10'000; ++n) table.at(n, n) += 1;
   EXPECT_EQ(memory.bytes(), 777 * sizeof(double));

@@ -137,8 +137,8 @@ TEST(Linear, TwoMegabytesMayGoToRowsThatAreLargerThanTables) {
       b.add(block, 1, x);
       ASSERT_EQ(a(block, x), b(block, x));
     }
-  EXPECT_GT(memory.bytes(), limited.bytes() + Blocks<float>::kSpare / 2);
-  EXPECT_LT(memory.bytes(), limited.bytes() + Blocks<float>::kSpare + 4096);
+  EXPECT_GT(memory.bytes(), limited.bytes() + SparseBlocks<float>::kSpare / 2);
+  EXPECT_LT(memory.bytes(), limited.bytes() + SparseBlocks<float>::kSpare + 4096);
 }
 
 TEST(Linear, ABlockMayTurnFromRowToTableAndBackAndForgetsNothing) {

@@ -152,7 +152,7 @@ TEST(Scaling, AFixedTableWithPlacesEnoughScalesAsExactCountsDo) {
       ASSERT_EQ(a, b);
     }
   }
-  Hashed<int> table(std::size_t{1} << 20, &memory);
+  HashedCells<int> table(std::size_t{1} << 20, &memory);
   std::map<const int*, int> places;
   for (Index word = 0; word < 100; ++word) ++places[&table.at(0, word)];
   EXPECT_EQ(places.size(), 100u);

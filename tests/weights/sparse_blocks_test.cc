@@ -17,11 +17,11 @@ struct Cell {
   bool operator==(const Cell&) const = default;
 };
 
-RC_GTEST_PROP(Blocks, AreAMapFromBlockAndFeatureToACell, ()) {
+RC_GTEST_PROP(SparseBlocks, AreAMapFromBlockAndFeatureToACell, ()) {
   Rng rng = make_rng(*rc::gen::arbitrary<std::uint64_t>(), 0);
   const Index far = below(2, rng) == 0 ? 1 : 1'000'003;  // rows, or tables
   Memory memory;
-  Blocks<Cell> blocks(&memory);
+  SparseBlocks<Cell> blocks(&memory);
   std::map<std::pair<std::uint32_t, Index>, Cell> oracle;
   for (int n = 0; n < 80; ++n) {
     const auto block = static_cast<std::uint32_t>(below(4, rng)) * 1'000'000;
@@ -56,9 +56,9 @@ RC_GTEST_PROP(Blocks, AreAMapFromBlockAndFeatureToACell, ()) {
   RC_ASSERT(next == oracle.end());
 }
 
-TEST(Blocks, ABlockThatNeverChangedIsNotReadAndCostsNothing) {
+TEST(SparseBlocks, ABlockThatNeverChangedIsNotReadAndCostsNothing) {
   Memory memory;
-  Blocks<Cell> blocks(&memory);
+  SparseBlocks<Cell> blocks(&memory);
   const auto never = [](auto) { ADD_FAILURE() << "there is nothing to read"; };
   blocks.read(5, sparse({1}, {1}), never);
   EXPECT_EQ(memory.bytes(), 0u);
@@ -68,9 +68,9 @@ TEST(Blocks, ABlockThatNeverChangedIsNotReadAndCostsNothing) {
   EXPECT_EQ(memory.bytes(), bytes);
 }
 
-TEST(Blocks, CellsComeInTheOrderOfTheInstance) {
+TEST(SparseBlocks, CellsComeInTheOrderOfTheInstance) {
   Memory memory;
-  Blocks<Cell> blocks(&memory);
+  SparseBlocks<Cell> blocks(&memory);
   for (const Vector& x : {dense({9, 9, 9}), sparse({3, 70, 4'000'000'000u}, {1, 1, 1})}) {
     std::size_t next = 0;
     blocks.change(0, x, [&](std::size_t k, Cell& cell) {

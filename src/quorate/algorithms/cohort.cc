@@ -113,10 +113,10 @@ struct Cohort {
   }
 
   struct Prediction {
-    Evidence shared, own;
+    MarginEstimate shared, own;
     double p, r;
   };
-  Prediction combine(const Evidence& shared, const Evidence& own) const {
+  Prediction combine(const MarginEstimate& shared, const MarginEstimate& own) const {
     return {shared, own, E * shared.mean + O * own.mean, E * E * shared.variance + O * O * own.variance};
   }
   /// What memory is slowest to give first: what the task has of its own.

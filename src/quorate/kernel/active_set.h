@@ -45,7 +45,7 @@ struct ActiveSet {
     if (!good) throw DataError("active set: vectors, tasks and order do not fit");
   }
 
-  Support z;
+  SupportVectors z;
   std::pmr::vector<Task> task;
   std::pmr::vector<std::uint32_t> order;  // slots, oldest first
 };

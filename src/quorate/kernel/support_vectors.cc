@@ -8,12 +8,12 @@
 
 namespace quorate {
 
-Support::Support(const Kernel& kernel, std::pmr::memory_resource* memory)
+SupportVectors::SupportVectors(const Kernel& kernel, std::pmr::memory_resource* memory)
     : kernel_(kernel), squared_(memory), blocks_(memory), bucket_(memory), of_slot_(memory), spare_(memory) {}
 
 /// for_each(use): use(feature, value) for the non-zeros of the instance, whose squared length is xx.
 template <class ForEach>
-void Support::row(double xx, ForEach for_each, std::span<double> k) const {
+void SupportVectors::row(double xx, ForEach for_each, std::span<double> k) const {
   std::fill(k.begin(), k.end(), 0.0);
   if (dense_) {
     const std::size_t end = features();
@@ -42,14 +42,14 @@ void Support::row(double xx, ForEach for_each, std::span<double> k) const {
   std::visit([&](const auto& kernel) { kernel(xx, squared_, k); }, kernel_);
 }
 
-void Support::row(const Features& x, std::span<double> k) const {
+void SupportVectors::row(const Features& x, std::span<double> k) const {
   const auto for_each = [&](auto use) {
     for (std::size_t n = 0; n < x.size(); ++n) use(x.at(n), x.value[n]);
   };
   row(squared_norm(x), for_each, k);
 }
 
-void Support::row_of(std::size_t slot, std::span<double> k) const {
+void SupportVectors::row_of(std::size_t slot, std::span<double> k) const {
   const auto for_each = [&](auto use) {
     if (dense_) {
       const double* z = blocks_[slot / kBlock].data() + slot % kBlock;
@@ -61,7 +61,7 @@ void Support::row_of(std::size_t slot, std::span<double> k) const {
   row(squared_[slot], for_each, k);
 }
 
-double Support::self(const Features& x) const {
+double SupportVectors::self(const Features& x) const {
   const double xx = squared_norm(x);
   double k = xx;
   std::visit([&](const auto& kernel) { kernel(xx, {&xx, 1}, {&k, 1}); }, kernel_);
@@ -69,11 +69,11 @@ double Support::self(const Features& x) const {
 }
 
 /// Whether x, which may leave out features, costs little more as a dense one.
-bool Support::fits_dense(const Features& x) const {
+bool SupportVectors::fits_dense(const Features& x) const {
   return dense_ && x.extent() <= kMostDense && (x.extent() == x.size() || x.extent() <= features());
 }
 
-std::size_t Support::bytes_to_add(const Features& x) const {
+std::size_t SupportVectors::bytes_to_add(const Features& x) const {
   std::size_t bytes = growth(squared_, 1);
   if (fits_dense(x)) {
     const std::size_t before = features(), all = std::max(before, x.extent());
@@ -90,7 +90,7 @@ std::size_t Support::bytes_to_add(const Features& x) const {
   return bytes;
 }
 
-void Support::add(const Features& x) {
+void SupportVectors::add(const Features& x) {
   const std::size_t slot = size();
   if (dense_ && !fits_dense(x)) make_sparse();
   if (dense_) {
@@ -114,7 +114,7 @@ void Support::add(const Features& x) {
   squared_.push_back(squared_norm(x));
 }
 
-void Support::add_entries(const Features& x) {
+void SupportVectors::add_entries(const Features& x) {
   if (bucket_.empty()) rehash(kFirstBuckets);
   Entries entries(memory());
   if (x.size() <= spare_.capacity()) entries.swap(spare_);
@@ -131,7 +131,7 @@ void Support::add_entries(const Features& x) {
   of_slot_.push_back(std::move(entries));
 }
 
-void Support::rehash(std::size_t buckets) {
+void SupportVectors::rehash(std::size_t buckets) {
   bucket_.assign(buckets, nullptr);
   shift_ = 64 - static_cast<unsigned>(std::countr_zero(buckets));
   for (Entries& entries : of_slot_)
@@ -142,7 +142,7 @@ void Support::rehash(std::size_t buckets) {
     }
 }
 
-void Support::make_sparse() {
+void SupportVectors::make_sparse() {
   std::vector<Index> index;
   std::vector<double> value;
   for (std::size_t slot = 0; slot < size(); ++slot) add_entries(vector(slot, index, value));
@@ -150,12 +150,12 @@ void Support::make_sparse() {
   blocks_ = std::pmr::vector<Block>(memory());
 }
 
-void Support::trim() {
+void SupportVectors::trim() {
   spare_ = Entries(memory());
   blocks_.resize((size() + kBlock - 1) / kBlock, Block(memory()));
 }
 
-void Support::remove(std::size_t slot) {
+void SupportVectors::remove(std::size_t slot) {
   const std::size_t last = size() - 1;
   if (dense_) {
     double *z = blocks_[slot / kBlock].data() + slot % kBlock, *from = blocks_[last / kBlock].data() + last % kBlock;
@@ -181,7 +181,7 @@ void Support::remove(std::size_t slot) {
   squared_.pop_back();
 }
 
-Features Support::vector(std::size_t slot, std::vector<Index>& index, std::vector<double>& value) const {
+Features SupportVectors::vector(std::size_t slot, std::vector<Index>& index, std::vector<double>& value) const {
   index.clear();
   value.clear();
   const auto put = [&](std::size_t f, double v) {
@@ -198,7 +198,7 @@ Features Support::vector(std::size_t slot, std::vector<Index>& index, std::vecto
   return {index, value};
 }
 
-Support::Packed Support::pack() const {
+SupportVectors::Packed SupportVectors::pack() const {
   Packed out;
   out.dense = dense_;
   out.features = dense_ ? features() : 0;
@@ -217,7 +217,7 @@ Support::Packed Support::pack() const {
   return out;
 }
 
-void Support::unpack(const Packed& packed) {
+void SupportVectors::unpack(const Packed& packed) {
   const auto check = [](bool good, const char* why) {
     if (!good) throw DataError(std::string("support vectors: ") + why);
   };
@@ -234,7 +234,7 @@ void Support::unpack(const Packed& packed) {
     begin = end;
   }
   check(begin == packed.value.size(), "values that belong to no vector");
-  *this = Support(kernel_, memory());
+  *this = SupportVectors(kernel_, memory());
   dense_ = dense;
   // Room for all at once: a model near its memory limit has none for what growing takes.
   const std::size_t vectors = packed.end.size();

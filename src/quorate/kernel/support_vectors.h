@@ -17,9 +17,9 @@ namespace quorate {
 /// by side; from the first sparse vector on as postings: the non-zeros of each in an array of its own, those of one
 /// feature in a chain, so that only features in common cost anything. Another vector is another block or array: what is
 /// there stays where it is, unless a feature is new, which makes dense blocks anew one by one.
-class Support {
+class SupportVectors {
  public:
-  Support(const Kernel& kernel, std::pmr::memory_resource* memory);
+  SupportVectors(const Kernel& kernel, std::pmr::memory_resource* memory);
 
   std::size_t size() const { return squared_.size(); }
   /// k[j] = K(x, vector j); k.size() == size(). O(size times features), or O(entries of x's features); sums in order of the

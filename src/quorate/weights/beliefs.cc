@@ -9,8 +9,9 @@
 
 namespace quorate {
 
-Beliefs::Beliefs(std::size_t slots, std::pmr::memory_resource* memory) : memory_(memory), store_(Blocks<Belief>(memory)) {
-  if (slots > 0) store_.emplace<Hashed<Belief>>(slots, memory);
+Beliefs::Beliefs(std::size_t slots, std::pmr::memory_resource* memory)
+    : memory_(memory), store_(SparseBlocks<Belief>(memory)) {
+  if (slots > 0) store_.emplace<HashedCells<Belief>>(slots, memory);
 }
 
 namespace {
@@ -18,8 +19,8 @@ namespace {
 /// Of beliefs at(feature). Two lanes of each sum, that take turns and are added at the end: a fixed order, and four
 /// additions under way at a time.
 template <class At>
-Evidence evidence(const Features& x, At at) {
-  Evidence sum, other;
+MarginEstimate evidence(const Features& x, At at) {
+  MarginEstimate sum, other;
   for (std::size_t k = 0; k < x.size(); ++k) {
     const auto belief = at(x.at(k));
     const double v = x.value[k];
@@ -32,11 +33,11 @@ Evidence evidence(const Features& x, At at) {
 
 }  // namespace
 
-Evidence Beliefs::operator()(std::uint32_t block, const Features& x) const {
-  if (const auto* table = std::get_if<Hashed<Belief>>(&store_))
+MarginEstimate Beliefs::operator()(std::uint32_t block, const Features& x) const {
+  if (const auto* table = std::get_if<HashedCells<Belief>>(&store_))
     return evidence(x, [table, block](Index feature) { return table->at(block, feature); });
-  std::optional<Evidence> out;
-  std::get<Blocks<Belief>>(store_).read(block, x, [&](auto at) { out = evidence(x, at); });
+  std::optional<MarginEstimate> out;
+  std::get<SparseBlocks<Belief>>(store_).read(block, x, [&](auto at) { out = evidence(x, at); });
   // In the same order: whether a block is there never shows.
   return out ? *out : evidence(x, [](Index) { return Belief{}; });
 }
@@ -66,13 +67,13 @@ Beliefs::Packed Beliefs::pack() const {
     out.weight.push_back(b.weight);
     out.information.push_back(b.information);
   };
-  if (const auto* table = std::get_if<Hashed<Belief>>(&store_)) {
+  if (const auto* table = std::get_if<HashedCells<Belief>>(&store_)) {
     out.weight.reserve(table->cells().size());
     out.information.reserve(table->cells().size());
     for (const Belief& b : table->cells()) put(b);
     return out;
   }
-  std::get<Blocks<Belief>>(store_).for_each([&](std::uint32_t block, Index feature, const Belief& b) {
+  std::get<SparseBlocks<Belief>>(store_).for_each([&](std::uint32_t block, Index feature, const Belief& b) {
     out.block.push_back(block);
     out.feature.push_back(feature);
     put(b);
@@ -97,11 +98,11 @@ void Beliefs::unpack(const Packed& packed) {
   }
   const auto belief = [&](std::size_t i) { return Belief{packed.weight[i], packed.information[i]}; };
   if (n > 0 && named == 0) {
-    auto& table = store_.emplace<Hashed<Belief>>(n, memory_);
+    auto& table = store_.emplace<HashedCells<Belief>>(n, memory_);
     for (std::size_t i = 0; i < n; ++i) table.cells()[i] = belief(i);
     return;
   }
-  auto& blocks = store_.emplace<Blocks<Belief>>(memory_);
+  auto& blocks = store_.emplace<SparseBlocks<Belief>>(memory_);
   std::vector<double> unused;
   for (std::size_t begin = 0, end = 0; begin < n; begin = end) {  // a block at a time
     while (end < n && packed.block[end] == packed.block[begin]) ++end;

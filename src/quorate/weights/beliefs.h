@@ -12,7 +12,7 @@
 namespace quorate {
 
 /// What the beliefs of a block say about an instance.
-struct Evidence {
+struct MarginEstimate {
   double mean = 0;      ///< <w, x>
   double variance = 0;  ///< sum_f s_f x_f^2: |x|^2 where nothing is known
 };
@@ -28,7 +28,7 @@ class Beliefs {
   static constexpr std::size_t kSlotBytes = 8;
 
   /// O(non-zeros).
-  Evidence operator()(std::uint32_t block, const Features& x) const;
+  MarginEstimate operator()(std::uint32_t block, const Features& x) const;
   /// Lets the processor fetch what the next call for x will need.
   void prefetch(std::uint32_t block, const Features& x) const;
   /// w_f += alpha s_f x_f, then s_f -= beta (s_f x_f)^2 (AROW), x scaled by `scale` first. beta 0: how sure they are stays
@@ -57,7 +57,7 @@ class Beliefs {
     double variance() const { return 1 / (1 + static_cast<double>(information)); }
   };
   std::pmr::memory_resource* memory_;
-  std::variant<Blocks<Belief>, Hashed<Belief>> store_;
+  std::variant<SparseBlocks<Belief>, HashedCells<Belief>> store_;
 };
 
 }  // namespace quorate

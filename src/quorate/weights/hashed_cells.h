@@ -13,10 +13,10 @@ namespace quorate {
 /// One Cell for every block and feature, as Blocks, but in a fixed number of slots. A block and a feature have the slot that
 /// a hash says, whoever else has it; nothing is ever moved or removed. O(1), one cache line, per look-up.
 template <class Cell>
-class Hashed {
+class HashedCells {
  public:
   /// slots: 1 to 2^32.
-  Hashed(std::size_t slots, std::pmr::memory_resource* memory) : cells_(slots, memory) {}
+  HashedCells(std::size_t slots, std::pmr::memory_resource* memory) : cells_(slots, memory) {}
 
   /// Asks the processor for x's cells, some hundred of which it can fetch in the time of ten.
   void prefetch(std::uint32_t block, const Features& x) const {

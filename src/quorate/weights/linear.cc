@@ -45,7 +45,7 @@ void Linear::unpack(const Packed& packed) {
     if (i > 0 && std::pair(packed.block[i], packed.feature[i]) <= std::pair(packed.block[i - 1], packed.feature[i - 1]))
       fail("out of order");
   }
-  w_ = Blocks<float>(w_.memory());
+  w_ = SparseBlocks<float>(w_.memory());
   std::vector<double> value;
   for (std::size_t begin = 0, end = 0; begin < n; begin = end) {  // a block at a time
     while (end < n && packed.block[end] == packed.block[begin]) ++end;

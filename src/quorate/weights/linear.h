@@ -36,7 +36,7 @@ class Linear {
   void unpack(const Packed& packed);  ///< throws DataError: sizes differ, out of order, not finite
 
  private:
-  Blocks<float> w_;
+  SparseBlocks<float> w_;
 };
 
 }  // namespace quorate

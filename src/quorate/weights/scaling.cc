@@ -110,8 +110,8 @@ void Scaler::unpack(const Counts& counts) {
 }
 
 Scaling::Scaling(const Scale& scale, std::size_t slots, std::pmr::memory_resource* memory)
-    : scaler_(scale), memory_(memory), df_(Blocks<std::uint32_t>(memory)) {
-  if (slots > 0) df_.emplace<Hashed<std::uint32_t>>(slots, memory);
+    : scaler_(scale), memory_(memory), df_(SparseBlocks<std::uint32_t>(memory)) {
+  if (slots > 0) df_.emplace<HashedCells<std::uint32_t>>(slots, memory);
 }
 
 std::size_t Scaling::slots(const Scale& scale, std::pmr::memory_resource* memory) {
@@ -130,7 +130,7 @@ void Scaling::count(const Features& x) {
 
 Features Scaling::operator()(const Features& x, std::span<double> out) const {
   if (scaler_.weighs()) {
-    if (const auto* table = std::get_if<Hashed<std::uint32_t>>(&df_)) {
+    if (const auto* table = std::get_if<HashedCells<std::uint32_t>>(&df_)) {
       for (std::size_t k = 0; k < x.size(); ++k) out[k] = table->at(0, x.at(k));
     } else {
       std::fill_n(out.begin(), x.size(), 0.0);
@@ -145,7 +145,7 @@ Features Scaling::operator()(const Features& x, std::span<double> out) const {
 
 Scaling::Packed Scaling::pack() const {
   Packed out{scaler_.pack(), {}, {}};
-  if (const auto* table = std::get_if<Hashed<std::uint32_t>>(&df_)) {
+  if (const auto* table = std::get_if<HashedCells<std::uint32_t>>(&df_)) {
     out.df.assign(table->cells().begin(), table->cells().end());
     return out;
   }
@@ -171,13 +171,13 @@ void Scaling::unpack(const Packed& packed) {
   scaler_.unpack(packed.counts);
   distinct_ = n - static_cast<std::size_t>(std::count(packed.df.begin(), packed.df.end(), 0u));
   if (n > 0 && named == 0) {
-    auto& table = df_.emplace<Hashed<std::uint32_t>>(n, memory_);
+    auto& table = df_.emplace<HashedCells<std::uint32_t>>(n, memory_);
     std::copy(packed.df.begin(), packed.df.end(), table.cells().begin());
     return;
   }
   const std::vector<double> unused(n);
-  df_.emplace<Blocks<std::uint32_t>>(memory_).change(0, {packed.feature, unused},
-                                                     [&](std::size_t k, std::uint32_t& df) { df = packed.df[k]; });
+  df_.emplace<SparseBlocks<std::uint32_t>>(memory_).change(0, {packed.feature, unused},
+                                                           [&](std::size_t k, std::uint32_t& df) { df = packed.df[k]; });
 }
 
 }  // namespace quorate

@@ -129,8 +129,8 @@ class Scaling {
  private:
   Scaler scaler_;
   std::pmr::memory_resource* memory_;
-  std::variant<Blocks<std::uint32_t>, Hashed<std::uint32_t>> df_;  // of block 0
-  std::size_t distinct_ = 0;                                       // counts above 0
+  std::variant<SparseBlocks<std::uint32_t>, HashedCells<std::uint32_t>> df_;  // of block 0
+  std::size_t distinct_ = 0;                                                  // counts above 0
 };
 
 }  // namespace quorate

@@ -22,11 +22,11 @@ namespace quorate {
 /// row is several times as fast: unless memory is limited, kSpare bytes in all may go to rows that are larger than a table
 /// would be. Which of the two it is never shows in a result.
 template <class Cell>
-class Blocks {
+class SparseBlocks {
  public:
   static constexpr std::size_t kSpare = std::size_t{4} << 20;
 
-  explicit Blocks(std::pmr::memory_resource* memory)
+  explicit SparseBlocks(std::pmr::memory_resource* memory)
       : place_(memory), blocks_(memory), spare_(is_limited(memory) ? 0 : kSpare) {}
 
   std::pmr::memory_resource* memory() const { return blocks_.get_allocator().resource(); }
