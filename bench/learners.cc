@@ -186,7 +186,7 @@ Ran run(const Scenario& s, std::size_t examples) {
   static std::map<std::pair<const Stream*, std::size_t>, Dataset> made;
   Dataset& data = made[{&s.stream, s.K}];
   if (data.size() < examples) data = s.stream.make(s.stream, s.K, examples);
-  Names tasks;
+  NameTable tasks;
   for (std::size_t i = 0; i < s.K; ++i) tasks.intern(std::to_string(i));
   Session session(parse_spec(s.learner), {.seed = 1, .tasks = &tasks});
   Ran ran{.K = static_cast<double>(s.K), .d = static_cast<double>(s.stream.d)};

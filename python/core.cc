@@ -17,11 +17,11 @@
 #include <shared_mutex>
 
 #include "batch.h"
+#include "fair_shared_mutex.h"
 #include "quorate/engine/model.h"
 #include "quorate/engine/round_builder.h"
 #include "quorate/registry.h"
 #include "quorate/version.h"
-#include "turns.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -33,7 +33,7 @@ namespace {
 template <bool exclusive>
 class Lock {
  public:
-  explicit Lock(Turns& mutex) : mutex_(mutex) {
+  explicit Lock(FairSharedMutex& mutex) : mutex_(mutex) {
     if (exclusive ? mutex.try_lock() : mutex.try_lock_shared()) return;
     const nb::gil_scoped_release others;
     exclusive ? mutex.lock() : mutex.lock_shared();
@@ -43,7 +43,7 @@ class Lock {
   Lock& operator=(const Lock&) = delete;
 
  private:
-  Turns& mutex_;
+  FairSharedMutex& mutex_;
 };
 using Writing = Lock<true>;
 using Reading = Lock<false>;
@@ -124,15 +124,16 @@ Model make_model(const std::string& spec, SessionOptions options, const FeatureS
   if (!reduction.empty()) {
     const auto known = reduction_named(reduction);
     if (!known) throw UsageError("reduction " + shown(reduction) + ": expected one-vs-rest or one-vs-one");
-    if (classes.size() > ClassNames::kMost)
-      throw UsageError(std::to_string(classes.size()) + " classes; expected at most " + std::to_string(ClassNames::kMost));
+    if (classes.size() > ClassNameTable::kMost)
+      throw UsageError(std::to_string(classes.size()) + " classes; expected at most " +
+                       std::to_string(ClassNameTable::kMost));
     const Classes all(*known, classes);
-    const Names names = all.task_names();
+    const NameTable names = all.task_names();
     options.tasks = &names;
     options.even_over *= all.tasks();
     return {Session(learner, options), Featurizer(features), Labels::of_classes(ClassNames(classes), false), all};
   }
-  Names names;
+  NameTable names;
   for (const std::string& name : tasks) names.intern(name);
   options.tasks = &names;
   Labels labels;
@@ -551,7 +552,7 @@ class Core {
 
   Model model_;
   std::string broken_;
-  Turns mutex_;
+  FairSharedMutex mutex_;
   Featurizer::Scratch scratch_;  // of who changes the model
   std::vector<Example> one_;
   std::vector<Step> one_step_;
@@ -591,7 +592,7 @@ nb::list describe() {
     one["source"] = std::string(a.source);
     one["params"] = describe_params(a.params());
     Memory memory;
-    Names tasks(&memory);
+    NameTable tasks(&memory);
     one["calibrated"] = make_learner({std::string(a.name), {}}, {tasks, &memory})->log_odds(0).has_value();
     out.append(one);
   }

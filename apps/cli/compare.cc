@@ -172,7 +172,7 @@ Json document(const std::vector<Row>& rows, const SimulateOptions& base) {
 }
 
 /// Accuracy against labels, mistakes against examples, labels per task.
-void draw(const std::string& path, const std::vector<Row>& rows, const Names& tasks, const Options& o) {
+void draw(const std::string& path, const std::vector<Row>& rows, const NameTable& tasks, const Options& o) {
   const std::string by = judged_by(rows);
   Panel accuracy{by == "accuracy" ? "unseen examples" : "online", "labels bought", by, {}},
       mistakes{"online mistakes", "examples", "mistakes", {}}, labels{"labels per task", "", "labels", {}},

@@ -21,7 +21,7 @@ struct Options {
 /// (numbers in their order). Reads the whole input.
 CsvColumns columns_of(const Options& o, const ReadOptions& options) {
   const auto reader = open_reader(o.in, options);
-  Names names;
+  NameTable names;
   std::vector<Index> numbers;
   CsvColumns out;
   for (const std::string& name : reader->columns()) names.intern(name);

@@ -14,7 +14,7 @@ namespace quorate::cli {
 struct LoadedData {
   Dataset train, test;
   bool tested = false;  ///< whether there is a test set
-  Names tasks;
+  NameTable tasks;
   std::optional<Classes> classes;
 
   /// Examples that a run with these options learns from in a pass.

@@ -72,7 +72,7 @@ Model open_model(const Options& o) {
   if (!o.classes) return {Session(learner, options), Featurizer(o.features.settings), Labels(o.features.positive)};
   Labels labels = o.classes.labels(o.features, read_class_names(o));
   const Classes classes = o.classes.classes(labels.classes());
-  const Names tasks = classes.task_names();
+  const NameTable tasks = classes.task_names();
   options.tasks = &tasks;
   options.even_over *= classes.tasks();
   return {Session(learner, options), Featurizer(o.features.settings), std::move(labels), classes};

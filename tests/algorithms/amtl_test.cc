@@ -14,7 +14,7 @@ namespace {
 //   3. task 0, x = (0, 3), y = -1: margin -u, right
 //   4. task 1, x = (3, -3), y = +1: margin 1 + 2 = 3, right
 TEST(Amtl, FourRoundsByHand) {
-  const Names names = task_names(2);
+  const NameTable names = task_names(2);
   Session session(parse_spec("amtl(query=similarity)"), {.seed = 1, .tasks = &names});
   const double u = std::exp(-1.0);
 
@@ -48,7 +48,7 @@ TEST(Amtl, FourRoundsByHand) {
 }
 
 TEST(Amtl, TasksThatDisagreeStopMovingEachOther) {
-  const Names names = task_names(2);
+  const NameTable names = task_names(2);
   Session session(parse_spec("amtl"), {.seed = 1, .tasks = &names});
   const double at_first = session.learner().relation(1, 0);
   for (int n = 0; n < 60; ++n) {  // the same instances, opposite labels

@@ -13,7 +13,7 @@ namespace {
 //   3. task 0, x = (3, 2), y = +1: margin 5 - 2 = 3, right
 //   4. task 1, x = (3, 3), y = -1: margin 1 - 6 = -5, right
 TEST(Cmtl, FourRoundsByHandInTheCompleteGraph) {
-  const Names names = task_names(2);
+  const NameTable names = task_names(2);
   Session session(parse_spec("cmtl"), {.seed = 1, .tasks = &names});
   EXPECT_EQ(step(session, {0, dense({3, 0})}, 1).decision.margin, 0);
   EXPECT_EQ(session.learner().score({0, dense({1, 0})}), 2);
@@ -32,7 +32,7 @@ TEST(Cmtl, FourRoundsByHandInTheCompleteGraph) {
 //   3. t1, x = 2, y = +1: margin 3.5, right
 TEST(Cmtl, ThreeRoundsByHandOnAPath) {
   const TempDir dir;
-  const Names names = task_names(3);
+  const NameTable names = task_names(3);
   const Spec spec = parse_spec("cmtl(graph=edges(file=" + dir.write("path.csv", "from,to\nt0,t1\nt2,t1\n") + "))");
   Session session(spec, {.seed = 1, .tasks = &names});
   EXPECT_EQ(step(session, {0, dense({8})}, 1).decision.margin, 0);
@@ -52,7 +52,7 @@ TEST(Cmtl, ThreeRoundsByHandOnAPath) {
 //   3. t1, x = 3, y = -1: margin 3, wrong: w_1 = 1 - 2 = -1, w_0 = 2 - 1 = 1
 TEST(Cmtl, ThreeRoundsByHandInTwoGroups) {
   const TempDir dir;
-  const Names names = task_names(3);
+  const NameTable names = task_names(3);
   const Spec spec =
       parse_spec("cmtl(graph=cliques(file=" + dir.write("groups.csv", "task,group\nt0,g\nt1,g\nt2,h\n") + "))");
   Session session(spec, {.seed = 1, .tasks = &names});

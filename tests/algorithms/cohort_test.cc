@@ -42,7 +42,7 @@ struct Bare {
     return to_bytes(out);
   }
 
-  Names tasks;
+  NameTable tasks;
   Memory memory;
   std::unique_ptr<Learner> learner;
   Rng rng = make_rng(1, 1);
@@ -75,7 +75,7 @@ std::vector<Step> run(const std::string& spec, const Stream& s, const SessionOpt
 TEST(Cohort, ThreeRoundsByHand) {
   EXPECT_NEAR(first_E(), 0.800709, 1e-6);
   EXPECT_NEAR(first_O(), 0.623104, 1e-6);
-  const Names names = task_names(3);
+  const NameTable names = task_names(3);
   Session session(parse_spec("cohort(query=always, noise=0.5, eta=0, scale=none)"), {.seed = 1, .tasks = &names});
   EXPECT_EQ(step(session, {0, dense({1, 0})}, 1).decision.margin, 0);
   EXPECT_NEAR(session.learner().score({0, dense({1, 0})}), 0.800709 * 0.523547 + 0.623104 * 0.407419, 2e-6);
@@ -110,7 +110,7 @@ TEST(Cohort, OfOneTaskSharedAndOwnActAsOneVector) {
 }
 
 TEST(Cohort, TasksThatAgreeLeanToWhatIsSharedAndOppositeOnesToTheirOwn) {
-  const Names names = task_names(2);
+  const NameTable names = task_names(2);
   const auto relation = [&](double flip, const char* eta) {
     Stream s = make_stream(600, 1, 8, 32);
     for (std::size_t n = 0; n < s.size(); n += 2) {

@@ -7,7 +7,7 @@ namespace quorate::test {
 namespace {
 
 std::vector<Step> run(const std::string& spec, const Stream& s, std::size_t K, std::uint64_t seed = 4) {
-  Names tasks;
+  NameTable tasks;
   for (std::size_t i = 0; i < K; ++i) tasks.intern("t" + std::to_string(i));
   Session session(parse_spec(spec), {.seed = seed, .tasks = &tasks});
   std::vector<Step> out;
@@ -68,7 +68,7 @@ TEST(Committees, ThatLearnNoTrustAndShareNothingAreThePlainSum) {
 TEST(Committees, WhoseMembersAreAllAlikeStayAlike) {
   // NOTES section 3 with share=label: from equal weights every update reaches every task, to the last bit.
   constexpr std::size_t K = 15;
-  Names tasks;
+  NameTable tasks;
   for (std::size_t i = 0; i < K; ++i) tasks.intern("t" + std::to_string(i));
   Session session(parse_spec("amlc"), {.seed = 1, .tasks = &tasks});
   const Stream s = make_stream(400, K, 6, 23);
@@ -84,7 +84,7 @@ TEST(Committees, CountWhomListeningHurtAndHelped) {
   constexpr std::size_t K = 3;
   const Stream s = make_stream(600, K, 4, 24);
   for (const char* spec : {"amlc(share=none)", "peer"}) {
-    Names tasks;
+    NameTable tasks;
     for (std::size_t i = 0; i < K; ++i) tasks.intern("t" + std::to_string(i));
     Session session(parse_spec(spec), {.seed = 1, .tasks = &tasks});
     for (std::size_t n = 0; n < s.size(); ++n) step(session, s.example(n), s.y[n]);

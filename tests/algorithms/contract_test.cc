@@ -149,7 +149,7 @@ TEST_P(Contract, ALabelIsSeenOnlyIfItIsAskedFor) {
 
 TEST_P(Contract, TheWholeRoundIsPredictedBeforeItsFirstLabel) {
   const Stream s = make_stream(240, kTasks, 5, 16);
-  const Names names = task_names(kTasks);
+  const NameTable names = task_names(kTasks);
   Session session(spec(), {.seed = 3, .tasks = &names});
   for (std::size_t n = 0; n + 4 <= s.size(); n += 4) {
     std::vector<Example> round;
@@ -181,7 +181,7 @@ TEST_P(Contract, TasksMayKeepArriving) {
 
 TEST_P(Contract, NoAnswerCostsNothingAndTeachesNothing) {
   const Stream s = make_stream(100, kTasks, 5, 18);
-  const Names names = task_names(kTasks);
+  const NameTable names = task_names(kTasks);
   Session session(spec(), {.seed = 3, .limits = {.total = 50}, .tasks = &names});
   feed(session, s, 0, 50);
   const std::uint64_t bought = session.budget().bought();
@@ -202,7 +202,7 @@ TEST_P(Contract, NoAnswerCostsNothingAndTeachesNothing) {
 
 TEST_P(Contract, LabelsMayComeLongAfterTheDecision) {
   const Stream s = make_stream(200, kTasks, 5, 19);
-  Names tasks = task_names(kTasks);
+  NameTable tasks = task_names(kTasks);
   Memory memory;
   const auto learner = make_learner(canonical(spec()), {tasks, &memory, false});
   Rng rng = make_rng(5, 1);
@@ -226,7 +226,7 @@ TEST_P(Contract, TheSteadyStateAllocatesNothing) {
   for (const bool holes : {false, true}) {
     if (holes && GetParam().keeps_instances()) continue;  // a longer vector than the one that left needs memory of its own
     const Stream s = make_stream(150, kTasks, 7, 20, holes);
-    const Names names = task_names(kTasks);
+    const NameTable names = task_names(kTasks);
     Session session(spec(), {.seed = 3, .tasks = &names});
     std::vector<Task> task;
     for (const Task i : s.task) task.push_back(session.task(task_name(i)));
@@ -254,7 +254,7 @@ TEST_P(Contract, TheSteadyStateAllocatesNothing) {
 
 TEST_P(Contract, EveryByteItOwnsIsCounted) {
   const Stream s = make_stream(60, kTasks, GetParam().squares_features() ? 40 : 3000, 21, true);
-  const Names names = task_names(kTasks);
+  const NameTable names = task_names(kTasks);
   const std::size_t before = live_bytes();
   Session session(spec(), {.seed = 3, .tasks = &names});
   feed(session, s);
@@ -272,7 +272,7 @@ TEST_P(Contract, AFactorOnItsBAsksMoreOrLessAndOneChangesNothing) {
   const bool has_b = text.find("query=margin") != text.npos || text.find("query=similarity") != text.npos ||
                      text.find("query=confidence") != text.npos || spec().word == "peer";
   const auto asked = [&](std::optional<double> factor) {
-    Names tasks = task_names(kTasks);
+    NameTable tasks = task_names(kTasks);
     Memory memory;
     const auto learner = make_learner(canonical(spec()), {tasks, &memory, false});
     Rng rng = make_rng(5, 1);

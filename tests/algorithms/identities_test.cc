@@ -13,7 +13,7 @@ namespace quorate::test {
 namespace {
 
 std::vector<Step> run(const std::string& spec, const Stream& s, Task K, std::uint64_t labels = LabelLimits::kNone) {
-  const Names names = task_names(K);
+  const NameTable names = task_names(K);
   Session session(parse_spec(spec), {.seed = 5, .limits = {.total = labels}, .tasks = &names});
   return feed(session, s);
 }
@@ -169,7 +169,7 @@ void mistakes_stay_below_the_bound(const std::string& graph, const std::vector<s
   for (const auto& w : u) complexity += product(w, w);
   for (const auto& [i, j] : edges) complexity += product(u[i], u[i]) + product(u[j], u[j]) - 2 * product(u[i], u[j]);
 
-  const Names names = task_names(K);
+  const NameTable names = task_names(K);
   Session session(parse_spec("cmtl(graph=" + graph + ")"), {.seed = 1, .tasks = &names});
   double largest = 0;
   for (Task i = 0; i < K; ++i) largest = std::max(largest, session.learner().relation(i, i));

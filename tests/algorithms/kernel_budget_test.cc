@@ -62,7 +62,7 @@ TEST(BudgetRandom, MakesNoMoreMistakesThanTheorem1Allows) {
       constexpr int kRuns = 20;
       for (int run = 0; run < kRuns; ++run) {
         const Shifting s = shifting(3000, K, 10, 500, static_cast<std::uint64_t>(run));
-        const Names names = task_names(K);
+        const NameTable names = task_names(K);
         Session session(parse_spec(std::string("budget-random(budget=100, kernel=linear, graph=") +
                                    (complete ? "complete)" : "disconnected)")),
                         {.seed = static_cast<std::uint64_t>(run), .tasks = &names});

@@ -11,7 +11,7 @@ namespace {
 //   3. task 0, x = (2, -2), y = -1: margin 2 - 4 = -2, right
 //   4. task 0, x = (3, 1), y = -1: margin 3 + 2 = 5, wrong: w_0 = (-2, 1)
 TEST(Perceptron, FourRoundsByHand) {
-  const Names names = task_names(2);
+  const NameTable names = task_names(2);
   Session session(parse_spec("perceptron"), {.seed = 1, .tasks = &names});
   Step s = step(session, {0, dense({1, 2})}, 1);
   EXPECT_EQ(s.decision.margin, 0);

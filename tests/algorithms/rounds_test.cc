@@ -25,7 +25,7 @@ std::vector<Setting> all_sharing() {
 
 std::unique_ptr<Model> new_model(const Spec& spec, std::uint64_t m, std::uint64_t seed = 3,
                                  std::uint64_t labels = LabelLimits::kNone) {
-  const Names names = task_names(kTasks);
+  const NameTable names = task_names(kTasks);
   return std::make_unique<Model>(
       Model{Session(spec, {.seed = seed, .limits = {.total = labels}, .tasks = &names, .labels_per_round = m}), Featurizer{},
             Labels{}});
@@ -53,7 +53,7 @@ std::size_t asked(const std::vector<Step>& steps) {
 
 TEST_P(SharedRounds, ExactlySoManyLabelsAreBoughtInEachWhileTheBudgetLasts) {
   const Stream s = make_rounds(40, kTasks, 5, 61);
-  const Names names = task_names(kTasks);
+  const NameTable names = task_names(kTasks);
   for (const std::uint64_t m : {1u, 2u, 5u, 6u, 9u}) {
     Session session(spec(), {.seed = 3, .limits = {.total = 50}, .tasks = &names, .labels_per_round = m});
     const std::uint64_t each = session.learner().chooses() ? std::min<std::uint64_t>(m, kTasks) : kTasks;
@@ -77,7 +77,7 @@ TEST_P(SharedRounds, ExactlySoManyLabelsAreBoughtInEachWhileTheBudgetLasts) {
 
 TEST_P(SharedRounds, ARoundOfFewTasksBuysNoMoreThanItHas) {
   // Tasks leave and come back; the same task may come twice.
-  const Names names = task_names(kTasks);
+  const NameTable names = task_names(kTasks);
   Session session(spec(), {.seed = 3, .tasks = &names, .labels_per_round = 2});
   const Stream s = make_stream(300, kTasks, 5, 62);
   Rng rng = make_rng(62, 0);
@@ -128,7 +128,7 @@ TEST_P(SharedRounds, ChoosesUnlessItWatchesAll) {
 
 TEST_P(SharedRounds, TheSteadyStateAllocatesNothing) {
   const Stream s = make_rounds(40, kTasks, 7, 65);
-  const Names names = task_names(kTasks);
+  const NameTable names = task_names(kTasks);
   Session session(spec(), {.seed = 3, .tasks = &names, .labels_per_round = 2});
   std::vector<Example> round(kTasks);
   std::vector<Step> steps(kTasks);

@@ -28,7 +28,7 @@ struct Alone {
   double score(Task task, const Vector& x) const { return learner->score({task, x}); }
 
   Memory memory;
-  Names tasks;
+  NameTable tasks;
   std::unique_ptr<Learner> learner;
   Rng rng = make_rng(1, 1);
 };
@@ -133,7 +133,7 @@ TEST(SecondOrderShampo, AggressiveGoesByFAndUpdatesWhereItIsNotPositive) {
 
 TEST(Shampo, AggressiveUpdatesBelowLambdaToo) {
   const Stream s = make_rounds(200, 3, 5, 41);
-  const Names names = task_names(3);
+  const NameTable names = task_names(3);
   Session session(parse_spec("shampo(b=0.1, aggressive=0.3)"), {.seed = 1, .tasks = &names});
   int narrow = 0;
   for (const Step& step : play(session, s, 3)) {
@@ -155,7 +155,7 @@ TEST(Shampo, AggressiveUpdatesBelowLambdaToo) {
 
 std::vector<Step> play(const std::string& spec, const Stream& s, Task K, std::uint64_t labels_per_round = 1,
                        std::uint64_t labels = LabelLimits::kNone) {
-  const Names names = task_names(K);
+  const NameTable names = task_names(K);
   Session session(parse_spec(spec),
                   {.seed = 5, .limits = {.total = labels}, .tasks = &names, .labels_per_round = labels_per_round});
   return play(session, s, K);
@@ -381,7 +381,7 @@ RC_GTEST_PROP(MistakeBound, OfShampoHoldsForAllPredictions, ()) {
   const Separable data(K, d, gap, rounds, *rc::gen::arbitrary<std::uint64_t>());
   RC_ASSERT(std::abs(data.squared_norms() - K / (gap * gap)) < 1e-9 * bound);
   constexpr int kSeeds = 10;
-  const Names names = task_names(K);
+  const NameTable names = task_names(K);
   const Spec spec = parse_spec("shampo(b=" + std::to_string(b) + ")");
   double sum = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
@@ -401,7 +401,7 @@ RC_GTEST_PROP(MistakeBound, OfSecondOrderShampoHoldsForAllPredictions, ()) {
   const double b = std::pow(2, *rc::gen::inRange(-4, 1)), gap = 0.1 * *rc::gen::inRange(3, 8);
   const Separable data(K, d, gap, 300, *rc::gen::arbitrary<std::uint64_t>());
   constexpr int kSeeds = 10;
-  const Names names = task_names(K);
+  const NameTable names = task_names(K);
   const Spec spec = parse_spec("shampo-second-order(b=" + std::to_string(b) + ")");
   double mean = 0, bound = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {

@@ -14,8 +14,8 @@ namespace {
 
 using testing::HasSubstr;
 
-RC_GTEST_PROP(Names, GivesPlacesInOrderOfFirstAppearance, (std::vector<std::string> words)) {
-  Names names;
+RC_GTEST_PROP(NameTable, GivesPlacesInOrderOfFirstAppearance, (std::vector<std::string> words)) {
+  NameTable names;
   std::map<std::string, std::uint32_t> expected;
   for (const std::string& word : words) {
     for (int step = 0; step < 3; ++step) names.prefetch(word, step);
@@ -28,15 +28,15 @@ RC_GTEST_PROP(Names, GivesPlacesInOrderOfFirstAppearance, (std::vector<std::stri
     RC_ASSERT(names[place] == word);
     RC_ASSERT(names.find(word) == place);
   }
-  Names back;
+  NameTable back;
   back.unpack(names.pack());
   RC_ASSERT(back.size() == names.size());
   for (const auto& [word, place] : expected) RC_ASSERT(back.find(word) == place);
 }
 
-TEST(Names, MayBeManyEmptyOrHoldAnyByte) {
+TEST(NameTable, MayBeManyEmptyOrHoldAnyByte) {
   Memory memory;
-  Names names(&memory);
+  NameTable names(&memory);
   for (std::uint32_t i = 0; i < 100'000; ++i) ASSERT_EQ(names.intern("name " + std::to_string(i)), i);
   for (std::uint32_t i = 0; i < 100'000; i += 7) ASSERT_EQ(names.find("name " + std::to_string(i)), i);
   EXPECT_FALSE(names.find("name 100000").has_value());
@@ -47,9 +47,9 @@ TEST(Names, MayBeManyEmptyOrHoldAnyByte) {
   EXPECT_LT(memory.bytes(), 6u << 20) << "a name of 11 bytes costs a few times that";
 }
 
-TEST(Names, AMillionTakeLittleMoreThanTheirTextAndNoSecondCopy) {
+TEST(NameTable, AMillionTakeLittleMoreThanTheirTextAndNoSecondCopy) {
   Memory memory;
-  Names names(&memory);
+  NameTable names(&memory);
   std::size_t text = 0;
   for (std::uint32_t i = 0; i < 1'000'000; ++i) {
     const std::string name = "u" + std::to_string(i);
@@ -61,13 +61,13 @@ TEST(Names, AMillionTakeLittleMoreThanTheirTextAndNoSecondCopy) {
   for (std::uint32_t i = 0; i < 1'000'000; i += 997) ASSERT_EQ(names.find("u" + std::to_string(i)), i);
 }
 
-TEST(Names, OfAnyLengthAreKeptWhole) {
-  Names names;
+TEST(NameTable, OfAnyLengthAreKeptWhole) {
+  NameTable names;
   std::vector<std::string> all;
   for (const std::size_t length : {1u, 60'000u, 70'000u, 5'000u, 65'536u, 200'000u, 3u, 65'535u, 65'537u, 2u})
     all.emplace_back(length, static_cast<char>('a' + all.size()));
   for (std::uint32_t i = 0; i < all.size(); ++i) ASSERT_EQ(names.intern(all[i]), i);
-  Names copy = names;
+  NameTable copy = names;
   for (std::uint32_t i = 0; i < all.size(); ++i) ASSERT_EQ(names[i], all[i]);
   EXPECT_EQ(copy.intern("one more"), all.size());
   for (std::uint32_t i = 0; i < all.size(); ++i) ASSERT_EQ(copy[i], all[i]) << "a copy is one of its own";
@@ -75,9 +75,9 @@ TEST(Names, OfAnyLengthAreKeptWhole) {
 }
 
 /// bytes_to_add() is what it takes; with a byte less at some point the set refuses and is as it was.
-TEST(Names, SayWhatOneMoreTakesAndLoseNothingWhenItIsRefused) {
+TEST(NameTable, SayWhatOneMoreTakesAndLoseNothingWhenItIsRefused) {
   Memory memory(3'000'000);
-  Names names(&memory);
+  NameTable names(&memory);
   std::uint32_t n = 0;
   const auto name = [](std::uint32_t i) { return std::string(i % 50 == 49 ? 3'000 : 1, 'x') + std::to_string(i); };
   try {
@@ -97,9 +97,9 @@ TEST(Names, SayWhatOneMoreTakesAndLoseNothingWhenItIsRefused) {
   for (std::uint32_t i = 0; i < n; ++i) ASSERT_EQ(names.find(name(i)), i);
 }
 
-TEST(Names, UnpackRefusesWhatIsNoListOfNames) {
+TEST(NameTable, UnpackRefusesWhatIsNoListOfNames) {
   const auto unpack = [](const std::string& text, std::vector<std::uint64_t> end) {
-    Names names;
+    NameTable names;
     names.unpack({{text.begin(), text.end()}, {end.begin(), end.end()}});
     return names.size();
   };

@@ -10,8 +10,8 @@
 namespace quorate::test {
 namespace {
 
-RC_GTEST_PROP(SteadyVector, HoldsWhatAVectorHolds, ()) {
-  SteadyVector<std::uint64_t> steady(std::pmr::get_default_resource());
+RC_GTEST_PROP(SegmentedVector, HoldsWhatAVectorHolds, ()) {
+  SegmentedVector<std::uint64_t> steady(std::pmr::get_default_resource());
   std::vector<std::uint64_t> plain;
   const auto steps = *rc::gen::container<std::vector<std::uint32_t>>(rc::gen::inRange(0u, 9'000u));
   for (const std::uint32_t more : steps) {
@@ -24,12 +24,12 @@ RC_GTEST_PROP(SteadyVector, HoldsWhatAVectorHolds, ()) {
       steady[i] = plain[i] = 3 * i + more;
     }
   }
-  const SteadyVector<std::uint64_t> copy = steady;
+  const SegmentedVector<std::uint64_t> copy = steady;
   for (std::size_t i = 0; i < plain.size(); ++i) RC_ASSERT(copy[i] == plain[i]);
 }
 
-TEST(SteadyVector, NeverAllocatesMoreThanItSays) {
-  using Steady = SteadyVector<std::uint64_t>;
+TEST(SegmentedVector, NeverAllocatesMoreThanItSays) {
+  using Steady = SegmentedVector<std::uint64_t>;
   for (const std::size_t step : {std::size_t{1}, std::size_t{7}, std::size_t{5'000}, 3 * Steady::kBlock + 1}) {
     std::size_t size = 0;
     Memory memory;
@@ -43,8 +43,8 @@ TEST(SteadyVector, NeverAllocatesMoreThanItSays) {
   }
 }
 
-TEST(SteadyVector, GrowsWithinTheBytesThatItSaid) {
-  using Steady = SteadyVector<std::uint64_t>;
+TEST(SegmentedVector, GrowsWithinTheBytesThatItSaid) {
+  using Steady = SegmentedVector<std::uint64_t>;
   for (std::size_t size = 1; size < 6 * Steady::kBlock; size += 1'111) {
     for (const std::size_t before : {std::size_t{0}, size / 3, size - 1}) {
       Memory none;
@@ -58,18 +58,18 @@ TEST(SteadyVector, GrowsWithinTheBytesThatItSaid) {
   }
 }
 
-TEST(SteadyVector, TakesTheSameBytesHoweverItGrew) {
+TEST(SegmentedVector, TakesTheSameBytesHoweverItGrew) {
   for (const std::size_t size : {1u, 100u, 8'191u, 8'193u, 100'000u, 777'777u}) {
     Memory memory, other;
-    SteadyVector<std::uint64_t> at_once(&memory), step_by_step(&other);
+    SegmentedVector<std::uint64_t> at_once(&memory), step_by_step(&other);
     at_once.resize(size);
     for (std::size_t n = 1; n <= size; ++n) step_by_step.resize(n);
     EXPECT_EQ(memory.bytes(), other.bytes()) << size;
   }
 }
 
-TEST(SteadyVector, PastItsFirstBlockNothingMovesAndNoSecondCopyIsMade) {
-  using Steady = SteadyVector<std::uint64_t>;
+TEST(SegmentedVector, PastItsFirstBlockNothingMovesAndNoSecondCopyIsMade) {
+  using Steady = SegmentedVector<std::uint64_t>;
   Memory memory;
   Steady steady(&memory);
   steady.resize(Steady::kBlock);
@@ -84,9 +84,9 @@ TEST(SteadyVector, PastItsFirstBlockNothingMovesAndNoSecondCopyIsMade) {
   }
 }
 
-TEST(SteadyVector, WhenMemoryIsRefusedWhatWasThereStays) {
+TEST(SegmentedVector, WhenMemoryIsRefusedWhatWasThereStays) {
   Memory memory(100'000);
-  SteadyVector<std::uint64_t> steady(&memory);
+  SegmentedVector<std::uint64_t> steady(&memory);
   steady.resize(5'000);
   steady[4'999] = 7;
   EXPECT_THROW(steady.resize(1'000'000), MemoryError);

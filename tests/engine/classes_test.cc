@@ -28,7 +28,7 @@ TEST(Classes, OneVsOneAsksOncePerPairTheFirstClassFirst) {
   ASSERT_EQ(classes.tasks(), pairs.size());
   EXPECT_EQ(classes.task_name(0), "3 or 8");
   EXPECT_EQ(classes.question(5), "b or a?");
-  const Names names = classes.task_names();
+  const NameTable names = classes.task_names();
   ASSERT_EQ(names.size(), pairs.size());
   for (Task task = 0; task < pairs.size(); ++task) {
     EXPECT_EQ(names[task], classes.name(pairs[task].first) + " or " + classes.name(pairs[task].second));

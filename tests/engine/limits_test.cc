@@ -37,7 +37,7 @@ RC_GTEST_PROP(Limits, AreNeverExceededByOneLabelOrOneByte, ()) {
   const double late = one_of({0.0, 0.5, 1.0});
   Rng rng = make_rng(*rc::gen::arbitrary<std::uint64_t>(), 9);
   if (o.limits.total != LabelLimits::kNone && *rc::gen::arbitrary<bool>()) {
-    Names names;
+    NameTable names;
     Memory memory;
     if (make_learner(canonical(spec), {names, &memory})->set_query_scale(1))
       o.even_over = *rc::gen::inRange<std::uint64_t>(1, 300);

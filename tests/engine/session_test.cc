@@ -67,7 +67,7 @@ TEST(Session, ALabelThatTheLearnerRefusesIsCountedSoThatItCanBeSaved) {
 }
 
 TEST(Session, TasksNamedBeforehandComeFirst) {
-  const Names names = task_names(3);
+  const NameTable names = task_names(3);
   Session session(parse_spec("perceptron"), {.seed = 1, .limits = {.total = 10}, .tasks = &names});
   EXPECT_EQ(session.task("t2"), 2u);
   EXPECT_EQ(session.task("new"), 3u);
@@ -120,7 +120,7 @@ TEST(Session, AnOracleThatThrowsLeavesTheModelAsItWas) {
 
 TEST(Session, MayBeMovedWhileItLearns) {
   const Stream s = make_stream(100, 3, 4, 51);
-  const Names names = task_names(3);
+  const NameTable names = task_names(3);
   Session stays(parse_spec("amtl(query=margin)"), {.seed = 1, .limits = {.total = 50}, .tasks = &names}),
       first(parse_spec("amtl(query=margin)"), {.seed = 1, .limits = {.total = 50}, .tasks = &names});
   const auto expected = feed(stays, s);
@@ -218,7 +218,7 @@ TEST(Session, TheAnswerNeitherCostsALabelTeachesAPerceptronNothingAndIsNoMistake
 }
 
 TEST(Session, LabelsPerRoundIsSavedAndZeroIsRefused) {
-  const Names names = task_names(3);
+  const NameTable names = task_names(3);
   Session session(parse_spec("shampo"), {.seed = 1, .tasks = &names, .labels_per_round = 2});
   Tensors saved;
   session.save(saved);

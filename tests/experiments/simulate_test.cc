@@ -44,7 +44,7 @@ std::vector<double> numbers(const RunResult& r) {
 
 TEST(Simulate, TheNumberOfThreadsNeverShows) {
   const Dataset train = dataset(make_stream(200, kTasks, 5, 71)), test = dataset(make_stream(100, kTasks, 5, 71));
-  const Names tasks = task_names(kTasks);
+  const NameTable tasks = task_names(kTasks);
   for (const std::string spec : {"perceptron(query=random)", "cmtl(query=margin)", "amtl(query=similarity)"}) {
     SimulateOptions o = options(spec);
     o.runs = 6;
@@ -69,7 +69,7 @@ TEST(Simulate, TheNumberOfThreadsNeverShows) {
 
 TEST(Simulate, ARunIsDecidedByItsSeedAlone) {
   const Dataset train = dataset(make_stream(150, kTasks, 5, 72));
-  const Names tasks = task_names(kTasks);
+  const NameTable tasks = task_names(kTasks);
   SimulateOptions o = options("cmtl(query=margin)");
   o.runs = 3;
   o.seed = 10;
@@ -83,7 +83,7 @@ TEST(Simulate, CountsWhatASessionCounts) {
   // One run in the order of its trace, replayed by hand.
   const Stream s = make_stream(120, kTasks, 5, 73);
   const Dataset train = dataset(s);
-  const Names tasks = task_names(kTasks);
+  const NameTable tasks = task_names(kTasks);
   SimulateOptions o = options("cmtl(query=margin)");
   o.seed = 9;
   o.passes = 2;
@@ -124,7 +124,7 @@ TEST(Simulate, CountsWhatASessionCounts) {
 
 TEST(Simulate, ADelayedAnswerComesAfterSoManyMoreExamplesAndThoseDueAfterTheEndDoNot) {
   const Dataset train = dataset(make_stream(100, kTasks, 5, 73));
-  const Names tasks = task_names(kTasks);
+  const NameTable tasks = task_names(kTasks);
   SimulateOptions o = options("cmtl(query=margin)");
   o.delay.mean = 10;
   std::vector<TraceStep> trace;
@@ -155,7 +155,7 @@ TEST(Simulate, ADelayedAnswerComesAfterSoManyMoreExamplesAndThoseDueAfterTheEndD
 
 TEST(Simulate, WithoutADelayNothingIsPendingAndAllLostIsNothingLearned) {
   const Dataset train = dataset(make_stream(120, kTasks, 5, 73));
-  const Names tasks = task_names(kTasks);
+  const NameTable tasks = task_names(kTasks);
   SimulateOptions o = options("amtl(query=margin)");
   const RunResult now = simulate(train, nullptr, tasks, o).runs[0];
   EXPECT_EQ(now.pending, 0u);
@@ -176,7 +176,7 @@ TEST(Simulate, WithoutADelayNothingIsPendingAndAllLostIsNothingLearned) {
 
 TEST(Simulate, LateAnswersWorkWithClassesAndRounds) {
   const Dataset train = dataset(make_stream(200, kTasks, 5, 73));
-  const Names tasks = task_names(kTasks);
+  const NameTable tasks = task_names(kTasks);
   SimulateOptions o = options("shampo");
   o.delay = {7, false, 0.1};
   o.limits = {.total = 60, .per_task = 20};
@@ -187,7 +187,7 @@ TEST(Simulate, LateAnswersWorkWithClassesAndRounds) {
 
 TEST(Simulate, APaceSpendsTheTotalOverAllPasses) {
   const Dataset train = dataset(make_stream(300, kTasks, 5, 75));
-  const Names tasks = task_names(kTasks);
+  const NameTable tasks = task_names(kTasks);
   SimulateOptions o = options("cmtl(query=margin)");
   o.passes = 2;
   o.limits.total = 100;
@@ -200,7 +200,7 @@ TEST(Simulate, APaceSpendsTheTotalOverAllPasses) {
 
 TEST(Simulate, ARateInATimeNeedsTheDatasTime) {
   const Stream s = make_stream(200, kTasks, 5, 76);
-  const Names tasks = task_names(kTasks);
+  const NameTable tasks = task_names(kTasks);
   SimulateOptions o = options("perceptron");
   o.limits.rate = LabelRate{2, 3600, true};
   EXPECT_THROW(simulate(dataset(s), nullptr, tasks, o), UsageError) << "shuffled";
@@ -276,7 +276,7 @@ TEST(Simulate, TrainPerTaskLearnsFromThatManyOfEachAndTestsOnTheRest) {
     EXPECT_EQ(of_task, std::vector<int>(kTasks, 15));
     different.insert(examples);
     // The measures are those of the other examples, scored by the learner at the end.
-    const Names names = task_names(kTasks);
+    const NameTable names = task_names(kTasks);
     Session session(o.learner, {.seed = 1 + run, .tasks = &names});
     SimulateOptions again = o;
     again.seed = 1 + run;
@@ -360,7 +360,7 @@ TEST(Simulate, ProgressCountsEveryExample) {
 
 TEST(Simulate, RefusesWhatCannotBe) {
   const Dataset train = dataset(make_stream(50, kTasks, 5, 81));
-  const Names tasks = task_names(kTasks);
+  const NameTable tasks = task_names(kTasks);
   const auto refused = [&](auto change) {
     SimulateOptions o = options("perceptron");
     change(o);
@@ -432,7 +432,7 @@ TEST(Simulate, RoundsPerTaskHaveEachTaskThatIsLeftOnceAndInOrder) {
 TEST(Simulate, ARoundIsWhatASessionIsGiven) {
   const Stream s = make_stream(120, kTasks, 5, 82);
   const Dataset train = dataset(s);
-  const Names names = task_names(kTasks);
+  const NameTable names = task_names(kTasks);
   SimulateOptions o = options("shampo(b=0.1)");
   o.limits.total = 60;
   o.labels_per_round = 2;
@@ -497,7 +497,7 @@ TEST(Simulate, OfClassesShowsOneInstanceToEveryTask) {
   const Dataset train = of_classes(200, 4, 84), test = of_classes(100, 4, 85);
   for (const auto reduction : {Classes::Reduction::kOneVsRest, Classes::Reduction::kOneVsOne}) {
     const Classes classes(reduction, {"a", "b", "c", "d"});
-    const Names names = classes.task_names();
+    const NameTable names = classes.task_names();
     const std::size_t K = classes.tasks();
     SimulateOptions o = options("shampo(b=0.1)");
     o.classes = &classes;
@@ -566,7 +566,7 @@ TEST(Simulate, OfClassesShowsOneInstanceToEveryTask) {
 TEST(Simulate, TrainPerTaskOfClassesIsSoManyOfEachClass) {
   const Dataset train = of_classes(200, 3, 86);
   const Classes classes(Classes::Reduction::kOneVsOne, {"a", "b", "c"});
-  const Names names = classes.task_names();
+  const NameTable names = classes.task_names();
   SimulateOptions o = options("shampo(b=0.1)");
   o.classes = &classes;
   o.train_per_task = 20;
@@ -589,7 +589,7 @@ TEST(Simulate, TrainPerTaskOfClassesIsSoManyOfEachClass) {
 TEST(Simulate, RefusesRoundsThatCannotBe) {
   const Dataset train = dataset(make_stream(50, kTasks, 5, 87)), many = of_classes(50, 3, 87);
   const Classes classes(Classes::Reduction::kOneVsRest, {"a", "b", "c"});
-  const auto refusal = [&](const Dataset& data, const Names& tasks, auto change) -> std::string {
+  const auto refusal = [&](const Dataset& data, const NameTable& tasks, auto change) -> std::string {
     SimulateOptions o = options("shampo");
     change(o);
     try {
@@ -599,7 +599,7 @@ TEST(Simulate, RefusesRoundsThatCannotBe) {
     }
     return "accepted";
   };
-  const Names tasks = task_names(kTasks), questions = classes.task_names();
+  const NameTable tasks = task_names(kTasks), questions = classes.task_names();
   EXPECT_THAT(refusal(train, tasks, [](auto& o) { o.rounds = Rounds::kAllTasks; }), HasSubstr("expected classes"));
   EXPECT_THAT(refusal(train, tasks, [](auto& o) { o.labels_per_round = 0; }),
               HasSubstr("labels-per-round 0: expected at least 1"));

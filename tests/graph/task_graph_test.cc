@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using Matrix = std::vector<std::vector<double>>;
 using EdgeList = std::vector<std::pair<Task, Task>>;
 
-TaskGraph interaction(const Graph& graph, Names& tasks) {
+TaskGraph interaction(const Graph& graph, NameTable& tasks) {
   return TaskGraph(graph, {tasks, std::pmr::get_default_resource(), false});
 }
 
@@ -78,7 +78,7 @@ RC_GTEST_PROP(TaskGraph, IsWhatTheResistancesOfTheGraphSay, ()) {
   const auto K = *rc::gen::inRange<Task>(2, 8);
   const EdgeList edges = random_edges(K);
   const TempDir dir;
-  Names tasks = task_names(K);
+  NameTable tasks = task_names(K);
   const TaskGraph A = interaction(Edges{dir.write("g.csv", edges_text(edges))}, tasks);
   EdgeList with_extra = edges;
   for (Task i = 0; i < K; ++i) with_extra.emplace_back(K, i);
@@ -95,7 +95,7 @@ RC_GTEST_PROP(TaskGraph, IsTheInverseOfIdentityPlusLaplacian, ()) {
   const auto K = *rc::gen::inRange<Task>(1, 12);
   const EdgeList edges = random_edges(K);
   const TempDir dir;
-  Names tasks = task_names(K);
+  NameTable tasks = task_names(K);
   const TaskGraph A = interaction(Edges{dir.write("g.csv", edges_text(edges))}, tasks);
   Matrix a(K, std::vector<double>(K, 0.0));
   for (Task i = 0; i < K; ++i) a[i][i] = 1;
@@ -131,7 +131,7 @@ RC_GTEST_PROP(TaskGraph, ForEachRelatedVisitsTheWholeComponentInOrder, ()) {
   const auto K = *rc::gen::inRange<Task>(1, 12);
   const EdgeList edges = random_edges(K);
   const TempDir dir;
-  Names tasks = task_names(K);
+  NameTable tasks = task_names(K);
   const TaskGraph A = interaction(Edges{dir.write("g.csv", edges_text(edges))}, tasks);
   for (Task i = 0; i < K + 2; ++i) {
     std::vector<Task> visited, expected;
@@ -149,7 +149,7 @@ RC_GTEST_PROP(TaskGraph, ForEachRelatedVisitsTheWholeComponentInOrder, ()) {
 
 TEST(TaskGraph, OfACliqueIsIdentityPlusOnesOverSizePlusOne) {
   const TempDir dir;
-  Names tasks = task_names(5);
+  NameTable tasks = task_names(5);
   const TaskGraph complete = interaction(Complete{}, tasks);
   const TaskGraph cliques = interaction(Cliques{dir.write("g.csv", "task,group\nt0,a\nt1,a\nt2,a\nt3,b\n")}, tasks);
   const TaskGraph none = interaction(Disconnected{}, tasks);
@@ -170,7 +170,7 @@ TEST(TaskGraph, OfACliqueIsIdentityPlusOnesOverSizePlusOne) {
 
 TEST(TaskGraph, LateTasksJoinTheCompleteGraphAndAreAloneElsewhere) {
   const TempDir dir;
-  Names tasks;
+  NameTable tasks;
   TaskGraph complete = interaction(Complete{}, tasks);
   EXPECT_EQ(complete.inverse(0, 0), 1);
   complete.cover(3);
@@ -180,7 +180,7 @@ TEST(TaskGraph, LateTasksJoinTheCompleteGraphAndAreAloneElsewhere) {
 
   for (const Graph& graph : {Graph(Cliques{dir.write("c.csv", "task,group\na,g\nb,g\n")}),
                              Graph(Edges{dir.write("e.csv", "from,to\na,b\n")}), Graph(Disconnected{})}) {
-    Names names;
+    NameTable names;
     TaskGraph late = interaction(graph, names);
     const double before = late.inverse(0, 0);
     late.cover(100);
@@ -195,7 +195,7 @@ TEST(TaskGraph, LateTasksJoinTheCompleteGraphAndAreAloneElsewhere) {
 
 TEST(TaskGraph, AFileMayNameTasksBeforeAndAfterTheDataDo) {
   const TempDir dir;
-  Names tasks;
+  NameTable tasks;
   tasks.intern("known");
   tasks.intern("b");
   const TaskGraph A =
@@ -210,7 +210,7 @@ TEST(TaskGraph, AFileMayNameTasksBeforeAndAfterTheDataDo) {
 
 TEST(TaskGraph, AnEdgeGivenTwiceCountsOnce) {
   const TempDir dir;
-  Names a, b;
+  NameTable a, b;
   const TaskGraph once = interaction(Edges{dir.write("1.csv", "from,to\nx,y\ny,z\n")}, a);
   const TaskGraph twice = interaction(Edges{dir.write("2.csv", "from,to\nx,y\ny,x\ny,z\nx,y\n")}, b);
   for (Task i = 0; i < 3; ++i)
@@ -219,7 +219,7 @@ TEST(TaskGraph, AnEdgeGivenTwiceCountsOnce) {
 
 template <class G>
 std::string refusal(const std::string& path) {
-  Names tasks;
+  NameTable tasks;
   try {
     interaction(G{path}, tasks);
   } catch (const Error& e) {
@@ -231,7 +231,7 @@ std::string refusal(const std::string& path) {
 TEST(TaskGraph, ABadFileIsNamedWithItsLineAndWhatWasExpected) {
   const TempDir dir;
   const std::string missing = dir.at("missing.csv");
-  Names tasks;
+  NameTable tasks;
   EXPECT_THROW(interaction(Edges{missing}, tasks), FileError);
   EXPECT_THROW(interaction(Cliques{dir.path()}, tasks), FileError) << "a directory";
   EXPECT_THAT(refusal<Edges>(missing), HasSubstr(missing));
@@ -259,7 +259,7 @@ TEST(TaskGraph, AnEmptyFileIsRefused) {
 
 TEST(TaskGraph, TheHeaderIsTheFirstLineThatHoldsAnything) {
   const TempDir dir;
-  Names tasks;
+  NameTable tasks;
   interaction(Cliques{dir.write("g.csv", "\n\xEF\xBB\xBFtask,group\na,x\n")}, tasks);
   EXPECT_EQ(tasks.size(), 1u);
 }
@@ -270,7 +270,7 @@ TEST(TaskGraph, TooManyTasksHangingTogetherAreRefusedAndManyApartAreNot) {
   for (Task i = 1; i < 4097; ++i) star += "hub," + task_name(i) + "\n";
   for (Task i = 0; i < 20000; i += 2) pairs += task_name(i) + "," + task_name(i + 1) + "\n";
   EXPECT_THAT(refusal<Edges>(dir.write("g.csv", star)), AllOf(HasSubstr("4097"), HasSubstr("4096")));
-  Names tasks;
+  NameTable tasks;
   const TaskGraph A = interaction(Edges{dir.write("p.csv", pairs)}, tasks);
   EXPECT_NEAR(A.inverse(19998, 19999), 1.0 / 3, 1e-15);
 }
@@ -281,7 +281,7 @@ TEST(TaskGraph, PackAndUnpackIsTheSameGraph) {
                                   Cliques{dir.write("c.csv", "task,group\nt4,a\nt0,a\nt2,b\nt3,b\n")},
                                   Edges{dir.write("e.csv", "from,to\nt4,t0\nt0,t2\nt3,t5\n")}};
   for (const Graph& graph : graphs) {
-    Names tasks = task_names(6);
+    NameTable tasks = task_names(6);
     TaskGraph A = interaction(graph, tasks);
     A.cover(8);
     TaskGraph B(graph, {tasks, std::pmr::get_default_resource(), true});
@@ -296,7 +296,7 @@ TEST(TaskGraph, PackAndUnpackIsTheSameGraph) {
 }
 
 TEST(TaskGraph, UnpackRefusesNonsense) {
-  Names tasks = task_names(4);
+  NameTable tasks = task_names(4);
   const auto unpack = [&](const Graph& graph, std::uint64_t K, std::vector<std::uint32_t> a, std::vector<std::uint32_t> b) {
     TaskGraph A(graph, {tasks, std::pmr::get_default_resource(), true});
     A.unpack({K, {a.begin(), a.end()}, {b.begin(), b.end()}});
@@ -317,7 +317,7 @@ TEST(TaskGraph, UnpackRefusesNonsense) {
 }
 
 TEST(TaskGraph, UnpackOfAFewBytesTakesAFewBytes) {
-  Names tasks = task_names(4);
+  NameTable tasks = task_names(4);
   TaskGraph A(Edges{"x"}, {tasks, std::pmr::get_default_resource(), true});
   reset_largest_allocation();
   try {

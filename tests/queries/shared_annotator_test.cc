@@ -27,7 +27,7 @@ struct Made {
       : tasks(task_names(4)),
         chooser(read_params<SharedAnnotatorParams>(parse_spec("choice(" + args + ")")), {tasks, &memory, restore, labels}) {}
   Memory memory;
-  Names tasks;
+  NameTable tasks;
   SharedAnnotator chooser;
 };
 

@@ -38,7 +38,7 @@ TEST(Dataset, ReadsAFileWithItsTasksAndLabels) {
   Featurizer featurizer({.bits = 0, .bias = false, .normalize = false});
   Labels labels("yes");
   Examples examples(dir.write("a.csv", "id,task,label,n\n1,u,yes,5\n2,v,no,6\n3,u,,7\n4,,yes,8\n"), {}, featurizer, labels);
-  Names tasks;
+  NameTable tasks;
   tasks.intern("v");
   Dataset data;
   data.read(examples, tasks);
@@ -56,7 +56,7 @@ TEST(Dataset, KnowsTheTimesThereAre) {
   ReadOptions o;
   o.time = "when";
   Examples examples(dir.write("a.csv", "when,label,a\n,1,1\n1970-01-02,1,1\n,1,1\n0.5,1,1\n"), o, featurizer, labels);
-  Names tasks;
+  NameTable tasks;
   Dataset data;
   data.read(examples, tasks);
   ASSERT_EQ(data.size(), 4u);

@@ -77,8 +77,8 @@ inline Step step(Session& session, const Example& e, int y) {
 
 /// How tasks are called here: t0, t1, ...
 inline std::string task_name(Task i) { return "t" + std::to_string(i); }
-inline Names task_names(Task K) {
-  Names out;
+inline NameTable task_names(Task K) {
+  NameTable out;
   for (Task i = 0; i < K; ++i) out.intern(task_name(i));
   return out;
 }

@@ -202,9 +202,9 @@ struct Cohort {
     std::uint32_t labels = 0;          // bought
     float positive = 0, negative = 0;  // sums of the weights of its guesses: g
   };
-  class Tasks : public SteadyVector<OfTask> {
+  class Tasks : public SegmentedVector<OfTask> {
    public:
-    explicit Tasks(std::pmr::memory_resource* memory) : SteadyVector(memory) {}
+    explicit Tasks(std::pmr::memory_resource* memory) : SegmentedVector(memory) {}
 
     struct Packed {
       std::pmr::vector<std::uint32_t> labels;

@@ -8,7 +8,7 @@
 namespace quorate {
 
 struct LearnerContext {
-  Names& tasks;                       ///< tasks known so far; a learner may name more (those of a graph's file)
+  NameTable& tasks;                   ///< tasks known so far; a learner may name more (those of a graph's file)
   std::pmr::memory_resource* memory;  ///< where everything the learner owns is allocated; outlives it
   bool restore = false;               ///< state is loaded next: read no file
   std::size_t labels_per_round = 1;   ///< how many labels a rule that chooses among a round's examples buys

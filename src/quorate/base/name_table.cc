@@ -14,21 +14,21 @@ std::uint32_t hash_of(std::string_view name) { return static_cast<std::uint32_t>
 
 }  // namespace
 
-Names::Names(std::pmr::memory_resource* memory) : text_(memory), entries_(memory), first_(memory) {}
+NameTable::NameTable(std::pmr::memory_resource* memory) : text_(memory), entries_(memory), first_(memory) {}
 
-std::string_view Names::operator[](std::uint32_t place) const {
+std::string_view NameTable::operator[](std::uint32_t place) const {
   const Entry& e = entries_[place];
   return {text_[e.block].data() + e.begin, e.size};
 }
 
 /// Linear hashing (Litwin 1980): buckets are made one at a time, and each takes its names from one that was there. A hash
 /// belongs to the bucket that its low bits name, one bit fewer if that bucket is not made yet.
-std::size_t Names::bucket_of(std::uint32_t hash, std::size_t buckets) const {
+std::size_t NameTable::bucket_of(std::uint32_t hash, std::size_t buckets) const {
   const std::size_t all = std::bit_ceil(buckets), bucket = hash & (all - 1);
   return bucket < buckets ? bucket : bucket - all / 2;
 }
 
-void Names::add_bucket() {
+void NameTable::add_bucket() {
   const std::size_t made = first_.size();
   first_.resize(made + 1);
   if (made == 0) return;
@@ -50,7 +50,7 @@ void Names::add_bucket() {
   }
 }
 
-std::uint32_t Names::find(std::string_view name, std::uint32_t hash) const {
+std::uint32_t NameTable::find(std::string_view name, std::uint32_t hash) const {
   if (first_.empty()) return kNone;
   std::uint32_t place = first_[bucket_of(hash, first_.size())];
   while (place != kNone && (entries_[place - 1].hash != hash || (*this)[place - 1] != name))
@@ -58,12 +58,12 @@ std::uint32_t Names::find(std::string_view name, std::uint32_t hash) const {
   return place;
 }
 
-std::optional<std::uint32_t> Names::find(std::string_view name) const {
+std::optional<std::uint32_t> NameTable::find(std::string_view name) const {
   const std::uint32_t found = find(name, hash_of(name));
   return found == kNone ? std::nullopt : std::optional(found - 1);
 }
 
-void Names::prefetch(std::string_view name, int step) const {
+void NameTable::prefetch(std::string_view name, int step) const {
   if (first_.empty()) return;
   const std::uint32_t hash = hash_of(name), *first = &first_[bucket_of(hash, first_.size())];
   if (step == 0) return quorate::prefetch(first);
@@ -74,9 +74,11 @@ void Names::prefetch(std::string_view name, int step) const {
 }
 
 /// A short list is one block, moved as it grows.
-bool Names::first_block_grows(std::size_t size) const { return text_.size() == 1 && text_[0].size() + size <= kTextBlock; }
+bool NameTable::first_block_grows(std::size_t size) const {
+  return text_.size() == 1 && text_[0].size() + size <= kTextBlock;
+}
 
-std::size_t Names::text_to_add(std::size_t size) const {
+std::size_t NameTable::text_to_add(std::size_t size) const {
   if (text_.empty()) return std::max<std::size_t>(size, 16);
   const auto& last = text_.back();
   if (last.size() + size <= last.capacity()) return 0;
@@ -84,12 +86,12 @@ std::size_t Names::text_to_add(std::size_t size) const {
                                  : std::max(size, kTextBlock);
 }
 
-std::size_t Names::bytes_to_add(std::string_view name) const {
+std::size_t NameTable::bytes_to_add(std::string_view name) const {
   const std::size_t text = text_to_add(name.size());
   return text + (text > 0 ? growth(text_, 1) : 0) + entries_.bytes_to_grow(size() + 1) + first_.bytes_to_grow(size() + 1);
 }
 
-std::uint32_t Names::intern(std::string_view name) {
+std::uint32_t NameTable::intern(std::string_view name) {
   const std::uint32_t hash = hash_of(name), known = find(name, hash);
   if (known != kNone) return known - 1;
   if (size() >= 0xFFFFFFFEu) throw DataError("more than 4294967294 different names");
@@ -121,7 +123,7 @@ std::uint32_t Names::intern(std::string_view name) {
   return place;
 }
 
-Names::Packed Names::pack() const {
+NameTable::Packed NameTable::pack() const {
   Packed out;
   std::size_t bytes = 0;
   for (const auto& block : text_) bytes += block.size();
@@ -133,14 +135,14 @@ Names::Packed Names::pack() const {
   return out;
 }
 
-void Names::unpack(const Packed& packed) {
+void NameTable::unpack(const Packed& packed) {
   std::uint64_t last = 0;
   for (const std::uint64_t end : packed.end) {
     if (end < last || end > packed.text.size()) throw DataError("names: ends out of order");
     last = end;
   }
   if (last != packed.text.size()) throw DataError("names: text longer than the names in it");
-  Names names(text_.get_allocator().resource());
+  NameTable names(text_.get_allocator().resource());
   std::uint64_t begin = 0;
   for (const std::uint64_t end : packed.end) {
     const std::string_view name(packed.text.data() + begin, end - begin);

@@ -14,9 +14,9 @@ namespace quorate {
 /// A set of names, each with the place at which it first came: 0, 1, 2, ... Bytes of text lie one after the other, so
 /// a million names cost a few thousand allocations; past 64 KiB nothing is moved or copied when one is added. Look-up
 /// O(length of the name). 24 bytes a name besides its text.
-class Names {
+class NameTable {
  public:
-  explicit Names(std::pmr::memory_resource* memory = std::pmr::get_default_resource());
+  explicit NameTable(std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
   /// The name's place; it gets the next one if it is new. O(length), amortised while there are few. If memory is refused,
   /// nothing has changed. Throws DataError for the 2^32nd name, and for one of 4 GB.
@@ -58,8 +58,8 @@ class Names {
   std::size_t text_to_add(std::size_t size) const;  // capacity of a block to make for a text that long; 0: it fits
 
   std::pmr::vector<std::pmr::vector<char>> text_;  // names never cross from one block to the next
-  SteadyVector<Entry> entries_;
-  SteadyVector<std::uint32_t> first_;  // of each bucket: place + 1; as many buckets as names (linear hashing)
+  SegmentedVector<Entry> entries_;
+  SegmentedVector<std::uint32_t> first_;  // of each bucket: place + 1; as many buckets as names (linear hashing)
 };
 
 }  // namespace quorate

@@ -13,11 +13,11 @@ namespace quorate {
 /// their numbers take and no more, and no example waits while they are copied. Nothing is removed. Bytes depend on the size
 /// alone, not on how it was reached. T: at most 64 KiB, T{} is cheap.
 template <class T>
-class SteadyVector {
+class SegmentedVector {
  public:
   static constexpr std::size_t kBlock = std::bit_floor(std::size_t{65536} / sizeof(T));  ///< elements in a block
 
-  explicit SteadyVector(std::pmr::memory_resource* memory) : blocks_(memory) {}
+  explicit SegmentedVector(std::pmr::memory_resource* memory) : blocks_(memory) {}
 
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
@@ -39,7 +39,7 @@ class SteadyVector {
     while (size > capacity()) blocks_.emplace_back(kBlock);
   }
   /// With one of the same memory.
-  void swap(SteadyVector& other) {
+  void swap(SegmentedVector& other) {
     blocks_.swap(other.blocks_);
     std::swap(size_, other.size_);
   }

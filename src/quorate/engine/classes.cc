@@ -23,8 +23,8 @@ std::string Classes::question(Task task) const {
   return reduction_ == Reduction::kOneVsRest ? "is it a " + task_name(task) + "?" : task_name(task) + "?";
 }
 
-Names Classes::task_names() const {
-  Names out;
+NameTable Classes::task_names() const {
+  NameTable out;
   for (Task task = 0; task < tasks(); ++task)
     if (out.intern(task_name(task)) != task) throw DataError("classes: two questions are called '" + task_name(task) + "'");
   return out;

@@ -31,7 +31,7 @@ class Classes {
 
   std::string task_name(Task task) const;  ///< "3", "3 or 8"
   std::string question(Task task) const;   ///< "is it a 3?", "3 or 8?"
-  Names task_names() const;
+  NameTable task_names() const;
 
   /// What a good annotator answers: +1, -1, or 0 if it is neither of the two. truth < size(). O(1).
   int feedback(Task task, std::size_t truth) const;

@@ -8,8 +8,8 @@ namespace quorate {
 namespace {
 
 /// The classes that a file's header and tensors say.
-Classes read_classes(const std::string& name, Reader& reader, const Names& tasks) {
-  Names names;
+Classes read_classes(const std::string& name, Reader& reader, const NameTable& tasks) {
+  NameTable names;
   reader("classes", names);
   std::vector<std::string> words;
   for (std::uint32_t c = 0; c < names.size(); ++c) {
@@ -17,7 +17,7 @@ Classes read_classes(const std::string& name, Reader& reader, const Names& tasks
     if (find_not_utf8(words.back()) != std::string::npos) throw DataError("model file: a class's name is not UTF-8");
   }
   const auto reduction = reduction_named(name);
-  if (words.size() > ClassNames::kMost || !reduction) throw DataError("model file: classes that cannot be");
+  if (words.size() > ClassNameTable::kMost || !reduction) throw DataError("model file: classes that cannot be");
   Classes out(*reduction, std::move(words));
   for (Task task = 0; task < out.tasks(); ++task)
     if (task >= tasks.size() || tasks[task] != out.task_name(task))
@@ -33,7 +33,7 @@ Tensors tensors_of(const Model& model) {
   model.session.save(out);
   out.metadata["classes"] = model.classes ? to_text(model.classes->reduction()) : "";
   if (model.classes) {
-    Names names;
+    NameTable names;
     for (const std::string& name : model.classes->names()) names.intern(name);
     Writer{out}("classes", names);
   }

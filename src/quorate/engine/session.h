@@ -48,7 +48,7 @@ struct SessionOptions {
   /// > 0: limits.total is spent evenly over so many examples (every task's; a guess will do). If more come, what is left is
   /// asked for at once; if fewer come, it is not bought. For learners whose set_query_scale() works.
   std::uint64_t even_over = 0;
-  const Names* tasks = nullptr;        ///< named beforehand; others get their place when they come
+  const NameTable* tasks = nullptr;    ///< named beforehand; others get their place when they come
   std::uint64_t labels_per_round = 1;  ///< how many a learner that chooses among a round's examples asks for; at least 1
   /// Bytes that the model, growth included, never exceeds; a learner that can forget does, others throw MemoryError.
   std::size_t memory_limit = Memory::kNoLimit;
@@ -70,7 +70,7 @@ class Session {
   Task task(std::string_view name);
 
   /// Before task(name): lets the processor fetch what that and the task's rounds read. To be called with step 0, 1, 2 and 3,
-  /// other work in between (Names::prefetch). Worth it for more than kFewTasks, which do not stay in its caches.
+  /// other work in between (NameTable::prefetch). Worth it for more than kFewTasks, which do not stay in its caches.
   static constexpr std::size_t kFewTasks = 4096;
   void prefetch_task(std::string_view name, int step) const;
   /// Before round({e}), as Learner::expect.
@@ -98,7 +98,7 @@ class Session {
 
   const Learner& learner() const { return *learner_; }
   const Spec& spec() const { return spec_; }  ///< canonical
-  const Names& tasks() const { return tasks_; }
+  const NameTable& tasks() const { return tasks_; }
   const LabelBudget& budget() const { return budget_; }
   std::uint64_t labels_per_round() const { return labels_per_round_; }
   /// Other limits from now on (LabelBudget::set_limits). What is spent evenly is now the new total.
@@ -139,12 +139,12 @@ class Session {
 
   Spec spec_;
   std::unique_ptr<Memory> memory_;  // first among what it serves
-  Names tasks_;
+  NameTable tasks_;
   std::unique_ptr<Learner> learner_;
   Rng rng_;
   LabelBudget budget_;
   std::uint64_t labels_per_round_ = 1;
-  SteadyVector<TaskCount> counts_;  // by task
+  SegmentedVector<TaskCount> counts_;  // by task
   TaskCount total_;
   std::uint64_t unanswered_ = 0, too_late_ = 0;
   double time_ = -std::numeric_limits<double>::infinity();  // none so far

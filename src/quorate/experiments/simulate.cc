@@ -118,7 +118,8 @@ class TestCount {
 
 class Simulation {
  public:
-  Simulation(const Dataset& train, const Dataset* test, const Names& tasks, Rounds rounds, const SimulateOptions& options)
+  Simulation(const Dataset& train, const Dataset* test, const NameTable& tasks, Rounds rounds,
+             const SimulateOptions& options)
       : train_(train), test_(test), tasks_(tasks), rounds_(rounds), o_(options) {}
 
   /// Nothing if it was stopped.
@@ -267,7 +268,7 @@ class Simulation {
 
   const Dataset& train_;
   const Dataset* test_;
-  const Names& tasks_;
+  const NameTable& tasks_;
   Rounds rounds_;
   const SimulateOptions& o_;
 };
@@ -285,7 +286,7 @@ namespace {
 template <class F>
 bool of_new_learner(const Spec& spec, F answer) {
   Memory memory;
-  Names tasks(&memory);
+  NameTable tasks(&memory);
   return answer(*make_learner(spec, {tasks, &memory}));
 }
 
@@ -299,7 +300,7 @@ bool has_b(const Spec& learner) {
   return of_new_learner(learner, [](Learner& l) { return l.set_query_scale(1); });
 }
 
-SimulateResult simulate(const Dataset& train, const Dataset* test, const Names& tasks, const SimulateOptions& o) {
+SimulateResult simulate(const Dataset& train, const Dataset* test, const NameTable& tasks, const SimulateOptions& o) {
   const auto at_least_one = [](const char* what, std::uint64_t n) {
     if (n < 1) throw UsageError(std::string(what) + " 0: expected at least 1");
   };

@@ -105,6 +105,6 @@ bool has_b(const Spec& learner);
 /// see the same splits and orders. The result does not depend on options.threads. `tasks` names the tasks of both sets.
 /// With train_per_task and classes it is so many examples of each class.
 /// Throws UsageError, DataError (a task with too few examples), and as make_learner.
-SimulateResult simulate(const Dataset& train, const Dataset* test, const Names& tasks, const SimulateOptions& options);
+SimulateResult simulate(const Dataset& train, const Dataset* test, const NameTable& tasks, const SimulateOptions& options);
 
 }  // namespace quorate

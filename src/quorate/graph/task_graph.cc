@@ -34,9 +34,9 @@ TaskGraph::TaskGraph(const Graph& graph, const LearnerContext& context)
   }
 }
 
-void TaskGraph::read_cliques(const std::string& file, Names& tasks) {
+void TaskGraph::read_cliques(const std::string& file, NameTable& tasks) {
   constexpr std::uint32_t kUnnamed = 0xFFFFFFFFu;
-  Names groups;
+  NameTable groups;
   read_pairs("graph", file, "task", "group",
              [&](const std::string& task, const std::string& group, const std::string& where) {
                const std::uint32_t i = tasks.intern(task);
@@ -50,7 +50,7 @@ void TaskGraph::read_cliques(const std::string& file, Names& tasks) {
     if (group == kUnnamed) group = next++;  // known from the data, not named here: alone
 }
 
-void TaskGraph::read_edges(const std::string& file, Names& tasks) {
+void TaskGraph::read_edges(const std::string& file, NameTable& tasks) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> edges;
   read_pairs("graph", file, "from", "to", [&](const std::string& from, const std::string& to, const std::string& where) {
     if (from == to) throw DataError(where + "an edge from '" + from + "' to itself; expected two tasks");

@@ -98,8 +98,8 @@ class TaskGraph {
   struct Group {
     std::size_t size = 0, first = 0, matrix = 0;  // number of tasks; its part of members_; its part of inverse_
   };
-  void read_cliques(const std::string& file, Names& tasks);
-  void read_edges(const std::string& file, Names& tasks);
+  void read_cliques(const std::string& file, NameTable& tasks);
+  void read_edges(const std::string& file, NameTable& tasks);
   void build();  // everything below a_ and b_, from a_ and b_
 
   Kind kind_;

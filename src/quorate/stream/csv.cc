@@ -195,7 +195,7 @@ class CsvWriter final : public RecordWriter {
   }
 
   CsvColumns columns_;
-  Names place_;
+  NameTable place_;
 };
 
 }  // namespace

@@ -93,7 +93,7 @@ class Featurizer {
   Features row(std::span<const double> value, Scratch& scratch) const;
 
   const FeatureSettings& settings() const { return settings_; }
-  const Names& column_names() const { return columns_; }  ///< numeric columns, in the first file's order
+  const NameTable& column_names() const { return columns_; }  ///< numeric columns, in the first file's order
 
   template <class S>
   static void state(S& s, auto&& v) {
@@ -115,9 +115,9 @@ class Featurizer {
   double scale(std::span<double> value, double squares) const;  // squares: their sum; returns the length before
 
   FeatureSettings settings_;
-  Names columns_;                    // numeric columns, in the first file's order
+  NameTable columns_;                // numeric columns, in the first file's order
   std::uint32_t columns_fixed_ = 0;  // whether a first file was seen
-  Names vocabulary_;                 // with bits = 0
+  NameTable vocabulary_;             // with bits = 0
   std::vector<Index> column_place_;  // of the current file's columns
   Scratch scratch_;
 };

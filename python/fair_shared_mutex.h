@@ -11,11 +11,11 @@ namespace quorate::python {
 
 /// For std::unique_lock and std::shared_lock. A thread that holds it in any way and asks again gets std::runtime_error, for
 /// it would wait for itself: so does a signal handler that uses the model which it interrupted.
-class Turns {
+class FairSharedMutex {
  public:
-  Turns() = default;
-  Turns(const Turns&) = delete;
-  Turns& operator=(const Turns&) = delete;
+  FairSharedMutex() = default;
+  FairSharedMutex(const FairSharedMutex&) = delete;
+  FairSharedMutex& operator=(const FairSharedMutex&) = delete;
 
   void lock() {
     check();
@@ -52,8 +52,8 @@ class Turns {
 
  private:
   /// What this thread holds, the latest last: seldom more than one.
-  static std::vector<const Turns*>& held() {
-    thread_local std::vector<const Turns*> all;
+  static std::vector<const FairSharedMutex*>& held() {
+    thread_local std::vector<const FairSharedMutex*> all;
     return all;
   }
   bool holds() const { return std::find(held().begin(), held().end(), this) != held().end(); }
