@@ -134,7 +134,7 @@ void print(const Json& document, const std::vector<RunResult>& runs, const Loade
   for (Task task = 0; task < loaded.tasks.size(); ++task) {
     double accuracy = 0, examples = 0, labels = 0, mistakes = 0;
     for (const RunResult& r : runs) {
-      const Outcome& o = r.per_task[task];
+      const Summary& o = r.per_task[task];
       accuracy += o.test.accuracy / n;
       examples += static_cast<double>(o.examples) / n;
       labels += static_cast<double>(o.labels) / n;

@@ -32,13 +32,13 @@ SimulateOptions options(const std::string& spec) {
 std::vector<double> numbers(const RunResult& r) {
   std::vector<double> out{static_cast<double>(r.seed), static_cast<double>(r.model_bytes),
                           static_cast<double>(r.peak_bytes)};
-  const auto add = [&](const Outcome& o) {
+  const auto add = [&](const Summary& o) {
     for (const double v : {o.test.accuracy, o.test.balanced_accuracy, o.test.f1, o.test.auc, o.online_f1})
       out.push_back(std::isnan(v) ? -1 : v);
     for (const std::uint64_t v : {o.mistakes, o.labels, o.updates, o.examples}) out.push_back(static_cast<double>(v));
   };
   add(r.all);
-  for (const Outcome& o : r.per_task) add(o);
+  for (const Summary& o : r.per_task) add(o);
   return out;
 }
 
@@ -103,7 +103,7 @@ TEST(Simulate, CountsWhatASessionCounts) {
     online.add(s.y[t.example], predicted(t.step.decision.margin));
     mistakes[t.task] += predicted(t.step.decision.margin) != s.y[t.example];
   }
-  const Outcome& all = result.runs[0].all;
+  const Summary& all = result.runs[0].all;
   EXPECT_EQ(all.labels, session.total().labels);
   EXPECT_LE(all.labels, 70u);
   EXPECT_EQ(all.updates, session.total().updates);
@@ -112,7 +112,7 @@ TEST(Simulate, CountsWhatASessionCounts) {
   EXPECT_EQ(all.online_f1, online.f1());
   EXPECT_EQ(result.runs[0].model_bytes, session.model_bytes());
   EXPECT_TRUE(std::isnan(all.test.accuracy)) << "no test set";
-  Outcome sum{};
+  Summary sum{};
   for (Task i = 0; i < kTasks; ++i) {
     EXPECT_EQ(result.runs[0].per_task[i].mistakes, mistakes[i]);
     sum.labels += result.runs[0].per_task[i].labels;
@@ -319,7 +319,7 @@ TEST(Simulate, LearnsSomething) {
   for (const std::string spec : {"perceptron", "cmtl", "amtl"}) {
     SimulateOptions o = options(spec);
     o.train_per_task = 300;
-    const Outcome all = simulate(train, nullptr, task_names(kTasks), o).runs[0].all;
+    const Summary all = simulate(train, nullptr, task_names(kTasks), o).runs[0].all;
     EXPECT_GT(all.test.accuracy, 0.85) << spec;
     EXPECT_GT(all.test.auc, 0.9) << spec;
   }
