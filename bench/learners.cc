@@ -191,7 +191,7 @@ Ran run(const Scenario& s, std::size_t examples) {
   Session session(parse_spec(s.learner), {.seed = 1, .tasks = &tasks});
   Ran ran{.K = static_cast<double>(s.K), .d = static_cast<double>(s.stream.d)};
   std::vector<Example> round(s.stream.rounds ? s.K : 1);
-  std::vector<Step> steps(round.size());
+  std::vector<Outcome> steps(round.size());
   std::size_t nonzeros = 0, lines = 0;
   for (std::size_t i = 0; i < examples; ++i) {
     const Features x = data.example(i).x;

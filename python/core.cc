@@ -91,7 +91,7 @@ struct Columns {
   std::vector<std::int8_t> label;    // kLater: none
   std::vector<std::int64_t> ticket;  // -1: none
 
-  void add(Task t, const Step& s) {
+  void add(Task t, const Outcome& s) {
     task.push_back(t);
     margin.push_back(s.decision.margin);
     probability.push_back(s.decision.probability);
@@ -124,9 +124,9 @@ Model make_model(const std::string& spec, SessionOptions options, const FeatureS
   if (!reduction.empty()) {
     const auto known = reduction_named(reduction);
     if (!known) throw UsageError("reduction " + shown(reduction) + ": expected one-vs-rest or one-vs-one");
-    if (classes.size() > ClassNameTable::kMost)
+    if (classes.size() > ClassNames::kMost)
       throw UsageError(std::to_string(classes.size()) + " classes; expected at most " +
-                       std::to_string(ClassNameTable::kMost));
+                       std::to_string(ClassNames::kMost));
     const Classes all(*known, classes);
     const NameTable names = all.task_names();
     options.tasks = &names;
@@ -206,7 +206,7 @@ class Core {
       check_times(times.has_value());
       batch.begin(model().featurizer, true);
       Trainer::Watch watch;
-      if (trace || !labels) watch = [&](Task task, const Step& step) { columns.add(task, step); };
+      if (trace || !labels) watch = [&](Task task, const Outcome& outcome) { columns.add(task, outcome); };
       Trainer trainer(session, classes, cut, !labels, watch);
       const bool named = tasks && classes == nullptr;
       std::vector<std::optional<Task>> places(named ? tasks->names.size() : 1);
@@ -250,10 +250,10 @@ class Core {
         }
         std::vector<Example> examples;
         for (std::size_t n = 0; n < pool.size(); ++n) examples.push_back(pool.example(n));
-        std::vector<Step> steps(examples.size());
+        std::vector<Outcome> outcomes(examples.size());
         session.round(
-            examples, [](std::size_t) { return kLater; }, steps);
-        for (std::size_t n = 0; n < steps.size(); ++n) columns.add(examples[n].task, steps[n]);
+            examples, [](std::size_t) { return kLater; }, outcomes);
+        for (std::size_t n = 0; n < outcomes.size(); ++n) columns.add(examples[n].task, outcomes[n]);
       });
     }
     return columns.arrays();
@@ -276,8 +276,8 @@ class Core {
           label = item == nullptr ? 0 : model().classes.value().feedback(item->task, static_cast<std::size_t>(label));
         }
         change([&] {
-          const std::optional<Step> step = session.answer(tickets(n), label);
-          updated[n] = step && step->updated;
+          const std::optional<Outcome> outcome = session.answer(tickets(n), label);
+          updated[n] = outcome && outcome->updated;
         });
       }
     }
@@ -555,7 +555,7 @@ class Core {
   FairSharedMutex mutex_;
   Featurizer::Scratch scratch_;  // of who changes the model
   std::vector<Example> one_;
-  std::vector<Step> one_step_;
+  std::vector<Outcome> one_step_;
 };
 
 nb::list describe_params(const std::vector<ParamInfo>& params) {

@@ -94,7 +94,7 @@ LoadedData Simulated::load() {
   return cli::load(data, test, read, features, classes);
 }
 
-Named measures(const Summary& o) {
+Named measures(const RunTotals& o) {
   return {{"accuracy", o.test.accuracy},
           {"balanced_accuracy", o.test.balanced_accuracy},
           {"f1", o.test.f1},

@@ -44,7 +44,7 @@ void add_rounds(CLI::App& app, std::string& rounds, std::uint64_t& labels_per_ro
 using Named = std::vector<std::pair<std::string, double>>;
 
 /// Measures by name, in the order of the JSON document. Counts are numbers too.
-Named measures(const Summary& o);
+Named measures(const RunTotals& o);
 Named measures(const RunResult& r);
 
 bool is_count(const std::string& name);

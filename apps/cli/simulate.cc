@@ -134,7 +134,7 @@ void print(const Json& document, const std::vector<RunResult>& runs, const Loade
   for (Task task = 0; task < loaded.tasks.size(); ++task) {
     double accuracy = 0, examples = 0, labels = 0, mistakes = 0;
     for (const RunResult& r : runs) {
-      const Summary& o = r.per_task[task];
+      const RunTotals& o = r.per_task[task];
       accuracy += o.test.accuracy / n;
       examples += static_cast<double>(o.examples) / n;
       labels += static_cast<double>(o.labels) / n;
@@ -148,7 +148,7 @@ void print(const Json& document, const std::vector<RunResult>& runs, const Loade
 }
 
 Json trace_line(const TraceStep& t, const LoadedData& loaded) {
-  const Decision& d = t.step.decision;
+  const Decision& d = t.outcome.decision;
   Json out{{"run", t.run},
            {"pass", t.pass},
            {"round", t.round},
@@ -157,11 +157,11 @@ Json trace_line(const TraceStep& t, const LoadedData& loaded) {
            {"margin", d.margin},
            {"probability", d.probability},
            {"draw", number(d.draw)},
-           {"asked", t.step.asked},
-           {"label", t.step.label ? Json(*t.step.label) : Json(nullptr)},
-           {"updated", t.step.updated}};
-  if (t.step.audited) out["audited"] = true;
-  if (t.step.ticket) out["ticket"] = *t.step.ticket;
+           {"asked", t.outcome.asked},
+           {"label", t.outcome.label ? Json(*t.outcome.label) : Json(nullptr)},
+           {"updated", t.outcome.updated}};
+  if (t.outcome.audited) out["audited"] = true;
+  if (t.outcome.ticket) out["ticket"] = *t.outcome.ticket;
   if (t.late) out["late"] = true;
   if (loaded.classes) out["question"] = loaded.classes->question(t.task);
   if (!std::isnan(d.peer_margin)) {

@@ -18,7 +18,7 @@ TEST(Amtl, FourRoundsByHand) {
   Session session(parse_spec("amtl(query=similarity)"), {.seed = 1, .tasks = &names});
   const double u = std::exp(-1.0);
 
-  Step s = step(session, {0, dense({3, 0})}, 1);
+  Outcome s = feed_one(session, {0, dense({3, 0})}, 1);
   EXPECT_EQ(s.decision.margin, 0);
   EXPECT_EQ(s.decision.probability, 1);  // b / (b + 0)
   EXPECT_NEAR(session.learner().score({0, dense({1, 0})}), 2, 1e-6);
@@ -26,7 +26,7 @@ TEST(Amtl, FourRoundsByHand) {
   EXPECT_NEAR(session.learner().relation(0, 1), u / 3, 1e-6);
 
   // b = U[1,0] + U[1,1] = u + 1. Whether the label is bought is the draw's business: go on until it is.
-  do s = step(session, {1, dense({1, 1})}, -1);
+  do s = feed_one(session, {1, dense({1, 1})}, -1);
   while (!s.asked);
   EXPECT_NEAR(s.decision.margin, 1, 1e-6);
   EXPECT_NEAR(s.decision.probability, (1 + u) / (1 + u + 1), 1e-6);
@@ -35,14 +35,14 @@ TEST(Amtl, FourRoundsByHand) {
   EXPECT_NEAR(session.learner().score({1, dense({0, 1})}), -2.0 / 3, 1e-6);
   EXPECT_NEAR(session.learner().score({0, dense({1, 0})}), 2 - u / 3, 1e-6);
 
-  s = step(session, {0, dense({0, 3})}, -1);
+  s = feed_one(session, {0, dense({0, 3})}, -1);
   EXPECT_NEAR(s.decision.margin, -u, 1e-6);
   EXPECT_FALSE(s.updated);
   const double distance = std::pow(2 - u / 3 - 1.0 / 3, 2) + std::pow(-u / 3 + 2.0 / 3, 2);
   const double b = 1 + std::exp(-distance);
   EXPECT_NEAR(s.decision.probability, b / (b + u), 1e-6);
 
-  s = step(session, {1, dense({3, -3})}, 1);
+  s = feed_one(session, {1, dense({3, -3})}, 1);
   EXPECT_NEAR(s.decision.margin, 3, 1e-6);
   EXPECT_FALSE(s.updated);
 }
@@ -55,8 +55,8 @@ TEST(Amtl, TasksThatDisagreeStopMovingEachOther) {
     const double a = 0.1 * n;
     const Vector x = dense({4 * std::cos(a), 4 * std::sin(a)});
     const int y = std::cos(a) > 0 ? 1 : -1;
-    step(session, {0, x}, y);
-    step(session, {1, x}, -y);
+    feed_one(session, {0, x}, y);
+    feed_one(session, {1, x}, -y);
   }
   EXPECT_LT(session.learner().relation(1, 0), 1e-3 * at_first);
   EXPECT_EQ(session.learner().relation(1, 1), 2.0 / 3);

@@ -15,12 +15,12 @@ namespace {
 TEST(Cmtl, FourRoundsByHandInTheCompleteGraph) {
   const NameTable names = task_names(2);
   Session session(parse_spec("cmtl"), {.seed = 1, .tasks = &names});
-  EXPECT_EQ(step(session, {0, dense({3, 0})}, 1).decision.margin, 0);
+  EXPECT_EQ(feed_one(session, {0, dense({3, 0})}, 1).decision.margin, 0);
   EXPECT_EQ(session.learner().score({0, dense({1, 0})}), 2);
   EXPECT_EQ(session.learner().score({1, dense({1, 0})}), 1);
-  EXPECT_EQ(step(session, {1, dense({1, 3})}, -1).decision.margin, 1);
-  EXPECT_EQ(step(session, {0, dense({3, 2})}, 1).decision.margin, 3);
-  EXPECT_EQ(step(session, {1, dense({3, 3})}, -1).decision.margin, -5);
+  EXPECT_EQ(feed_one(session, {1, dense({1, 3})}, -1).decision.margin, 1);
+  EXPECT_EQ(feed_one(session, {0, dense({3, 2})}, 1).decision.margin, 3);
+  EXPECT_EQ(feed_one(session, {1, dense({3, 3})}, -1).decision.margin, -5);
   EXPECT_EQ(session.total().updates, 2u);
   EXPECT_EQ(session.learner().relation(0, 0), 2.0 / 3);
   EXPECT_EQ(session.learner().relation(0, 1), 1.0 / 3);
@@ -35,10 +35,10 @@ TEST(Cmtl, ThreeRoundsByHandOnAPath) {
   const NameTable names = task_names(3);
   const Spec spec = parse_spec("cmtl(graph=edges(file=" + dir.write("path.csv", "from,to\nt0,t1\nt2,t1\n") + "))");
   Session session(spec, {.seed = 1, .tasks = &names});
-  EXPECT_EQ(step(session, {0, dense({8})}, 1).decision.margin, 0);
+  EXPECT_EQ(feed_one(session, {0, dense({8})}, 1).decision.margin, 0);
   EXPECT_FLOAT_EQ(static_cast<float>(session.learner().score({1, dense({1})})), 2);
-  EXPECT_NEAR(step(session, {2, dense({1})}, -1).decision.margin, 1, 1e-6);
-  const Step last = step(session, {1, dense({2})}, 1);
+  EXPECT_NEAR(feed_one(session, {2, dense({1})}, -1).decision.margin, 1, 1e-6);
+  const Outcome last = feed_one(session, {1, dense({2})}, 1);
   EXPECT_NEAR(last.decision.margin, 3.5, 1e-6);
   EXPECT_FALSE(last.updated);
   EXPECT_NEAR(session.learner().score({0, dense({1})}), 4.875, 1e-6);
@@ -56,10 +56,10 @@ TEST(Cmtl, ThreeRoundsByHandInTwoGroups) {
   const Spec spec =
       parse_spec("cmtl(graph=cliques(file=" + dir.write("groups.csv", "task,group\nt0,g\nt1,g\nt2,h\n") + "))");
   Session session(spec, {.seed = 1, .tasks = &names});
-  EXPECT_EQ(step(session, {0, dense({3})}, 1).decision.margin, 0);
+  EXPECT_EQ(feed_one(session, {0, dense({3})}, 1).decision.margin, 0);
   EXPECT_EQ(session.learner().score({2, dense({1})}), 0);
-  EXPECT_EQ(step(session, {2, dense({5})}, -1).decision.margin, 0);
-  EXPECT_EQ(step(session, {1, dense({3})}, -1).decision.margin, 3);
+  EXPECT_EQ(feed_one(session, {2, dense({5})}, -1).decision.margin, 0);
+  EXPECT_EQ(feed_one(session, {1, dense({3})}, -1).decision.margin, 3);
   EXPECT_EQ(session.learner().score({0, dense({1})}), 1);
   EXPECT_EQ(session.learner().score({1, dense({1})}), -1);
   EXPECT_EQ(session.learner().score({2, dense({1})}), -5);
@@ -71,11 +71,11 @@ TEST(Cmtl, ThreeRoundsByHandInTwoGroups) {
 //   3. t2, x = 2, y = -1: K = 3, margin 2 (0 + 3)/4 = 1.5, wrong: v_2 = -2, s = 1, w_2 = (-2 + 1)/4, w_0 = (3 + 1)/4
 TEST(Cmtl, ThreeRoundsByHandWhileTasksArrive) {
   Session session(parse_spec("cmtl"), {.seed = 1});
-  EXPECT_EQ(step(session, {session.task("t0"), dense({3})}, 1).decision.margin, 0);
+  EXPECT_EQ(feed_one(session, {session.task("t0"), dense({3})}, 1).decision.margin, 0);
   EXPECT_EQ(session.learner().score({0, dense({1})}), 3);
-  EXPECT_EQ(step(session, {session.task("t1"), dense({1})}, 1).decision.margin, 1);
+  EXPECT_EQ(feed_one(session, {session.task("t1"), dense({1})}, 1).decision.margin, 1);
   EXPECT_EQ(session.learner().score({0, dense({1})}), 2);
-  EXPECT_EQ(step(session, {session.task("t2"), dense({2})}, -1).decision.margin, 1.5);
+  EXPECT_EQ(feed_one(session, {session.task("t2"), dense({2})}, -1).decision.margin, 1.5);
   EXPECT_EQ(session.learner().score({2, dense({1})}), -0.25);
   EXPECT_EQ(session.learner().score({0, dense({1})}), 1);
 }

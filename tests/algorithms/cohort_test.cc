@@ -49,13 +49,13 @@ struct Bare {
 };
 
 /// Share of right predictions from example `begin` on.
-double accuracy(const std::vector<Step>& steps, const Stream& s, std::size_t begin) {
+double accuracy(const std::vector<Outcome>& steps, const Stream& s, std::size_t begin) {
   Confusion out;
   for (std::size_t n = begin; n < s.size(); ++n) out.add(s.y[n], predicted(steps[n].decision.margin));
   return out.accuracy();
 }
 
-std::vector<Step> run(const std::string& spec, const Stream& s, const SessionOptions& options = {}) {
+std::vector<Outcome> run(const std::string& spec, const Stream& s, const SessionOptions& options = {}) {
   Session session(parse_spec(spec), options);
   return feed(session, s);
 }
@@ -77,10 +77,10 @@ TEST(Cohort, ThreeRoundsByHand) {
   EXPECT_NEAR(first_O(), 0.623104, 1e-6);
   const NameTable names = task_names(3);
   Session session(parse_spec("cohort(query=always, noise=0.5, eta=0, scale=none)"), {.seed = 1, .tasks = &names});
-  EXPECT_EQ(step(session, {0, dense({1, 0})}, 1).decision.margin, 0);
+  EXPECT_EQ(feed_one(session, {0, dense({1, 0})}, 1).decision.margin, 0);
   EXPECT_NEAR(session.learner().score({0, dense({1, 0})}), 0.800709 * 0.523547 + 0.623104 * 0.407419, 2e-6);
-  EXPECT_NEAR(step(session, {1, dense({1, 1})}, -1).decision.margin, 0.419209, 1e-6);
-  EXPECT_NEAR(step(session, {0, dense({0, 1})}, 1).decision.margin, -0.397335, 1e-6);
+  EXPECT_NEAR(feed_one(session, {1, dense({1, 1})}, -1).decision.margin, 0.419209, 1e-6);
+  EXPECT_NEAR(feed_one(session, {0, dense({0, 1})}, 1).decision.margin, -0.397335, 1e-6);
   EXPECT_EQ(session.total().updates, 3u);
   const auto score = [&](Task i, double a, double b) { return session.learner().score({i, dense({a, b})}); };
   // A task without labels knows what is shared; the others add their own.
@@ -219,8 +219,8 @@ TEST(Cohort, UnderAMemoryLimitItNeverTakesAByteMoreWhileTenThousandTasksCome) {
       Vector x;  // a text of 8 words, the first 40 of which say what it is
       for (Index f = 0; f < 8; ++f) x.index.push_back(1000 * f + static_cast<Index>(below(f == 0 ? 40 : 1000, rng)));
       x.value.assign(8, std::sqrt(1.0 / 8));
-      const Step done =
-          step(session, {session.task(task_name(static_cast<Task>(n % 10'000))), x}, x.index[0] % 2 == 0 ? 1 : -1);
+      const Outcome done =
+          feed_one(session, {session.task(task_name(static_cast<Task>(n % 10'000))), x}, x.index[0] % 2 == 0 ? 1 : -1);
       ASSERT_LE(session.peak_bytes(), kLimit) << n;
       right += n >= 10'000 && predicted(done.decision.margin) == (x.index[0] % 2 == 0 ? 1 : -1);
     }
@@ -232,7 +232,7 @@ TEST(Cohort, UnderAMemoryLimitItNeverTakesAByteMoreWhileTenThousandTasksCome) {
 TEST(Cohort, WithoutALimitItsMemoryFollowsWhatItLearned) {
   Session session(parse_spec("cohort"), {.seed = 1});
   EXPECT_LT(session.model_bytes(), 2000u);
-  step(session, {session.task("t0"), sparse({5, 4'000'000'000u}, {0.6, 0.8})}, 1);
+  feed_one(session, {session.task("t0"), sparse({5, 4'000'000'000u}, {0.6, 0.8})}, 1);
   EXPECT_LT(session.model_bytes(), 5000u);
 }
 
@@ -240,7 +240,7 @@ TEST(Cohort, BeatsPerceptronsAloneAndTogetherWithTheSameLabels) {
   double ours = 0, alone = 0, together = 0;
   for (const std::uint64_t seed : {61u, 62u, 63u}) {
     const Stream s = make_stream(4000, 20, 30, seed);
-    std::vector<std::vector<Step>> steps;
+    std::vector<std::vector<Outcome>> steps;
     for (const char* spec : {"cohort(query=random(p=0.2))", "perceptron(query=random(p=0.2))", "cmtl(query=random(p=0.2))"})
       steps.push_back(run(spec, s, {.seed = seed}));
     for (std::size_t n = 0; n < s.size(); ++n)
@@ -260,7 +260,8 @@ TEST(Cohort, HugeValuesNeverMakeAModelThatIsNoNumberOrCannotBeLoaded) {
   Rng rng = make_rng(65, 0);
   for (int n = 0; n < 1000; ++n) {
     const Vector x = dense({1e18, uniform(rng), 1e-18});
-    const Step done = step(session, {session.task(task_name(static_cast<Task>(n % 2))), x}, below(2, rng) == 0 ? 1 : -1);
+    const Outcome done =
+        feed_one(session, {session.task(task_name(static_cast<Task>(n % 2))), x}, below(2, rng) == 0 ? 1 : -1);
     ASSERT_TRUE(std::isfinite(done.decision.margin)) << n;
   }
   Tensors saved;

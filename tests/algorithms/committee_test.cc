@@ -6,30 +6,30 @@
 namespace quorate::test {
 namespace {
 
-std::vector<Step> run(const std::string& spec, const Stream& s, std::size_t K, std::uint64_t seed = 4) {
+std::vector<Outcome> run(const std::string& spec, const Stream& s, std::size_t K, std::uint64_t seed = 4) {
   NameTable tasks;
   for (std::size_t i = 0; i < K; ++i) tasks.intern("t" + std::to_string(i));
   Session session(parse_spec(spec), {.seed = seed, .tasks = &tasks});
-  std::vector<Step> out;
-  for (std::size_t n = 0; n < s.size(); ++n) out.push_back(step(session, s.example(n), s.y[n]));
+  std::vector<Outcome> out;
+  for (std::size_t n = 0; n < s.size(); ++n) out.push_back(feed_one(session, s.example(n), s.y[n]));
   return out;
 }
 
 // A sampling perceptron of one task, written out: fires when the predicted label, -1 at 0 (or +1, for PEER), is wrong.
-std::vector<Step> sampling_perceptron(const Stream& s, double b, int at_zero, std::uint64_t seed) {
+std::vector<Outcome> sampling_perceptron(const Stream& s, double b, int at_zero, std::uint64_t seed) {
   Rng rng = make_rng(seed, 1);
   std::vector<double> w(s.x[0].value.size());
-  std::vector<Step> out;
+  std::vector<Outcome> out;
   for (std::size_t n = 0; n < s.size(); ++n) {
-    Step step;
-    for (std::size_t f = 0; f < w.size(); ++f) step.decision.margin += w[f] * s.x[n].value[f];
-    const double p = step.decision.margin;
-    step.asked = uniform(rng) < b / (b + std::abs(p));
+    Outcome outcome;
+    for (std::size_t f = 0; f < w.size(); ++f) outcome.decision.margin += w[f] * s.x[n].value[f];
+    const double p = outcome.decision.margin;
+    outcome.asked = uniform(rng) < b / (b + std::abs(p));
     const int says = p > 0 ? 1 : p < 0 ? -1 : at_zero;
-    step.updated = step.asked && says != s.y[n];
-    if (step.updated)
+    outcome.updated = outcome.asked && says != s.y[n];
+    if (outcome.updated)
       for (std::size_t f = 0; f < w.size(); ++f) w[f] += s.y[n] * s.x[n].value[f];
-    out.push_back(step);
+    out.push_back(outcome);
   }
   return out;
 }
@@ -72,7 +72,7 @@ TEST(Committees, WhoseMembersAreAllAlikeStayAlike) {
   for (std::size_t i = 0; i < K; ++i) tasks.intern("t" + std::to_string(i));
   Session session(parse_spec("amlc"), {.seed = 1, .tasks = &tasks});
   const Stream s = make_stream(400, K, 6, 23);
-  for (std::size_t n = 0; n < s.size(); ++n) step(session, s.example(n), s.y[n]);
+  for (std::size_t n = 0; n < s.size(); ++n) feed_one(session, s.example(n), s.y[n]);
   EXPECT_GT(session.total().updates, 10u);
   for (Task k = 1; k < K; ++k) {
     EXPECT_NEAR(session.learner().score({k, s.x[0]}), session.learner().score({0, s.x[0]}), 1e-12);
@@ -87,7 +87,7 @@ TEST(Committees, CountWhomListeningHurtAndHelped) {
     NameTable tasks;
     for (std::size_t i = 0; i < K; ++i) tasks.intern("t" + std::to_string(i));
     Session session(parse_spec(spec), {.seed = 1, .tasks = &tasks});
-    for (std::size_t n = 0; n < s.size(); ++n) step(session, s.example(n), s.y[n]);
+    for (std::size_t n = 0; n < s.size(); ++n) feed_one(session, s.example(n), s.y[n]);
     std::uint64_t hurt = 0, helped = 0;
     for (Task k = 0; k < K; ++k) {
       const auto listening = session.learner().listening(k);

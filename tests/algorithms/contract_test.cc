@@ -44,7 +44,7 @@ TEST_P(Contract, SaveAndContinueEqualsNeverSaved) {
     auto often = new_model(spec(), 3, 120);
     for (std::size_t n = 0; n < s.size(); ++n) {
       if (n % 13 == 0) often = std::make_unique<Model>(Model::from_bytes(often->to_bytes()));
-      const Step a = feed(never->session, s, n), b = feed(often->session, s, n);
+      const Outcome a = feed(never->session, s, n), b = feed(often->session, s, n);
       ASSERT_EQ(a, b) << "example " << n;
     }
     EXPECT_GT(never->session.total().updates, 0u);
@@ -70,16 +70,16 @@ TEST_P(Contract, TheLabelBudgetIsNeverExceededAndTheStreamGoesOn) {
     for (std::size_t n = 0; n < s.size(); ++n) {
       const bool left = session.budget().left();
       const std::string before = left ? "" : learner_of(session);
-      const Step step = feed(session, s, n);
-      asked += step.asked;
-      learned = learned || step.updated;
+      const Outcome outcome = feed(session, s, n);
+      asked += outcome.asked;
+      learned = learned || outcome.updated;
       ASSERT_LE(session.budget().bought(), limit);
       if (!left) {
-        EXPECT_FALSE(step.asked);
-        EXPECT_FALSE(step.updated);
-        EXPECT_TRUE(std::isfinite(step.decision.margin));
+        EXPECT_FALSE(outcome.asked);
+        EXPECT_FALSE(outcome.updated);
+        EXPECT_TRUE(std::isfinite(outcome.decision.margin));
         if (limit == 0) {
-          EXPECT_EQ(step.decision.margin, 0) << "a model that never saw a label has an opinion";
+          EXPECT_EQ(outcome.decision.margin, 0) << "a model that never saw a label has an opinion";
         }
         // The learner may note that a task came; nothing that it learned changes.
         if (n > 100 && !GetParam().learns_without_labels()) {
@@ -132,15 +132,15 @@ TEST_P(Contract, ALabelIsSeenOnlyIfItIsAskedFor) {
   for (std::size_t n = 0; n < s.size(); ++n) {
     const Example e{session.task(task_name(s.task[n])), s.x[n]};
     const std::uint64_t before = calls;
-    Step step;
-    session.round({&e, 1}, [&](std::size_t) { return ++calls, s.y[n]; }, {&step, 1});
-    EXPECT_EQ(calls - before, step.asked ? 1u : 0u);
-    EXPECT_EQ(step.label, step.asked ? std::optional(s.y[n]) : std::nullopt);
+    Outcome outcome;
+    session.round({&e, 1}, [&](std::size_t) { return ++calls, s.y[n]; }, {&outcome, 1});
+    EXPECT_EQ(calls - before, outcome.asked ? 1u : 0u);
+    EXPECT_EQ(outcome.label, outcome.asked ? std::optional(s.y[n]) : std::nullopt);
     if (GetParam().is_perceptron()) {
-      EXPECT_EQ(step.asked && !step.updated, step.asked && *step.label * step.decision.margin > 0);
+      EXPECT_EQ(outcome.asked && !outcome.updated, outcome.asked && *outcome.label * outcome.decision.margin > 0);
     }
-    if (step.asked && *step.label * step.decision.margin < 0) {
-      EXPECT_TRUE(step.updated) << "every mistake moves the model";
+    if (outcome.asked && *outcome.label * outcome.decision.margin < 0) {
+      EXPECT_TRUE(outcome.updated) << "every mistake moves the model";
     }
   }
   EXPECT_EQ(calls, session.total().labels);
@@ -158,7 +158,7 @@ TEST_P(Contract, TheWholeRoundIsPredictedBeforeItsFirstLabel) {
       round.push_back({session.task(task_name(s.task[k])), s.x[k]});
       margins.push_back(session.learner().score(round.back()));
     }
-    std::vector<Step> steps(4);
+    std::vector<Outcome> steps(4);
     session.round(
         round, [&](std::size_t k) { return s.y[n + k]; }, steps);
     if (GetParam().learns_without_labels()) continue;  // an example's answer teaches before the next is predicted
@@ -172,7 +172,7 @@ TEST_P(Contract, TasksMayKeepArriving) {
   Stream s = make_stream(400, kTasks, 5, 17);
   for (std::size_t n = 0; n < s.size(); ++n) s.task[n] = static_cast<Task>((n * 7) % (n / 10 + 1));
   Session session(spec(), {.seed = 3});
-  for (const Step& step : feed(session, s)) EXPECT_TRUE(std::isfinite(step.decision.margin));
+  for (const Outcome& outcome : feed(session, s)) EXPECT_TRUE(std::isfinite(outcome.decision.margin));
   EXPECT_GE(session.tasks().size(), 30u);
   std::uint64_t examples = 0;
   for (Task i = 0; i < session.tasks().size(); ++i) examples += session.count(i).examples;
@@ -188,10 +188,10 @@ TEST_P(Contract, NoAnswerCostsNothingAndTeachesNothing) {
   const std::string before = learner_of(session);
   std::uint64_t asked = 0;
   for (std::size_t n = 50; n < 100; ++n) {
-    const Step step = test::step(session, {session.task(task_name(s.task[n])), s.x[n]}, 0);
-    EXPECT_EQ(step.label, std::nullopt);
-    EXPECT_FALSE(step.updated);
-    asked += step.asked;
+    const Outcome outcome = test::feed_one(session, {session.task(task_name(s.task[n])), s.x[n]}, 0);
+    EXPECT_EQ(outcome.label, std::nullopt);
+    EXPECT_FALSE(outcome.updated);
+    asked += outcome.asked;
   }
   EXPECT_EQ(session.unanswered(), asked);
   EXPECT_EQ(session.budget().bought(), bought);
@@ -235,8 +235,8 @@ TEST_P(Contract, TheSteadyStateAllocatesNothing) {
     const auto pass = [&] {
       for (n = 0; n < s.size(); ++n) {
         const Example e{task[n], s.x[n]};
-        Step step;
-        session.round({&e, 1}, oracle, {&step, 1});
+        Outcome outcome;
+        session.round({&e, 1}, oracle, {&outcome, 1});
       }
     };
     for (int warm = 0; warm < (GetParam().counts() ? 12 : 4); ++warm) pass();

@@ -12,13 +12,13 @@
 namespace quorate::test {
 namespace {
 
-std::vector<Step> run(const std::string& spec, const Stream& s, Task K, std::uint64_t labels = LabelLimits::kNone) {
+std::vector<Outcome> run(const std::string& spec, const Stream& s, Task K, std::uint64_t labels = LabelLimits::kNone) {
   const NameTable names = task_names(K);
   Session session(parse_spec(spec), {.seed = 5, .limits = {.total = labels}, .tasks = &names});
   return feed(session, s);
 }
 
-void expect_near(const std::vector<Step>& a, const std::vector<Step>& b, double relative) {
+void expect_near(const std::vector<Outcome>& a, const std::vector<Outcome>& b, double relative) {
   ASSERT_EQ(a.size(), b.size());
   for (std::size_t n = 0; n < a.size(); ++n) {
     const double m = a[n].decision.margin;
@@ -28,9 +28,9 @@ void expect_near(const std::vector<Step>& a, const std::vector<Step>& b, double 
   }
 }
 
-std::uint64_t asked(const std::vector<Step>& steps) {
+std::uint64_t asked(const std::vector<Outcome>& steps) {
   std::uint64_t n = 0;
-  for (const Step& s : steps) n += s.asked;
+  for (const Outcome& s : steps) n += s.asked;
   return n;
 }
 
@@ -186,7 +186,7 @@ void mistakes_stay_below_the_bound(const std::string& graph, const std::vector<s
   }
   for (int pass = 0; pass < 4; ++pass)
     for (std::size_t n = 0; n < xs.size(); ++n)
-      step(session, {tasks[n], xs[n]}, product(u[tasks[n]], xs[n].value) > 0 ? 1 : -1);
+      feed_one(session, {tasks[n], xs[n]}, product(u[tasks[n]], xs[n].value) > 0 ? 1 : -1);
   RC_ASSERT(session.total().updates > 0u);
   RC_ASSERT(static_cast<double>(session.total().updates) <= largest * complexity * (1 + 1e-6));
 }

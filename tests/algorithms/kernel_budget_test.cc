@@ -66,7 +66,7 @@ TEST(BudgetRandom, MakesNoMoreMistakesThanTheorem1Allows) {
         Session session(parse_spec(std::string("budget-random(budget=100, kernel=linear, graph=") +
                                    (complete ? "complete)" : "disconnected)")),
                         {.seed = static_cast<std::uint64_t>(run), .tasks = &names});
-        for (const Step& step : feed(session, s.stream)) mistakes += mistaken(*step.label, step.decision.margin);
+        for (const Outcome& outcome : feed(session, s.stream)) mistakes += mistaken(*outcome.label, outcome.decision.margin);
         const double S = std::sqrt(static_cast<double>(K)) * c * s.path;
         bound += (cG * S * std::sqrt(kB) + kEps * std::pow(kB, 1.5) / 2 + kEps * kB / 4 * std::log(kB / 3)) / (1 - kEps);
       }
@@ -90,7 +90,7 @@ TEST_P(OnABudget, MemoryIsFilledAndNeverExceededWhateverComes) {
           // Labels by a coin: nothing can be learned, so mistakes and evictions never end.
           const int y = (n * 2654435761u >> 7) % 2 == 0 ? 1 : -1;
           const Task task = session.task("user " + std::to_string(n % (n / 20 + 1)));  // tasks keep arriving
-          const Step done = step(session, {task, s.x[n]}, y);
+          const Outcome done = feed_one(session, {task, s.x[n]}, y);
           ASSERT_TRUE(std::isfinite(done.decision.margin)) << spec;
           ASSERT_LE(session.peak_bytes(), limit) << spec;
         }

@@ -13,16 +13,16 @@ namespace {
 TEST(Perceptron, FourRoundsByHand) {
   const NameTable names = task_names(2);
   Session session(parse_spec("perceptron"), {.seed = 1, .tasks = &names});
-  Step s = step(session, {0, dense({1, 2})}, 1);
+  Outcome s = feed_one(session, {0, dense({1, 2})}, 1);
   EXPECT_EQ(s.decision.margin, 0);
   EXPECT_TRUE(s.updated);
-  s = step(session, {1, dense({1, 2})}, -1);
+  s = feed_one(session, {1, dense({1, 2})}, -1);
   EXPECT_EQ(s.decision.margin, 0);
   EXPECT_TRUE(s.updated);
-  s = step(session, {0, dense({2, -2})}, -1);
+  s = feed_one(session, {0, dense({2, -2})}, -1);
   EXPECT_EQ(s.decision.margin, -2);
   EXPECT_FALSE(s.updated);
-  s = step(session, {0, dense({3, 1})}, -1);
+  s = feed_one(session, {0, dense({3, 1})}, -1);
   EXPECT_EQ(s.decision.margin, 5);
   EXPECT_TRUE(s.updated);
   EXPECT_EQ(session.learner().score({0, dense({1, 0})}), -2);

@@ -32,10 +32,10 @@ std::unique_ptr<Model> new_model(const Spec& spec, std::uint64_t m, std::uint64_
 }
 
 /// Round r, of which some answers are 0 or not known.
-std::vector<Step> play_hard_round(Session& session, const Stream& s, std::size_t r) {
+std::vector<Outcome> play_hard_round(Session& session, const Stream& s, std::size_t r) {
   std::vector<Example> round;
   for (std::size_t n = r * kTasks; n < (r + 1) * kTasks; ++n) round.push_back(s.example(n));
-  std::vector<Step> out(kTasks);
+  std::vector<Outcome> out(kTasks);
   session.round(
       round,
       [&](std::size_t n) -> std::optional<int> {
@@ -47,8 +47,8 @@ std::vector<Step> play_hard_round(Session& session, const Stream& s, std::size_t
   return out;
 }
 
-std::size_t asked(const std::vector<Step>& steps) {
-  return static_cast<std::size_t>(std::count_if(steps.begin(), steps.end(), [](const Step& s) { return s.asked; }));
+std::size_t asked(const std::vector<Outcome>& steps) {
+  return static_cast<std::size_t>(std::count_if(steps.begin(), steps.end(), [](const Outcome& s) { return s.asked; }));
 }
 
 TEST_P(SharedRounds, ExactlySoManyLabelsAreBoughtInEachWhileTheBudgetLasts) {
@@ -62,11 +62,11 @@ TEST_P(SharedRounds, ExactlySoManyLabelsAreBoughtInEachWhileTheBudgetLasts) {
       const std::uint64_t left = 50 - session.budget().bought();
       const auto steps = play_round(session, s, kTasks, r);
       ASSERT_EQ(asked(steps), std::min(each, left)) << "round " << r << ", " << m << " a round";
-      for (const Step& step : steps) {
-        EXPECT_TRUE(step.decision.probability >= 0 && step.decision.probability <= 1);
-        EXPECT_LE(step.asked, step.decision.ask);
-        if (step.decision.ask) {
-          EXPECT_GT(step.decision.probability, 0);
+      for (const Outcome& outcome : steps) {
+        EXPECT_TRUE(outcome.decision.probability >= 0 && outcome.decision.probability <= 1);
+        EXPECT_LE(outcome.asked, outcome.decision.ask);
+        if (outcome.decision.ask) {
+          EXPECT_GT(outcome.decision.probability, 0);
         }
       }
     }
@@ -85,7 +85,7 @@ TEST_P(SharedRounds, ARoundOfFewTasksBuysNoMoreThanItHas) {
     const std::size_t K = std::min<std::size_t>(below(5, rng), s.size() - n);
     std::vector<Example> round;
     for (std::size_t k = 0; k < K; ++k) round.push_back(s.example(n + k));
-    std::vector<Step> steps(K);
+    std::vector<Outcome> steps(K);
     session.round(
         round, [&](std::size_t k) { return s.y[n + k]; }, steps);
     ASSERT_EQ(asked(steps), session.learner().chooses() ? std::min<std::size_t>(K, 2) : K);
@@ -131,7 +131,7 @@ TEST_P(SharedRounds, TheSteadyStateAllocatesNothing) {
   const NameTable names = task_names(kTasks);
   Session session(spec(), {.seed = 3, .tasks = &names, .labels_per_round = 2});
   std::vector<Example> round(kTasks);
-  std::vector<Step> steps(kTasks);
+  std::vector<Outcome> steps(kTasks);
   std::size_t r = 0;
   const Oracle oracle = [&](std::size_t n) { return n % 5 == 4 ? 0 : s.y[r * kTasks + n]; };
   const auto pass = [&] {

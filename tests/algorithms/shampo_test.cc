@@ -136,14 +136,14 @@ TEST(Shampo, AggressiveUpdatesBelowLambdaToo) {
   const NameTable names = task_names(3);
   Session session(parse_spec("shampo(b=0.1, aggressive=0.3)"), {.seed = 1, .tasks = &names});
   int narrow = 0;
-  for (const Step& step : play(session, s, 3)) {
-    const double m = step.decision.margin;
-    if (!step.asked) {
-      EXPECT_FALSE(step.updated);
+  for (const Outcome& outcome : play(session, s, 3)) {
+    const double m = outcome.decision.margin;
+    if (!outcome.asked) {
+      EXPECT_FALSE(outcome.updated);
       continue;
     }
-    EXPECT_EQ(step.updated, mistaken(*step.label, m) || std::abs(m) < 0.3);
-    narrow += !mistaken(*step.label, m) && std::abs(m) < 0.3;
+    EXPECT_EQ(outcome.updated, mistaken(*outcome.label, m) || std::abs(m) < 0.3);
+    narrow += !mistaken(*outcome.label, m) && std::abs(m) < 0.3;
   }
   EXPECT_GT(narrow, 10);
   Alone a("shampo(aggressive=1)", 1);
@@ -153,8 +153,8 @@ TEST(Shampo, AggressiveUpdatesBelowLambdaToo) {
   EXPECT_TRUE(a.learn(0, dense({1}), {.margin = 0.999}, 1));
 }
 
-std::vector<Step> play(const std::string& spec, const Stream& s, Task K, std::uint64_t labels_per_round = 1,
-                       std::uint64_t labels = LabelLimits::kNone) {
+std::vector<Outcome> play(const std::string& spec, const Stream& s, Task K, std::uint64_t labels_per_round = 1,
+                          std::uint64_t labels = LabelLimits::kNone) {
   const NameTable names = task_names(K);
   Session session(parse_spec(spec),
                   {.seed = 5, .limits = {.total = labels}, .tasks = &names, .labels_per_round = labels_per_round});
@@ -363,7 +363,7 @@ struct Separable {
 };
 
 /// Wrong predictions of all tasks, asked for or not. A margin of 0 is wrong.
-double mistakes(const Stream& s, const std::vector<Step>& steps) {
+double mistakes(const Stream& s, const std::vector<Outcome>& steps) {
   double out = 0;
   for (std::size_t n = 0; n < s.size(); ++n) out += mistaken(s.y[n], steps[n].decision.margin);
   return out;

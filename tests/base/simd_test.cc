@@ -74,7 +74,7 @@ TEST_P(Bits, AreTheSameInEveryInstructionSet) {
       for (std::size_t i = 0; i < 75; ++i) session.task("t" + std::to_string(i));
       std::string said;
       for (std::size_t i = 0; i < stream.size(); ++i) {
-        Step step;
+        Outcome step;
         const Example e = stream.example(i);
         session.round({&e, 1}, [&](std::size_t) { return stream.y[i]; }, {&step, 1});
         said += std::to_string(std::bit_cast<std::uint64_t>(step.decision.margin)) + " ";

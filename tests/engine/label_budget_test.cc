@@ -84,11 +84,11 @@ TEST(LabelBudget, ATaskHasALimitOfItsOwn) {
 
 /// Buys whenever it may, and only then, at random moments; returns when.
 std::vector<double> buy_at_random(
-    LabelBudget& budget, double from, std::size_t steps, Rng& rng, double eagerness,
+    LabelBudget& budget, double from, std::size_t outcomes, Rng& rng, double eagerness,
     const std::function<void()>& between = [] {}) {
   std::vector<double> out;
   double now = from;
-  for (std::size_t n = 0; n < steps; ++n, between()) {
+  for (std::size_t n = 0; n < outcomes; ++n, between()) {
     now += budget.limits().rate->seconds ? std::floor(20 * uniform(rng)) / 8 : 1;
     budget.advance(now);
     budget.advance(now - 5);  // an earlier time is not looked at

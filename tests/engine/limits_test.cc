@@ -56,7 +56,7 @@ RC_GTEST_PROP(Limits, AreNeverExceededByOneLabelOrOneByte, ()) {
       std::vector<Example> round;
       for (std::size_t k = n; k < n + size; ++k) round.push_back({session.task(task_name(s.task[k])), s.x[k]});
       session.set_time(now += std::floor(40 * uniform(rng)) / 8);
-      std::vector<Step> steps(size);
+      std::vector<Outcome> outcomes(size);
       session.round(
           round,
           [&](std::size_t k) -> std::optional<int> {
@@ -64,18 +64,18 @@ RC_GTEST_PROP(Limits, AreNeverExceededByOneLabelOrOneByte, ()) {
             if (uniform(rng) < 0.1) return std::nullopt;
             return s.y[n + k];
           },
-          steps);
+          outcomes);
       for (std::size_t k = 0; k < size; ++k) {
         ++seen;
-        const Step& step = steps[k];
-        RC_ASSERT(!step.asked || step.decision.ask);
-        if (!step.asked || (!step.label && !step.ticket)) continue;
+        const Outcome& outcome = outcomes[k];
+        RC_ASSERT(!outcome.asked || outcome.decision.ask);
+        if (!outcome.asked || (!outcome.label && !outcome.ticket)) continue;
         ++asked;
         times.push_back(seconds ? now : static_cast<double>(seen));
         const std::string name = task_name(s.task[n + k]);
         ++of_task[name];
-        if (!step.ticket) continue;
-        open[*step.ticket] = name;
+        if (!outcome.ticket) continue;
+        open[*outcome.ticket] = name;
       }
       std::erase_if(open, [&](const auto& question) {  // withdrawn to make room
         const bool gone = session.pending().find(question.first) == nullptr;

@@ -31,7 +31,7 @@ Model trained(const Spec& spec, const TempDir& dir) {
   Examples examples(dir.write("train.csv", text), options, model.featurizer, model.labels);
   for (Examples::Item item; examples.next(item);) {
     const Task task = model.session.task(item.task);
-    step(model.session, {task, item.x}, item.label);
+    feed_one(model.session, {task, item.x}, item.label);
   }
   return model;
 }
@@ -176,7 +176,7 @@ TEST_P(ModelFile, WithItsChecksumMadeRightLoadsOrIsRefusedInLittleMemory) {
       ++loaded;
       for (Task task = 0; task < 8; ++task) model.session.learner().score({task, x});
       const Task task = model.session.task("t0");
-      step(model.session, {task, x}, 1);
+      feed_one(model.session, {task, x}, 1);
       model.to_bytes();
     } catch (const DataError&) {
       ++refused;
@@ -217,7 +217,7 @@ TEST_P(ModelFile, AnyTensorsValueMayBeAnythingAndStillNothingBreaks) {
       Model model = Model::from_bytes(to_bytes(changed));
       for (Task task = 0; task < 8; ++task) model.session.learner().score({task, x});
       const Task task = model.session.task("t0");
-      step(model.session, {task, x}, 1);
+      feed_one(model.session, {task, x}, 1);
       model.to_bytes();
     } catch (const DataError&) {
     }

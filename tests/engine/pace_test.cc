@@ -88,10 +88,10 @@ TEST(Pace, WithAPaceDoubtfulExamplesAreStillPreferred) {
   Session session(parse_spec("perceptron(query=margin)"), {.seed = 1, .limits = {.total = 400}, .even_over = s.size()});
   double asked = 0, other = 0, others = 0;
   for (std::size_t n = 0; n < s.size(); ++n) {
-    const Step step = feed(session, s, n);
+    const Outcome outcome = feed(session, s, n);
     if (n < 500) continue;
-    (step.asked ? asked : other) += std::abs(step.decision.margin);
-    others += !step.asked;
+    (outcome.asked ? asked : other) += std::abs(outcome.decision.margin);
+    others += !outcome.asked;
   }
   const double labels = static_cast<double>(session.budget().bought());
   EXPECT_LT(asked / labels, 0.7 * other / others);
@@ -103,7 +103,7 @@ TEST(Pace, AllInDoubtAndNotOneLabelTooEarly) {
   session.task("a");
   const Vector nothing = dense({});
   for (std::size_t n = 1; n <= 1000; ++n) {
-    step(session, {0, nothing}, 1);
+    feed_one(session, {0, nothing}, 1);
     EXPECT_LE(static_cast<double>(session.budget().bought()), 0.1 * static_cast<double>(n) + 5);
   }
   EXPECT_EQ(session.budget().bought(), 100u);

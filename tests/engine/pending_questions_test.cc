@@ -15,8 +15,8 @@ namespace {
 
 using testing::ElementsAre;
 
-Step ask_later(Session& session, const Example& e) {
-  Step out;
+Outcome ask_later(Session& session, const Example& e) {
+  Outcome out;
   session.round({&e, 1}, [](std::size_t) { return kLater; }, {&out, 1});
   return out;
 }
@@ -34,7 +34,7 @@ TEST(Pending, AnAnswerThatComesLaterIsLearnedFromByTheDecisionThatWasMade) {
   Session session(parse_spec("perceptron"), {.seed = 1});
   session.task("a");
   const Vector x = dense({1, 0}), z = dense({0, 1});
-  const Step first = ask_later(session, {0, x});
+  const Outcome first = ask_later(session, {0, x});
   EXPECT_TRUE(first.asked);
   EXPECT_EQ(first.label, std::nullopt);
   EXPECT_EQ(first.ticket, 0u);
@@ -43,7 +43,7 @@ TEST(Pending, AnAnswerThatComesLaterIsLearnedFromByTheDecisionThatWasMade) {
   EXPECT_EQ(session.total().labels, 0u);
   EXPECT_EQ(session.pending().size(), 2u);
   EXPECT_EQ(session.budget().bought(), 2u) << "asked for counts as bought";
-  step(session, {0, x}, 1);  // now the margin of x is 1
+  feed_one(session, {0, x}, 1);  // now the margin of x is 1
   const auto late = session.answer(0, 1);
   ASSERT_TRUE(late.has_value());
   EXPECT_EQ(late->decision.margin, 0) << "as it was then";
@@ -139,8 +139,8 @@ TEST(Pending, SavedInTheMiddleItGoesOnToTheBit) {
       Rng rng = make_rng(6, 0);
       for (std::size_t n = 0; n < s.size(); ++n) {
         if (n % 7 == 0) often = reloaded(*often);
-        const Step a = ask_later(*never, {never->task(task_name(s.task[n])), s.x[n]});
-        const Step b = ask_later(*often, {often->task(task_name(s.task[n])), s.x[n]});
+        const Outcome a = ask_later(*never, {never->task(task_name(s.task[n])), s.x[n]});
+        const Outcome b = ask_later(*often, {often->task(task_name(s.task[n])), s.x[n]});
         ASSERT_EQ(a, b) << spec << " " << n;
         ASSERT_EQ(a.ticket, b.ticket);
         if (a.ticket) open.emplace_back(*a.ticket, s.y[n]);
@@ -174,7 +174,7 @@ TEST(Pending, WithLimitedMemoryTheLongestAwaitedLeaveAndWhatNeverFitsIsNotAsked)
   for (std::size_t n = 0; n < s.size(); ++n) {
     const Task task = session.task(task_name(s.task[n]));
     if (n % 2 == 0)
-      step(session, {task, s.x[n]}, s.y[n]);
+      feed_one(session, {task, s.x[n]}, s.y[n]);
     else
       EXPECT_TRUE(ask_later(session, {task, s.x[n]}).asked);
     ASSERT_LE(session.peak_bytes(), 60'000u);

@@ -27,11 +27,11 @@ TEST(Rounds, AreThoseWantedOrTheOnesThatFitDataAndLearner) {
 TEST(OnlineCount, JudgesPredictionsWhoseLabelIsKnown) {
   OnlineCount count(nullptr, 2);
   const std::vector<Example> round{{0, {}}, {1, {}}, {1, {}}, {0, {}}};
-  std::vector<Step> steps(4);
+  std::vector<Outcome> outcomes(4);
   const double margins[] = {1, -1, 2, 0};
-  for (std::size_t n = 0; n < 4; ++n) steps[n].decision.margin = margins[n];
+  for (std::size_t n = 0; n < 4; ++n) outcomes[n].decision.margin = margins[n];
   const int labels[] = {1, 1, 0, -1};  // right, wrong, unknown, right
-  count.add(round, steps, [&](std::size_t n) { return labels[n]; });
+  count.add(round, outcomes, [&](std::size_t n) { return labels[n]; });
   EXPECT_EQ(count.total(), 3u);
   EXPECT_EQ(count.mistakes(), 1u);
   EXPECT_EQ(count.of(0).mistakes(), 0u);
@@ -42,11 +42,11 @@ TEST(OnlineCount, OfClassesJudgesTheClassThatAllTasksSay) {
   const Classes classes(Classes::Reduction::kOneVsOne, {"a", "b", "c"});
   OnlineCount count(&classes, 3);
   const std::vector<Example> round{{0, {}}, {1, {}}, {2, {}}};
-  std::vector<Step> steps(3);
-  steps[0].decision.margin = 1, steps[1].decision.margin = 1, steps[2].decision.margin = 1;  // a, a, b
-  count.add(round, steps, [](std::size_t) { return 1; });
-  count.add(round, steps, [](std::size_t) { return 3; });
-  count.add(round, steps, [](std::size_t) { return 0; });
+  std::vector<Outcome> outcomes(3);
+  outcomes[0].decision.margin = 1, outcomes[1].decision.margin = 1, outcomes[2].decision.margin = 1;  // a, a, b
+  count.add(round, outcomes, [](std::size_t) { return 1; });
+  count.add(round, outcomes, [](std::size_t) { return 3; });
+  count.add(round, outcomes, [](std::size_t) { return 0; });
   EXPECT_EQ(count.total(), 2u);
   EXPECT_EQ(count.mistakes(), 1u);
   EXPECT_EQ(count.classes()(2, 0), 1u);

@@ -20,9 +20,9 @@ namespace {
 using SessionAudit = EveryLearner;
 
 /// Rounds of 1, 2, 3, 1, ... examples through a session. answer(n): what the oracle says of example n of the stream.
-std::vector<Step> feed_rounds(Session& session, const Stream& s,
-                              const std::function<std::optional<int>(std::size_t)>& answer) {
-  std::vector<Step> out(s.size());
+std::vector<Outcome> feed_rounds(Session& session, const Stream& s,
+                                 const std::function<std::optional<int>(std::size_t)>& answer) {
+  std::vector<Outcome> out(s.size());
   for (std::size_t n = 0, r = 0; n < s.size(); ++r) {
     const std::size_t size = std::min(s.size() - n, 1 + r % 3);
     std::vector<Example> round;
@@ -55,21 +55,21 @@ TEST_P(SessionAudit, LimitsHoldForAuditsAndLearningTogether) {
       spec(),
       {.seed = 3, .limits = {.total = kTotal, .per_task = kPerTask, .rate = LabelRate{kRate, kWindow}}, .audit = 0.3});
   std::uint64_t questions = 0;
-  const auto steps = feed_rounds(session, s, [&](std::size_t n) { return ++questions, s.y[n]; });
+  const auto outcomes = feed_rounds(session, s, [&](std::size_t n) { return ++questions, s.y[n]; });
   std::vector<std::uint64_t> of_task(5);
   std::vector<std::size_t> at;
   std::uint64_t audits = 0, mistakes = 0, updates = 0;
   for (std::size_t n = 0; n < s.size(); ++n) {
-    const Step& step = steps[n];
-    ASSERT_FALSE(step.asked && step.audited) << n;
-    ASSERT_TRUE(step.asked || !step.updated) << n << ": an audit taught something";
-    updates += step.asked && step.updated;
-    if (!step.label) continue;
-    ASSERT_TRUE(step.asked || step.audited) << n;
+    const Outcome& outcome = outcomes[n];
+    ASSERT_FALSE(outcome.asked && outcome.audited) << n;
+    ASSERT_TRUE(outcome.asked || !outcome.updated) << n << ": an audit taught something";
+    updates += outcome.asked && outcome.updated;
+    if (!outcome.label) continue;
+    ASSERT_TRUE(outcome.asked || outcome.audited) << n;
     at.push_back(n);
     ++of_task[s.task[n]];
-    audits += step.audited;
-    mistakes += step.asked && predicted(step.decision.margin) != *step.label;
+    audits += outcome.audited;
+    mistakes += outcome.asked && predicted(outcome.decision.margin) != *outcome.label;
   }
   EXPECT_EQ(questions, at.size()) << "the oracle is asked for no label that is not bought";
   EXPECT_EQ(session.budget().bought(), at.size());
@@ -95,7 +95,7 @@ TEST_P(SessionAudit, AnAuditedAnswerNeverReachesTheLearner) {
   const auto second = feed_rounds(lied, s, [&](std::size_t n) { return first[n].audited ? -s.y[n] : s.y[n]; });
   std::uint64_t audits = 0;
   for (std::size_t n = 0; n < s.size(); ++n) {
-    Step told = second[n];
+    Outcome told = second[n];
     if (first[n].audited && told.label) {
       ++audits;
       told.label = -*told.label;
@@ -120,8 +120,8 @@ TEST_P(SessionAudit, SaveAndContinueEqualsNeverSaved) {
   for (std::size_t n = 0; n < s.size(); ++n) {
     if (n % 11 == 0) often = reloaded(*often);
     const int y = n % 6 == 5 ? 0 : s.y[n];  // which nobody knows
-    const Step a = step(*never, {never->task(task_name(s.task[n])), s.x[n]}, y);
-    const Step b = step(*often, {often->task(task_name(s.task[n])), s.x[n]}, y);
+    const Outcome a = feed_one(*never, {never->task(task_name(s.task[n])), s.x[n]}, y);
+    const Outcome b = feed_one(*often, {often->task(task_name(s.task[n])), s.x[n]}, y);
     ASSERT_EQ(a, b) << n;
   }
   EXPECT_EQ(to_bytes(saved(*never)), to_bytes(saved(*often)));
@@ -140,14 +140,14 @@ TEST(Audited, AModelWhoseQuestionsWereWithdrawnIsSavedAndGoesOnToTheBit) {
   std::uint64_t audits = 0;
   for (std::size_t n = 0; n < s.size(); ++n) {
     if (n % 7 == 0) often = reloaded(*often);
-    Step steps[2];
+    Outcome outcomes[2];
     for (Session* one : {never.get(), often.get()}) {
       const Example e{one->task(task_name(s.task[n])), s.x[n]};
-      one->round({&e, 1}, [&](std::size_t) { return n % 4 == 0 ? s.y[n] : kLater; }, {&steps[one == often.get()], 1});
+      one->round({&e, 1}, [&](std::size_t) { return n % 4 == 0 ? s.y[n] : kLater; }, {&outcomes[one == often.get()], 1});
     }
-    ASSERT_EQ(steps[0], steps[1]) << n;
-    audits += steps[0].audited && steps[0].label;
-    if (steps[0].ticket) open.push_back(*steps[0].ticket);
+    ASSERT_EQ(outcomes[0], outcomes[1]) << n;
+    audits += outcomes[0].audited && outcomes[0].label;
+    if (outcomes[0].ticket) open.push_back(*outcomes[0].ticket);
     if (n % 60 == 59)  // nobody will answer any of them
       for (; !open.empty(); open.pop_front()) {
         ASSERT_EQ(never->withdraw(open.front()), often->withdraw(open.front()));
@@ -163,9 +163,9 @@ TEST(Audited, AnAuditDoesNotWaitForAnAnswerAndSpendsNothingWithoutOne) {
   const Stream s = make_stream(200, 3, 5, 85);
   const SessionOptions options{.seed = 1, .limits = {.total = 100}, .audit = 0.3};
   Session knows(parse_spec("cmtl"), options);
-  const auto steps = feed(knows, s);
+  const auto outcomes = feed(knows, s);
   std::size_t first = 0;
-  while (first < s.size() && !steps[first].audited) ++first;
+  while (first < s.size() && !outcomes[first].audited) ++first;
   ASSERT_LT(first, s.size());
   for (const std::optional<int> answer : {std::optional(kLater), std::optional<int>()}) {
     Session session(parse_spec("cmtl"), options);
@@ -173,7 +173,7 @@ TEST(Audited, AnAuditDoesNotWaitForAnAnswerAndSpendsNothingWithoutOne) {
     const Tensors before = saved(session);
     const std::uint64_t bought = session.budget().bought();
     const Example e{session.task(task_name(s.task[first])), s.x[first]};
-    Step out;
+    Outcome out;
     session.round({&e, 1}, [&](std::size_t) { return answer; }, {&out, 1});
     EXPECT_TRUE(out.audited);
     EXPECT_FALSE(out.asked);
@@ -199,7 +199,7 @@ TEST(Audited, AnOracleThatThrowsAtAnAuditLeavesASessionThatCanBeSavedAndGoesOn) 
   int thrown = 0;
   for (std::size_t n = 0; n < s.size(); ++n) {
     const Example e{session.task(task_name(s.task[n])), s.x[n]};
-    Step out;
+    Outcome out;
     try {
       session.round({&e, 1}, [&](std::size_t) -> int { return n % 5 == 4 ? throw std::runtime_error("asleep") : s.y[n]; },
                     {&out, 1});
@@ -215,7 +215,7 @@ TEST(Audited, AnOracleThatThrowsAtAnAuditLeavesASessionThatCanBeSavedAndGoesOn) 
 TEST(Audited, WithoutAuditsNothingOfThemIsSavedOrDrawn) {
   const Stream s = make_stream(100, 3, 5, 87);
   Session session(parse_spec("cmtl(query=margin)"), {.seed = 1});
-  for (const Step& step : feed(session, s)) EXPECT_FALSE(step.audited);
+  for (const Outcome& outcome : feed(session, s)) EXPECT_FALSE(outcome.audited);
   EXPECT_EQ(session.audit(), nullptr);
   const Tensors tensors = saved(session);
   for (const auto& [name, tensor] : tensors.tensors) EXPECT_FALSE(name.starts_with("audit") && name != "audited") << name;

@@ -14,10 +14,10 @@ using testing::ElementsAre;
 TEST(Session, CountsByTaskAndInTotal) {
   Session session(parse_spec("perceptron"), {.seed = 1});
   const Task a = session.task("a"), b = session.task("b");
-  step(session, {a, dense({1})}, 1);    // margin 0: predicted -1, a mistake, an update
-  step(session, {a, dense({1})}, 1);    // margin 1: right
-  step(session, {b, dense({1})}, -1);   // margin 0: predicted -1, right, but an update
-  step(session, {b, dense({-1})}, -1);  // margin 1: wrong
+  feed_one(session, {a, dense({1})}, 1);    // margin 0: predicted -1, a mistake, an update
+  feed_one(session, {a, dense({1})}, 1);    // margin 1: right
+  feed_one(session, {b, dense({1})}, -1);   // margin 0: predicted -1, right, but an update
+  feed_one(session, {b, dense({-1})}, -1);  // margin 1: wrong
   const auto counts = [](const TaskCount& c) { return std::vector{c.examples, c.labels, c.updates, c.mistakes}; };
   EXPECT_THAT(counts(session.count(a)), ElementsAre(2, 2, 1, 1));
   EXPECT_THAT(counts(session.count(b)), ElementsAre(2, 2, 2, 1));
@@ -32,12 +32,12 @@ TEST(Session, AHundredThousandTasksGrowWithoutASecondCopyAndThenNoMore) {
   const Vector x = dense({1, 0.5});
   const std::size_t before = session.model_bytes();
   for (std::uint32_t i = 0; i < kTasks; ++i) {
-    step(session, {session.task("u" + std::to_string(i)), x}, i % 3 == 0 ? 1 : -1);
+    feed_one(session, {session.task("u" + std::to_string(i)), x}, i % 3 == 0 ? 1 : -1);
     ASSERT_LE(session.peak_bytes(), before + (24 + 32 + 12 + 6) * std::size_t{i + 1} + 600'000) << i;
   }
   const std::size_t known = session.model_bytes();
   EXPECT_LE(session.peak_bytes(), kLimit);
-  for (std::uint32_t i = 0; i < kTasks; ++i) step(session, {session.task("u" + std::to_string(i)), x}, 1);
+  for (std::uint32_t i = 0; i < kTasks; ++i) feed_one(session, {session.task("u" + std::to_string(i)), x}, 1);
   EXPECT_EQ(session.model_bytes(), known) << "all tasks were known";
   Tensors saved;
   session.save(saved);
@@ -53,9 +53,9 @@ TEST(Session, ALabelThatTheLearnerRefusesIsCountedSoThatItCanBeSaved) {
   Session session(parse_spec("shampo-second-order"), {.seed = 1});
   const Vector wide = sparse({20'000}, {1});  // more features than full matrices may have
   const Task task = session.task("a");
-  EXPECT_THROW(step(session, {task, wide}, 1), DataError);
+  EXPECT_THROW(feed_one(session, {task, wide}, 1), DataError);
   EXPECT_EQ(session.count(task).labels, 1u);
-  Step asked;
+  Outcome asked;
   const Example example{task, wide};
   session.round({&example, 1}, [](std::size_t) { return kLater; }, {&asked, 1});
   EXPECT_THROW(session.answer(asked.ticket.value(), 1), DataError);
@@ -80,16 +80,16 @@ TEST(Session, ARoundBuysInOrderUntilTheBudgetIsSpent) {
   const std::vector<Vector> x{dense({1, 0}), dense({0, 1}), dense({1, 1})};
   const std::vector<Example> round{{0, x[0]}, {0, x[1]}, {0, x[2]}};
   std::vector<std::size_t> asked;
-  std::vector<Step> steps(3);
+  std::vector<Outcome> outcomes(3);
   session.round(
-      round, [&](std::size_t n) { return asked.push_back(n), 1; }, steps);
+      round, [&](std::size_t n) { return asked.push_back(n), 1; }, outcomes);
   EXPECT_THAT(asked, ElementsAre(0, 1));
-  EXPECT_TRUE(steps[2].decision.ask) << "the learner wanted it";
-  EXPECT_FALSE(steps[2].asked) << "but the budget was spent";
-  EXPECT_EQ(steps[2].label, std::nullopt);
+  EXPECT_TRUE(outcomes[2].decision.ask) << "the learner wanted it";
+  EXPECT_FALSE(outcomes[2].asked) << "but the budget was spent";
+  EXPECT_EQ(outcomes[2].label, std::nullopt);
   session.set_limits({.total = 3});
   session.round(
-      round, [&](std::size_t n) { return asked.push_back(n), 1; }, steps);
+      round, [&](std::size_t n) { return asked.push_back(n), 1; }, outcomes);
   EXPECT_THAT(asked, ElementsAre(0, 1, 0));
   session.set_limits({.total = 1});
   EXPECT_FALSE(session.budget().left()) << "a limit below what was bought buys nothing more";
@@ -99,10 +99,10 @@ TEST(Session, ARoundBuysInOrderUntilTheBudgetIsSpent) {
 TEST(Session, AnUnansweredQuestionLeavesTheLabelInTheBudget) {
   Session session(parse_spec("perceptron"), {.seed = 1, .limits = {.total = 1}});
   session.task("a");
-  EXPECT_EQ(step(session, {0, dense({1})}, 0).label, std::nullopt);
+  EXPECT_EQ(feed_one(session, {0, dense({1})}, 0).label, std::nullopt);
   EXPECT_EQ(session.unanswered(), 1u);
   EXPECT_TRUE(session.budget().left());
-  EXPECT_EQ(step(session, {0, dense({1})}, 1).label, 1);
+  EXPECT_EQ(feed_one(session, {0, dense({1})}, 1).label, 1);
   EXPECT_FALSE(session.budget().left());
 }
 
@@ -111,7 +111,7 @@ TEST(Session, AnOracleThatThrowsLeavesTheModelAsItWas) {
   session.task("a");
   const Vector x = dense({1});
   const Example e{0, x};
-  Step out;
+  Outcome out;
   EXPECT_THROW(session.round({&e, 1}, [](std::size_t) -> int { throw std::runtime_error("asleep"); }, {&out, 1}),
                std::runtime_error);
   EXPECT_EQ(session.learner().score(e), 0);
@@ -124,10 +124,10 @@ TEST(Session, MayBeMovedWhileItLearns) {
   Session stays(parse_spec("amtl(query=margin)"), {.seed = 1, .limits = {.total = 50}, .tasks = &names}),
       first(parse_spec("amtl(query=margin)"), {.seed = 1, .limits = {.total = 50}, .tasks = &names});
   const auto expected = feed(stays, s);
-  auto steps = feed(first, s, 0, 40);
+  auto outcomes = feed(first, s, 0, 40);
   Session moved(std::move(first));
-  for (const Step& step : feed(moved, s, 40, 100)) steps.push_back(step);
-  EXPECT_EQ(steps, expected);
+  for (const Outcome& outcome : feed(moved, s, 40, 100)) outcomes.push_back(outcome);
+  EXPECT_EQ(outcomes, expected);
   EXPECT_EQ(moved.model_bytes(), stays.model_bytes());
 }
 
@@ -190,11 +190,11 @@ TEST(Session, TheAnswerNeitherCostsALabelTeachesAPerceptronNothingAndIsNoMistake
   const Vector x = dense({1});
   const auto answer = [&](std::optional<int> y) {
     const Example e{0, x};
-    Step out;
+    Outcome out;
     session.round({&e, 1}, [y](std::size_t) { return y; }, {&out, 1});
     return out;
   };
-  const Step neither = answer(0);
+  const Outcome neither = answer(0);
   EXPECT_TRUE(neither.asked);
   EXPECT_EQ(neither.label, 0);
   EXPECT_FALSE(neither.updated);

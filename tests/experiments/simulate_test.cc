@@ -32,13 +32,13 @@ SimulateOptions options(const std::string& spec) {
 std::vector<double> numbers(const RunResult& r) {
   std::vector<double> out{static_cast<double>(r.seed), static_cast<double>(r.model_bytes),
                           static_cast<double>(r.peak_bytes)};
-  const auto add = [&](const Summary& o) {
+  const auto add = [&](const RunTotals& o) {
     for (const double v : {o.test.accuracy, o.test.balanced_accuracy, o.test.f1, o.test.auc, o.online_f1})
       out.push_back(std::isnan(v) ? -1 : v);
     for (const std::uint64_t v : {o.mistakes, o.labels, o.updates, o.examples}) out.push_back(static_cast<double>(v));
   };
   add(r.all);
-  for (const Summary& o : r.per_task) add(o);
+  for (const RunTotals& o : r.per_task) add(o);
   return out;
 }
 
@@ -97,13 +97,13 @@ TEST(Simulate, CountsWhatASessionCounts) {
   Confusion online;
   std::vector<std::uint64_t> mistakes(kTasks);
   for (const TraceStep& t : trace) {
-    const Step again = step(session, train.example(t.example), train.label(t.example));
-    ASSERT_EQ(again, t.step);
+    const Outcome again = feed_one(session, train.example(t.example), train.label(t.example));
+    ASSERT_EQ(again, t.outcome);
     EXPECT_EQ(t.task, train.task(t.example));
-    online.add(s.y[t.example], predicted(t.step.decision.margin));
-    mistakes[t.task] += predicted(t.step.decision.margin) != s.y[t.example];
+    online.add(s.y[t.example], predicted(t.outcome.decision.margin));
+    mistakes[t.task] += predicted(t.outcome.decision.margin) != s.y[t.example];
   }
-  const Summary& all = result.runs[0].all;
+  const RunTotals& all = result.runs[0].all;
   EXPECT_EQ(all.labels, session.total().labels);
   EXPECT_LE(all.labels, 70u);
   EXPECT_EQ(all.updates, session.total().updates);
@@ -112,7 +112,7 @@ TEST(Simulate, CountsWhatASessionCounts) {
   EXPECT_EQ(all.online_f1, online.f1());
   EXPECT_EQ(result.runs[0].model_bytes, session.model_bytes());
   EXPECT_TRUE(std::isnan(all.test.accuracy)) << "no test set";
-  Summary sum{};
+  RunTotals sum{};
   for (Task i = 0; i < kTasks; ++i) {
     EXPECT_EQ(result.runs[0].per_task[i].mistakes, mistakes[i]);
     sum.labels += result.runs[0].per_task[i].labels;
@@ -134,18 +134,18 @@ TEST(Simulate, ADelayedAnswerComesAfterSoManyMoreExamplesAndThoseDueAfterTheEndD
   std::uint64_t late = 0;
   for (const TraceStep& t : trace) {
     if (!t.late) {
-      EXPECT_EQ(t.step.label, std::nullopt);
-      EXPECT_EQ(t.step.asked, t.step.ticket.has_value());
-      if (t.step.ticket) asked[*t.step.ticket] = t;
+      EXPECT_EQ(t.outcome.label, std::nullopt);
+      EXPECT_EQ(t.outcome.asked, t.outcome.ticket.has_value());
+      if (t.outcome.ticket) asked[*t.outcome.ticket] = t;
       continue;
     }
     ++late;
-    const TraceStep& question = asked.at(*t.step.ticket);
+    const TraceStep& question = asked.at(*t.outcome.ticket);
     EXPECT_EQ(t.round, question.round + 10) << "a round is one example";
     EXPECT_EQ(t.example, question.example);
     EXPECT_EQ(t.task, question.task);
-    EXPECT_EQ(t.step.label, train.label(t.example));
-    EXPECT_TRUE(same_bits(t.step.decision.margin, question.step.decision.margin));
+    EXPECT_EQ(t.outcome.label, train.label(t.example));
+    EXPECT_TRUE(same_bits(t.outcome.decision.margin, question.outcome.decision.margin));
   }
   EXPECT_GT(late, 20u);
   EXPECT_EQ(run.all.labels, late);
@@ -212,7 +212,7 @@ TEST(Simulate, ARateInATimeNeedsTheDatasTime) {
   EXPECT_EQ(dataset(s).time(3), std::nullopt);
   std::vector<std::uint64_t> asked;
   o.trace = [&](const TraceStep& t) {
-    if (t.step.asked) asked.push_back(t.example);
+    if (t.outcome.asked) asked.push_back(t.example);
   };
   simulate(timed, nullptr, tasks, o);
   ASSERT_GT(asked.size(), 60u) << "2 an hour, 6 examples an hour, 200 examples";
@@ -281,7 +281,7 @@ TEST(Simulate, TrainPerTaskLearnsFromThatManyOfEachAndTestsOnTheRest) {
     SimulateOptions again = o;
     again.seed = 1 + run;
     again.runs = 1;
-    again.trace = [&](const TraceStep& t) { step(session, train.example(t.example), train.label(t.example)); };
+    again.trace = [&](const TraceStep& t) { feed_one(session, train.example(t.example), train.label(t.example)); };
     simulate(train, nullptr, names, again);
     Scores rest;
     for (std::uint64_t i = 0; i < train.size(); ++i)
@@ -319,7 +319,7 @@ TEST(Simulate, LearnsSomething) {
   for (const std::string spec : {"perceptron", "cmtl", "amtl"}) {
     SimulateOptions o = options(spec);
     o.train_per_task = 300;
-    const Summary all = simulate(train, nullptr, task_names(kTasks), o).runs[0].all;
+    const RunTotals all = simulate(train, nullptr, task_names(kTasks), o).runs[0].all;
     EXPECT_GT(all.test.accuracy, 0.85) << spec;
     EXPECT_GT(all.test.auc, 0.9) << spec;
   }
@@ -398,7 +398,7 @@ TEST(Simulate, RoundsPerTaskHaveEachTaskThatIsLeftOnceAndInOrder) {
   o.trace = [&](const TraceStep& t) {
     Round& r = rounds[t.round];
     r.pass = t.pass;
-    r.labels += t.step.asked;
+    r.labels += t.outcome.asked;
     r.tasks.push_back(t.task);
     r.examples.push_back(t.example);
     EXPECT_EQ(t.task, train.task(t.example));
@@ -441,15 +441,15 @@ TEST(Simulate, ARoundIsWhatASessionIsGiven) {
   const SimulateResult result = simulate(train, nullptr, names, o);
   Session session(o.learner, {.seed = 1, .limits = {.total = 60}, .tasks = &names, .labels_per_round = 2});
   std::uint64_t mistakes = 0;
-  for (const auto& [number, steps] : rounds) {
+  for (const auto& [number, outcomes] : rounds) {
     std::vector<Example> round;
-    for (const TraceStep& t : steps) round.push_back(train.example(t.example));
-    std::vector<Step> again(round.size());
+    for (const TraceStep& t : outcomes) round.push_back(train.example(t.example));
+    std::vector<Outcome> again(round.size());
     session.round(
-        round, [&, &of_round = steps](std::size_t n) { return train.label(of_round[n].example); }, again);
+        round, [&, &of_round = outcomes](std::size_t n) { return train.label(of_round[n].example); }, again);
     for (std::size_t n = 0; n < again.size(); ++n) {
-      ASSERT_EQ(again[n], steps[n].step);
-      mistakes += predicted(again[n].decision.margin) != train.label(steps[n].example);
+      ASSERT_EQ(again[n], outcomes[n].outcome);
+      mistakes += predicted(again[n].decision.margin) != train.label(outcomes[n].example);
     }
   }
   EXPECT_EQ(result.runs[0].all.labels, 60u);
@@ -515,18 +515,18 @@ TEST(Simulate, OfClassesShowsOneInstanceToEveryTask) {
     Classes::Ballot ballot;
     std::vector<double> margins(K);
     std::set<std::uint64_t> seen;
-    for (const auto& [number, steps] : rounds) {
-      ASSERT_EQ(steps.size(), K);
-      const std::uint64_t place = steps[0].example;
+    for (const auto& [number, outcomes] : rounds) {
+      ASSERT_EQ(outcomes.size(), K);
+      const std::uint64_t place = outcomes[0].example;
       seen.insert(place);
       const int label = train.label(place);
       std::vector<Example> round;
       for (Task task = 0; task < K; ++task) {
-        EXPECT_EQ(steps[task].task, task);
-        EXPECT_EQ(steps[task].example, place);
+        EXPECT_EQ(outcomes[task].task, task);
+        EXPECT_EQ(outcomes[task].example, place);
         round.push_back({task, train.example(place).x});
       }
-      std::vector<Step> again(K);
+      std::vector<Outcome> again(K);
       session.round(
           round,
           [&](std::size_t n) {
@@ -535,7 +535,7 @@ TEST(Simulate, OfClassesShowsOneInstanceToEveryTask) {
           },
           again);
       for (std::size_t n = 0; n < K; ++n) {
-        ASSERT_EQ(again[n], steps[n].step);
+        ASSERT_EQ(again[n], outcomes[n].outcome);
         margins[n] = again[n].decision.margin;
       }
       if (label != 0) online.add(static_cast<std::size_t>(label) - 1, classes.predict(margins, ballot).place);

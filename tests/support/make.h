@@ -69,8 +69,8 @@ inline Stream make_stream(std::size_t examples, std::size_t K, std::size_t d, st
 inline std::optional<int> known(int y) { return y == 0 ? std::nullopt : std::optional(y); }
 
 /// One example through a session; y is its label, 0 if nobody knows it.
-inline Step step(Session& session, const Example& e, int y) {
-  Step out;
+inline Outcome feed_one(Session& session, const Example& e, int y) {
+  Outcome out;
   session.round({&e, 1}, [y](std::size_t) { return known(y); }, {&out, 1});
   return out;
 }
@@ -84,16 +84,16 @@ inline NameTable task_names(Task K) {
 }
 
 /// Example n of the stream through a session; its task gets its place by name.
-inline Step feed(Session& session, const Stream& s, std::size_t n) {
-  return step(session, {session.task(task_name(s.task[n])), s.x[n].view()}, s.y[n]);
+inline Outcome feed(Session& session, const Stream& s, std::size_t n) {
+  return feed_one(session, {session.task(task_name(s.task[n])), s.x[n].view()}, s.y[n]);
 }
 /// Examples begin .. end - 1.
-inline std::vector<Step> feed(Session& session, const Stream& s, std::size_t begin, std::size_t end) {
-  std::vector<Step> out;
+inline std::vector<Outcome> feed(Session& session, const Stream& s, std::size_t begin, std::size_t end) {
+  std::vector<Outcome> out;
   for (std::size_t n = begin; n < end; ++n) out.push_back(feed(session, s, n));
   return out;
 }
-inline std::vector<Step> feed(Session& session, const Stream& s) { return feed(session, s, 0, s.size()); }
+inline std::vector<Outcome> feed(Session& session, const Stream& s) { return feed(session, s, 0, s.size()); }
 
 inline bool same_bits(double a, double b) { return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b); }
 
@@ -102,13 +102,13 @@ inline bool same_bits(double a, double b) { return std::bit_cast<std::uint64_t>(
 namespace quorate {
 
 /// Equal to the bit.
-inline bool operator==(const Step& a, const Step& b) {
+inline bool operator==(const Outcome& a, const Outcome& b) {
   return test::same_bits(a.decision.margin, b.decision.margin) &&
          test::same_bits(a.decision.probability, b.decision.probability) &&
          test::same_bits(a.decision.draw, b.decision.draw) && a.decision.ask == b.decision.ask && a.asked == b.asked &&
          a.label == b.label && a.updated == b.updated && a.audited == b.audited && a.ticket == b.ticket;
 }
-inline void PrintTo(const Step& s, std::ostream* os) {
+inline void PrintTo(const Outcome& s, std::ostream* os) {
   *os << "margin " << s.decision.margin << " p " << s.decision.probability << " draw " << s.decision.draw << " ask "
       << s.decision.ask << " asked " << s.asked << " label " << (s.label ? std::to_string(*s.label) : "none") << " updated "
       << s.updated << " audited " << s.audited;

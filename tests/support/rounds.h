@@ -31,19 +31,19 @@ inline Stream make_rounds(std::size_t rounds, Task K, std::size_t d, std::uint64
 }
 
 /// Round r of a session whose tasks have their places.
-inline std::vector<Step> play_round(Session& session, const Stream& s, Task K, std::size_t r) {
+inline std::vector<Outcome> play_round(Session& session, const Stream& s, Task K, std::size_t r) {
   std::vector<Example> round;
   for (std::size_t n = r * K; n < (r + 1) * K; ++n) round.push_back(s.example(n));
-  std::vector<Step> out(K);
+  std::vector<Outcome> out(K);
   session.round(
       round, [&](std::size_t n) { return s.y[r * K + n]; }, out);
   return out;
 }
 /// All rounds, one step after the other.
-inline std::vector<Step> play(Session& session, const Stream& s, Task K) {
-  std::vector<Step> out;
+inline std::vector<Outcome> play(Session& session, const Stream& s, Task K) {
+  std::vector<Outcome> out;
   for (std::size_t r = 0; r < s.size() / K; ++r)
-    for (const Step& step : play_round(session, s, K, r)) out.push_back(step);
+    for (const Outcome& outcome : play_round(session, s, K, r)) out.push_back(outcome);
   return out;
 }
 

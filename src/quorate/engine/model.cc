@@ -17,7 +17,7 @@ Classes read_classes(const std::string& name, Reader& reader, const NameTable& t
     if (find_not_utf8(words.back()) != std::string::npos) throw DataError("model file: a class's name is not UTF-8");
   }
   const auto reduction = reduction_named(name);
-  if (words.size() > ClassNameTable::kMost || !reduction) throw DataError("model file: classes that cannot be");
+  if (words.size() > ClassNames::kMost || !reduction) throw DataError("model file: classes that cannot be");
   Classes out(*reduction, std::move(words));
   for (Task task = 0; task < out.tasks(); ++task)
     if (task >= tasks.size() || tasks[task] != out.task_name(task))

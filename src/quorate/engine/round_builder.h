@@ -14,7 +14,7 @@ namespace quorate {
 class Trainer {
  public:
   /// One example of a round, after it: called in the order in which examples came, of classes in that of their tasks.
-  using Watch = std::function<void(Task, const Step&)>;
+  using Watch = std::function<void(Task, const Outcome&)>;
 
   /// `classes` may be null. `later`: whoever is asked answers later (Session::answer), labels of the data or not.
   Trainer(Session& session, const Classes* classes, Rounds rounds, bool later = false, Watch watch = {})
@@ -80,7 +80,7 @@ class Trainer {
   std::vector<std::uint64_t> in_round_;  // of a task: the last round it was in
   Dataset pending_;
   std::vector<Example> round_examples_;
-  std::vector<Step> steps_;
+  std::vector<Outcome> steps_;
   OnlineCount online_;
 };
 

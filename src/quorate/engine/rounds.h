@@ -71,16 +71,17 @@ class OnlineCount {
 
   /// A round after Session::round; label(n) as in the data. Of classes the round is one instance, shown to all tasks.
   template <class Label>
-  void add(std::span<const Example> round, std::span<const Step> steps, Label label) {
+  void add(std::span<const Example> round, std::span<const Outcome> outcomes, Label label) {
     if (classes_ == nullptr) {
       for (std::size_t n = 0; n < round.size(); ++n)
-        if (const int y = label(n); y != 0) add(round[n].task, y, steps[n], &all_);
+        if (const int y = label(n); y != 0) add(round[n].task, y, outcomes[n], &all_);
     } else if (const int y = label(0); y != 0) {
       margins_.clear();
-      for (const Step& step : steps) margins_.push_back(step.decision.margin);
+      for (const Outcome& outcome : outcomes) margins_.push_back(outcome.decision.margin);
       confusion_.add(place_of(y), classes_->predict(margins_, ballot_).place);
       for (Task task = 0; task < per_task_.size(); ++task)
-        if (const int answer = classes_->feedback(task, place_of(y)); answer != 0) add(task, answer, steps[task], nullptr);
+        if (const int answer = classes_->feedback(task, place_of(y)); answer != 0)
+          add(task, answer, outcomes[task], nullptr);
     }
   }
 
@@ -92,9 +93,9 @@ class OnlineCount {
   const ClassConfusion& classes() const { return confusion_; }
 
  private:
-  void add(Task task, int y, const Step& step, Confusion* all) {
-    if (all != nullptr) all->add(y, predicted(step.decision.margin));
-    if (task < per_task_.size()) per_task_[task].add(y, predicted(step.decision.margin));
+  void add(Task task, int y, const Outcome& outcome, Confusion* all) {
+    if (all != nullptr) all->add(y, predicted(outcome.decision.margin));
+    if (task < per_task_.size()) per_task_[task].add(y, predicted(outcome.decision.margin));
   }
 
   const Classes* classes_;

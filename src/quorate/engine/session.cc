@@ -122,7 +122,7 @@ Task Session::known_task(std::string_view name) const {
   return tasks_.find(name).value_or(static_cast<Task>(tasks_.size()));
 }
 
-void Session::round(std::span<const Example> round, const Oracle& oracle, std::span<Step> out) {
+void Session::round(std::span<const Example> round, const Oracle& oracle, std::span<Outcome> out) {
   const auto& rate = budget_.limits().rate;
   const bool by_time = rate && rate->seconds;
   if (by_time && std::isinf(time_)) throw UsageError("labels " + to_text(*rate) + ": the stream has no time; expected one");
@@ -143,24 +143,24 @@ void Session::round(std::span<const Example> round, const Oracle& oracle, std::s
     budget_.advance(now());
     pace_.advance(units);
     if (audit_ && audit_->draw(audit_rng_)) {
-      Step& step = out[n] = {decisions_[n]};
+      Outcome& outcome = out[n] = {decisions_[n]};
       const bool is_left = left(task);
-      record_audit(round[n], is_left ? oracle(n) : std::nullopt, step);
-      unanswered_ += is_left && !step.label;
+      record_audit(round[n], is_left ? oracle(n) : std::nullopt, outcome);
+      unanswered_ += is_left && !outcome.label;
       continue;
     }
     const bool is_open = open(task);
     if (is_open) pace_.observe(decisions_[n].ask);
-    Step& step = out[n] = {decisions_[n], decisions_[n].ask && is_open};
-    if (!step.asked) continue;
-    step.label = oracle(n);
-    if (step.label == kLater) {
-      step.label.reset();
-      step.ticket = keep(round[n], step.decision);
-      step.asked = step.ticket.has_value();
-    } else if (step.label) {
+    Outcome& outcome = out[n] = {decisions_[n], decisions_[n].ask && is_open};
+    if (!outcome.asked) continue;
+    outcome.label = oracle(n);
+    if (outcome.label == kLater) {
+      outcome.label.reset();
+      outcome.ticket = keep(round[n], outcome.decision);
+      outcome.asked = outcome.ticket.has_value();
+    } else if (outcome.label) {
       buy();
-      learn(round[n], step);
+      learn(round[n], outcome);
     } else {
       ++unanswered_;
     }
@@ -168,12 +168,12 @@ void Session::round(std::span<const Example> round, const Oracle& oracle, std::s
 }
 
 /// An answer that would come later is not waited for.
-void Session::record_audit(const Example& e, std::optional<int> label, Step& step) {
+void Session::record_audit(const Example& e, std::optional<int> label, Outcome& outcome) {
   if (label == kLater) label.reset();
   if (memory_->limited()) learner_->make_room(audit_->bytes_to_add());
-  audit_->record(step.decision.margin, label);
-  step.audited = true;
-  step.label = label;
+  audit_->record(outcome.decision.margin, label);
+  outcome.audited = true;
+  outcome.label = label;
   if (!label) return;
   buy();
   ++counts_[e.task].labels;
@@ -185,15 +185,15 @@ void Session::buy() {
   pace_.buy();
 }
 
-void Session::learn(const Example& e, Step& step) {
+void Session::learn(const Example& e, Outcome& outcome) {
   // Counted first: the label is bought, even if the learner has no memory left to learn from it and throws.
-  const bool mistake = *step.label != 0 && predicted(step.decision.margin) != *step.label;
+  const bool mistake = *outcome.label != 0 && predicted(outcome.decision.margin) != *outcome.label;
   for (TaskCount* c : {&counts_[e.task], &total_}) {
     ++c->labels;
     c->mistakes += mistake;
   }
-  step.updated = learner_->learn(e, step.decision, *step.label, rng_);
-  for (TaskCount* c : {&counts_[e.task], &total_}) c->updates += step.updated;
+  outcome.updated = learner_->learn(e, outcome.decision, *outcome.label, rng_);
+  for (TaskCount* c : {&counts_[e.task], &total_}) c->updates += outcome.updated;
 }
 
 std::optional<std::uint64_t> Session::keep(const Example& e, const Decision& d) {
@@ -225,7 +225,7 @@ void Session::check_issued(std::uint64_t ticket) const {
                      std::to_string(next_ticket_));
 }
 
-std::optional<Step> Session::answer(std::uint64_t ticket, int label) {
+std::optional<Outcome> Session::answer(std::uint64_t ticket, int label) {
   check_issued(ticket);
   if (label < -1 || label > 1) throw UsageError("label " + std::to_string(label) + ": expected 1, -1, or 0 for neither");
   const Pending::Item* item = pending_.find(ticket);
@@ -233,15 +233,15 @@ std::optional<Step> Session::answer(std::uint64_t ticket, int label) {
     ++too_late_;
     return std::nullopt;
   }
-  Step step{.decision = item->decision, .asked = true, .label = label, .ticket = ticket};
+  Outcome outcome{.decision = item->decision, .asked = true, .label = label, .ticket = ticket};
   try {
-    learn(item->example(), step);
+    learn(item->example(), outcome);
   } catch (...) {
     pending_.erase(ticket);  // counted as learned from
     throw;
   }
   pending_.erase(ticket);
-  return step;
+  return outcome;
 }
 
 bool Session::withdraw(std::uint64_t ticket) {

@@ -27,7 +27,7 @@ inline constexpr int kLater = 2;
 using Oracle = std::function<std::optional<int>(std::size_t n)>;
 
 /// What happened with one example.
-struct Step {
+struct Outcome {
   Decision decision;
   bool asked = false;                        ///< decision.ask, and the limits and the pace had a label left
   std::optional<int> label = {};             ///< the answer; nothing if not asked or not answered
@@ -86,12 +86,12 @@ class Session {
   /// One round: predict all, ask for what is worth it and left in the budget, learn from the answers in order.
   /// out.size() == round.size(); tasks of the examples are < tasks().size(). Throws UsageError if labels are limited in a
   /// time and none was ever set.
-  void round(std::span<const Example> round, const Oracle& oracle, std::span<Step> out);
+  void round(std::span<const Example> round, const Oracle& oracle, std::span<Outcome> out);
 
   /// Learns from an answer that came later, by the decision that was made then; +1, -1, or 0 for neither. Returns the step
   /// or, if the ticket is no longer pending, nothing: a second answer, or one that came after the question was withdrawn,
   /// changes nothing and is counted as too late. Throws UsageError for a ticket never issued and for another label.
-  std::optional<Step> answer(std::uint64_t ticket, int label);
+  std::optional<Outcome> answer(std::uint64_t ticket, int label);
   /// Nobody will answer: the label goes back to the budget (a rate keeps it) and is counted as unanswered. Returns whether
   /// the ticket was pending. Throws UsageError for a ticket never issued.
   bool withdraw(std::uint64_t ticket);
@@ -129,9 +129,9 @@ class Session {
   bool left(Task task) const { return budget_.left(counts_[task].labels + pending_.of_task(task)); }
   std::uint64_t bought_to_learn() const { return budget_.bought() - (audit_ ? audit_->bought() : 0); }
   bool open(Task task) const;
-  void record_audit(const Example& e, std::optional<int> label, Step& step);
+  void record_audit(const Example& e, std::optional<int> label, Outcome& outcome);
   void buy();
-  void learn(const Example& e, Step& step);
+  void learn(const Example& e, Outcome& outcome);
   std::optional<std::uint64_t> keep(const Example& e, const Decision& d);  ///< its ticket; nothing if there is no memory
   void give_back(std::uint64_t ticket);
   void check_issued(std::uint64_t ticket) const;

@@ -147,7 +147,7 @@ class Simulation {
     std::uint64_t seen = 0, round_number = 0;
     Schedule schedule;
     std::vector<Example> round(o_.classes != nullptr ? tasks_.size() : 0);
-    std::vector<Step> steps;
+    std::vector<Outcome> outcomes;
     for (std::uint64_t pass = 0; pass < o_.passes && !stopped; ++pass) {
       if (!o_.in_order) shuffle(std::span(split.learn), order);
       std::span<const std::uint64_t> order_now = split.learn;
@@ -168,7 +168,7 @@ class Simulation {
           for (const std::uint64_t i : places) round.push_back(train_.example(i));
         }
         if (rounds_ == Rounds::kEach && end < order_now.size()) session.expect(train_.example(order_now[end]));
-        steps.assign(round.size(), {});
+        outcomes.assign(round.size(), {});
         const auto label = [&](std::size_t n) { return train_.label(place(n)); };
         later.clear();
         const auto answer = [&](std::size_t n) {
@@ -182,23 +182,24 @@ class Simulation {
         };
         if (timed)
           for (const std::uint64_t i : places) session.set_time(*train_.time(i));
-        session.round(round, std::cref(answer), steps);
+        session.round(round, std::cref(answer), outcomes);
         for (const auto& [n, at] : later)
-          if (at && steps[n].ticket)
-            due[{*at, *steps[n].ticket}] = {place(n), round[n].task, *known_answer(o_.classes, round[n].task, label(n))};
-        online.add(round, steps, label);
+          if (at && outcomes[n].ticket)
+            due[{*at, *outcomes[n].ticket}] = {place(n), round[n].task, *known_answer(o_.classes, round[n].task, label(n))};
+        online.add(round, outcomes, label);
         seen += places.size();
         std::vector<TraceStep> answered;
         for (; !due.empty() && due.begin()->first.first <= seen; due.erase(due.begin())) {
           const auto& [when, question] = *due.begin();
-          const auto step = session.answer(when.second, question.label);
-          if (o_.trace && step) answered.push_back({r, pass, round_number, question.example, question.task, *step, true});
+          const auto outcome = session.answer(when.second, question.label);
+          if (o_.trace && outcome)
+            answered.push_back({r, pass, round_number, question.example, question.task, *outcome, true});
         }
         while (out.curve.size() < o_.points && seen * o_.points >= (out.curve.size() + 1) * stream)
           out.curve.push_back({seen, online.mistakes(), session.total().labels});
         if (o_.trace)
           for (std::size_t n = 0; n < round.size(); ++n)
-            o_.trace({r, pass, round_number, place(n), round[n].task, steps[n]});
+            o_.trace({r, pass, round_number, place(n), round[n].task, outcomes[n]});
         for (const TraceStep& late : answered) o_.trace(late);
         stopped = stop_when && stop_when->holds(*session.audit());
         ++round_number;

@@ -23,7 +23,7 @@ namespace quorate {
 struct TraceStep {
   std::uint64_t run, pass, round, example;  ///< round: of the run; example: its place in the data; both from 0
   Task task;
-  Step step;
+  Outcome outcome;
   bool late = false;  ///< an answer that came after this round; the step is the one of the round that asked
 };
 
@@ -54,7 +54,7 @@ struct SimulateOptions {
 
 /// Test-set measures and what the run did. Of a task: the same, restricted to its examples. Of classes as a whole: of the
 /// class predicted from all tasks; of one of their tasks: of its examples for which the answer is not "neither".
-struct Summary {
+struct RunTotals {
   Measures test;                                      ///< NaN without a test set
   double online_f1;                                   ///< of the predictions made before learning
   std::uint64_t mistakes, labels, updates, examples;  ///< mistakes: wrong predictions before learning
@@ -65,10 +65,10 @@ struct CurvePoint {
 };
 struct RunResult {
   std::uint64_t seed;
-  Summary all;
+  RunTotals all;
   double seconds;  ///< learning and testing
   std::size_t model_bytes, peak_bytes;
-  std::vector<Summary> per_task;  ///< if asked for
+  std::vector<RunTotals> per_task;  ///< if asked for
   std::vector<CurvePoint> curve;  ///< at options.points even distances, the end included
   ClassConfusion test, online;    ///< of classes: on the test set, and before learning
   /// What an audit found: the predictions of the whole run, and since half of the labels were bought.

@@ -21,7 +21,7 @@ std::optional<double> as_number(std::string_view label) {
 
 }  // namespace
 
-int ClassNameTable::operator()(std::string_view label, bool known_only) {
+int ClassNames::operator()(std::string_view label, bool known_only) {
   if (label.empty() || label == "?") return 0;
   const auto found = std::find(names_.begin(), names_.end(), label);
   if (found != names_.end()) return static_cast<int>(found - names_.begin()) + 1;
@@ -38,7 +38,7 @@ int ClassNameTable::operator()(std::string_view label, bool known_only) {
   return static_cast<int>(names_.size());
 }
 
-std::vector<std::size_t> ClassNameTable::sort() {
+std::vector<std::size_t> ClassNames::sort() {
   const bool numbers = std::all_of(names_.begin(), names_.end(), [](const auto& n) { return as_number(n).has_value(); });
   std::vector<std::size_t> order(names_.size()), place(names_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -7,7 +7,7 @@ int main() {
   const std::array x{0.6, 0.8};
   for (const char* user : {"ann", "bob", "ann"}) {
     const quorate::Example mail{session.task(user), {{}, x}};
-    quorate::Step step;
+    quorate::Outcome step;
     session.round({&mail, 1}, [](std::size_t) { return +1; }, {&step, 1});
     std::printf("%s: margin %g, %s\n", user, step.decision.margin, step.asked ? "asked" : "not asked");
   }
