@@ -200,7 +200,7 @@ Ran run(const Scenario& s, std::size_t examples) {
   }
   double kept = 0;
   const auto pass = [&] {
-    const TaskCount before = session.total();
+    const TaskCounters before = session.total();
     double updates = static_cast<double>(before.updates);
     kept = 0;
     const double start = now_ns();

@@ -74,8 +74,8 @@ void reader(benchmark::State& state, Format format, const char* ending, bool tex
   for (auto _ : state) {
     Featurizer featurizer;
     Labels labels;
-    Examples examples(path, {}, featurizer, labels, false);
-    Examples::Item item;
+    ExampleReader examples(path, {}, featurizer, labels, false);
+    ExampleReader::Item item;
     std::size_t values = 0;
     while (examples.next(item)) values += item.x.size();
     benchmark::DoNotOptimize(values);

@@ -125,8 +125,7 @@ Model make_model(const std::string& spec, SessionOptions options, const FeatureS
     const auto known = reduction_named(reduction);
     if (!known) throw UsageError("reduction " + shown(reduction) + ": expected one-vs-rest or one-vs-one");
     if (classes.size() > ClassNames::kMost)
-      throw UsageError(std::to_string(classes.size()) + " classes; expected at most " +
-                       std::to_string(ClassNames::kMost));
+      throw UsageError(std::to_string(classes.size()) + " classes; expected at most " + std::to_string(ClassNames::kMost));
     const Classes all(*known, classes);
     const NameTable names = all.task_names();
     options.tasks = &names;
@@ -205,9 +204,9 @@ class Core {
       check_labels_per_round(session.labels_per_round(), to_text(session.spec()), chooses);
       check_times(times.has_value());
       batch.begin(model().featurizer, true);
-      Trainer::Watch watch;
+      RoundBuilder::Watch watch;
       if (trace || !labels) watch = [&](Task task, const Outcome& outcome) { columns.add(task, outcome); };
-      Trainer trainer(session, classes, cut, !labels, watch);
+      RoundBuilder trainer(session, classes, cut, !labels, watch);
       const bool named = tasks && classes == nullptr;
       std::vector<std::optional<Task>> places(named ? tasks->names.size() : 1);
       change([&] {
@@ -272,7 +271,7 @@ class Core {
       for (std::size_t n = 0; n < updated.size(); ++n) {
         int label = labels(n);
         if (of_classes) {
-          const Pending::Item* item = session.pending().find(tickets(n));
+          const PendingQuestions::Item* item = session.pending().find(tickets(n));
           label = item == nullptr ? 0 : model().classes.value().feedback(item->task, static_cast<std::size_t>(label));
         }
         change([&] {
@@ -405,7 +404,7 @@ class Core {
     const Reading lock(mutex_);
     std::vector<std::uint64_t> examples, labels, updates, mistakes;
     for (Task t = 0; t < model().session.tasks().size(); ++t) {
-      const TaskCount c = model().session.count(t);
+      const TaskCounters c = model().session.count(t);
       examples.push_back(c.examples);
       labels.push_back(c.labels);
       updates.push_back(c.updates);

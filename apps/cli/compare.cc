@@ -15,7 +15,7 @@ namespace quorate::cli {
 namespace {
 
 struct Options {
-  Simulated data;
+  ExperimentOptions data;
   std::string budgets, plot;
   std::vector<std::string> learners;
   bool json = false, csv = false, markdown = false;

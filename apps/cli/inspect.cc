@@ -16,11 +16,11 @@ struct Options {
 
 /// Who is hurt by listening: own margin right, the margin listened to wrong, more often than the other way round.
 void print_listening(const Session& s, Task K) {
-  if (!s.learner().listening(0)) return;
+  if (!s.learner().peer_benefit(0)) return;
   std::string hurt;
   std::uint64_t number = 0;
   for (Task i = 0; i < s.tasks().size(); ++i) {
-    const Listening l = *s.learner().listening(i);
+    const PeerBenefit l = *s.learner().peer_benefit(i);
     if (l.hurt <= l.helped) continue;
     if (++number <= K)
       hurt += "  " + std::string(s.tasks()[i]) + ": hurt by " + grouped(l.hurt) + " of its " + grouped(s.count(i).labels) +
@@ -31,8 +31,8 @@ void print_listening(const Session& s, Task K) {
 }
 
 void print_relations(const Session& s, Task K) {
-  std::cout << (s.learner().listening(0) ? "\nhow much the row's task listens to the column's\n"
-                                         : "\nhow much of a mistake of the column's task reaches the row's weights\n");
+  std::cout << (s.learner().peer_benefit(0) ? "\nhow much the row's task listens to the column's\n"
+                                            : "\nhow much of a mistake of the column's task reaches the row's weights\n");
   std::vector<std::vector<std::string>> rows{{""}};
   for (Task i = 0; i < K; ++i) {
     rows[0].push_back(std::to_string(i + 1));
@@ -47,7 +47,7 @@ void print_relations(const Session& s, Task K) {
 }
 
 void draw_relations(const std::string& path, const Session& s, Task K) {
-  const bool listens = s.learner().listening(0).has_value();
+  const bool listens = s.learner().peer_benefit(0).has_value();
   HeatMap map{listens ? "who listens to whom" : "whose mistakes teach whom",
               listens ? "is listened to" : "makes the mistake",
               listens ? "listens" : "is taught",
@@ -101,7 +101,7 @@ int run(const Options& o) {
       out["classes"] = model.classes->names();
     }
     for (Task i = 0; i < K; ++i) {
-      const TaskCount c = s.count(i);
+      const TaskCounters c = s.count(i);
       out["tasks"].push_back({{"task", s.tasks()[i]},
                               {"examples", c.examples},
                               {"labels", c.labels},
@@ -110,7 +110,7 @@ int run(const Options& o) {
       if (model.classes) out["tasks"].back()["question"] = model.classes->question(i);
       Json row = Json::array();
       for (Task j = 0; j < K; ++j) row.push_back(number(s.learner().relation(i, j)));
-      if (const auto l = s.learner().listening(i)) {
+      if (const auto l = s.learner().peer_benefit(i)) {
         out["tasks"].back()["hurt_by_listening"] = l->hurt;
         out["tasks"].back()["helped_by_listening"] = l->helped;
       }
@@ -141,7 +141,7 @@ int run(const Options& o) {
   std::vector<std::vector<std::string>> rows{
       {model.classes ? "question" : "task", "examples", "labels", "mistakes on them", "updates"}};
   for (Task i = 0; i < K; ++i) {
-    const TaskCount c = s.count(i);
+    const TaskCounters c = s.count(i);
     rows.push_back({model.classes ? model.classes->question(i) : std::string(s.tasks()[i]), grouped(c.examples),
                     grouped(c.labels), grouped(c.mistakes), grouped(c.updates)});
   }

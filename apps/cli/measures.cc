@@ -22,7 +22,7 @@ LoadedData load(const std::string& data, const std::string& test, const DataOpti
   Featurizer featurizer(features.settings);
   Labels labels = classes.labels(features);
   const auto add = [&](const std::string& path, Dataset& into) {
-    Examples examples(path, read.options(), featurizer, labels);
+    ExampleReader examples(path, read.options(), featurizer, labels);
     into.read(examples, out.tasks);
     report_skipped(examples);
   };
@@ -50,7 +50,7 @@ void add_rounds(CLI::App& app, std::string& rounds, std::uint64_t& labels_per_ro
       ->capture_default_str();
 }
 
-void Simulated::add(CLI::App& app) {
+void ExperimentOptions::add(CLI::App& app) {
   app.add_option("--data", data, "file to learn from")->required();
   app.add_option("--test", test, "file to test on");
   app.add_option("--train-per-task", run.train_per_task,
@@ -86,7 +86,7 @@ void Simulated::add(CLI::App& app) {
   features.add(app);
 }
 
-LoadedData Simulated::load() {
+LoadedData ExperimentOptions::load() {
   run.rounds = rounds_named(rounds);
   const double lost = run.delay.lost;
   run.delay = parse_delay(delay);
@@ -94,7 +94,7 @@ LoadedData Simulated::load() {
   return cli::load(data, test, read, features, classes);
 }
 
-Named measures(const RunTotals& o) {
+NamedMeasures measures(const RunTotals& o) {
   return {{"accuracy", o.test.accuracy},
           {"balanced_accuracy", o.test.balanced_accuracy},
           {"f1", o.test.f1},
@@ -104,7 +104,7 @@ Named measures(const RunTotals& o) {
           {"labels", static_cast<double>(o.labels)},
           {"updates", static_cast<double>(o.updates)}};
 }
-Named measures(const RunResult& r) {
+NamedMeasures measures(const RunResult& r) {
   auto out = measures(r.all);
   if (r.online.classes() > 0) {
     out.emplace_back("error", r.test.error());
@@ -142,7 +142,7 @@ bool is_count(const std::string& name) {
          name == "audit_labels" || name.ends_with("_bytes");
 }
 
-Json object(const Named& values) {
+Json object(const NamedMeasures& values) {
   Json out = Json::object();
   for (const auto& [name, value] : values)
     out[name] = is_count(name) ? Json(static_cast<std::uint64_t>(value)) : number(value);
@@ -159,11 +159,11 @@ std::vector<double> values_of(const SimulateResult& result, const std::string& m
 
 std::pair<Json, Json> mean_and_std(const std::vector<RunResult>& runs) {
   Json mean = Json::object(), deviation = Json::object();
-  std::vector<Named> all;
+  std::vector<NamedMeasures> all;
   for (const RunResult& r : runs) all.push_back(measures(r));
   for (std::size_t m = 0; m < all[0].size(); ++m) {
     std::vector<double> values;
-    for (const Named& run : all) values.push_back(run[m].second);
+    for (const NamedMeasures& run : all) values.push_back(run[m].second);
     const Summary s = summary(values);
     mean[all[0][m].first] = number(s.mean);
     deviation[all[0][m].first] = number(s.deviation);

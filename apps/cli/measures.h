@@ -27,7 +27,7 @@ LoadedData load(const std::string& data, const std::string& test, const DataOpti
                 const ClassOptions& classes);
 
 /// The options that every command that simulates has.
-struct Simulated {
+struct ExperimentOptions {
   std::string data, test, rounds;
   DataOptions read;
   FeatureOptions features;
@@ -41,14 +41,14 @@ struct Simulated {
 };
 void add_rounds(CLI::App& app, std::string& rounds, std::uint64_t& labels_per_round);
 
-using Named = std::vector<std::pair<std::string, double>>;
+using NamedMeasures = std::vector<std::pair<std::string, double>>;
 
 /// Measures by name, in the order of the JSON document. Counts are numbers too.
-Named measures(const RunTotals& o);
-Named measures(const RunResult& r);
+NamedMeasures measures(const RunTotals& o);
+NamedMeasures measures(const RunResult& r);
 
 bool is_count(const std::string& name);
-Json object(const Named& values);
+Json object(const NamedMeasures& values);
 
 /// All runs' values of one measure.
 std::vector<double> values_of(const SimulateResult& result, const std::string& measure);

@@ -10,7 +10,7 @@ namespace quorate::cli {
 namespace {
 
 struct Options {
-  Simulated data;
+  ExperimentOptions data;
   std::string learner = kDefaultLearner, trace, stop_when;
   bool json = false;
   ProgressOptions progress;
@@ -147,7 +147,7 @@ void print(const Json& document, const std::vector<RunResult>& runs, const Loade
   std::cout << "\n" << table(rows);
 }
 
-Json trace_line(const TraceStep& t, const LoadedData& loaded) {
+Json trace_line(const TraceLine& t, const LoadedData& loaded) {
   const Decision& d = t.outcome.decision;
   Json out{{"run", t.run},
            {"pass", t.pass},
@@ -184,7 +184,7 @@ int run(Options& o) {
   std::unique_ptr<OutputFile> trace;
   if (!o.trace.empty()) {
     trace = std::make_unique<OutputFile>(o.trace);
-    options.trace = [&](const TraceStep& t) { trace->write(trace_line(t, loaded).dump() + "\n"); };
+    options.trace = [&](const TraceLine& t) { trace->write(trace_line(t, loaded).dump() + "\n"); };
   }
   std::atomic<std::uint64_t> progress = 0;
   options.progress = &progress;

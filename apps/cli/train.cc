@@ -88,15 +88,15 @@ int run(const Options& o) {
   const auto chooses = [&] { return session.learner().chooses(); };
   const Rounds rounds = resolve_rounds(rounds_named(o.rounds), model.classes.has_value(), chooses);
   check_labels_per_round(session.labels_per_round(), to_text(session.spec()), chooses);
-  Examples examples(o.data, o.read.options(), model.featurizer, model.labels);
+  ExampleReader examples(o.data, o.read.options(), model.featurizer, model.labels);
 
   const auto& rate = session.budget().limits().rate;
   const bool by_time = rate && rate->seconds;
   std::atomic<std::uint64_t> seen = 0, consumed = 0;
-  Trainer trainer(session, model.classes ? &*model.classes : nullptr, rounds);
+  RoundBuilder trainer(session, model.classes ? &*model.classes : nullptr, rounds);
   {
     const Progress shown(o.progress, share_read(examples.path(), consumed), [&] { return seen.load(); });
-    Examples::Item item;
+    ExampleReader::Item item;
     while (!stop.stop_requested() && examples.next(item)) {
       if (++seen <= o.skip) continue;
       consumed = examples.consumed();

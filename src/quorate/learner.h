@@ -52,7 +52,7 @@ class Learner {
   virtual std::string scale() const = 0;
 
   /// Learners that listen to others: how often that hurt and helped a task. Nothing for the others.
-  virtual std::optional<Listening> listening(Task task) const = 0;
+  virtual std::optional<PeerBenefit> peer_benefit(Task task) const = 0;
 
   /// Puts into / takes from tensors everything that decides what the learner does next. load() throws DataError.
   virtual void save(Writer writer) const = 0;

@@ -133,9 +133,9 @@ class ScaledLearner final : public Learner {
     else
       return std::nullopt;
   }
-  std::optional<Listening> listening(Task task) const override {
-    if constexpr (requires { a_.listening(task); })
-      return a_.listening(task);
+  std::optional<PeerBenefit> peer_benefit(Task task) const override {
+    if constexpr (requires { a_.peer_benefit(task); })
+      return a_.peer_benefit(task);
     else
       return std::nullopt;
   }

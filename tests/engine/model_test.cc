@@ -28,8 +28,8 @@ Model trained(const Spec& spec, const TempDir& dir) {
   ReadOptions options;
   options.categorical = {"kind"};
   Model model{Session(spec, {.seed = 3, .limits = {.total = 50}}), Featurizer({.bits = 0, .bigrams = true}), Labels("yes")};
-  Examples examples(dir.write("train.csv", text), options, model.featurizer, model.labels);
-  for (Examples::Item item; examples.next(item);) {
+  ExampleReader examples(dir.write("train.csv", text), options, model.featurizer, model.labels);
+  for (ExampleReader::Item item; examples.next(item);) {
     const Task task = model.session.task(item.task);
     feed_one(model.session, {task, item.x}, item.label);
   }

@@ -30,7 +30,7 @@ std::unique_ptr<Session> reloaded(const Session& session) {
   return out;
 }
 
-TEST(Pending, AnAnswerThatComesLaterIsLearnedFromByTheDecisionThatWasMade) {
+TEST(PendingQuestions, AnAnswerThatComesLaterIsLearnedFromByTheDecisionThatWasMade) {
   Session session(parse_spec("perceptron"), {.seed = 1});
   session.task("a");
   const Vector x = dense({1, 0}), z = dense({0, 1});
@@ -56,7 +56,7 @@ TEST(Pending, AnAnswerThatComesLaterIsLearnedFromByTheDecisionThatWasMade) {
   EXPECT_EQ(session.pending().oldest(), 1u);
 }
 
-TEST(Pending, ASecondAnswerAndOneAfterTheQuestionWasWithdrawnChangeNothingAndAreCounted) {
+TEST(PendingQuestions, ASecondAnswerAndOneAfterTheQuestionWasWithdrawnChangeNothingAndAreCounted) {
   Session session(parse_spec("perceptron"), {.seed = 1, .limits = {.total = 2}});
   session.task("a");
   const Vector x = dense({1});
@@ -80,7 +80,7 @@ TEST(Pending, ASecondAnswerAndOneAfterTheQuestionWasWithdrawnChangeNothingAndAre
   EXPECT_FALSE(session.budget().left());
 }
 
-TEST(Pending, ATicketNeverIssuedAndALabelThatIsNoneAreRefused) {
+TEST(PendingQuestions, ATicketNeverIssuedAndALabelThatIsNoneAreRefused) {
   Session session(parse_spec("perceptron"), {.seed = 1});
   session.task("a");
   EXPECT_THROW(session.answer(0, 1), UsageError);
@@ -94,7 +94,7 @@ TEST(Pending, ATicketNeverIssuedAndALabelThatIsNoneAreRefused) {
   EXPECT_EQ(session.total().mistakes, 0u);
 }
 
-TEST(Pending, AStreamWhoseLabelsNeverComeDoesNotGrow) {
+TEST(PendingQuestions, AStreamWhoseLabelsNeverComeDoesNotGrow) {
   const Stream s = make_stream(500, 3, 5, 61);
   Session session(parse_spec("perceptron"), {.seed = 1, .max_pending = 20});
   std::size_t bytes = 0;
@@ -113,7 +113,7 @@ TEST(Pending, AStreamWhoseLabelsNeverComeDoesNotGrow) {
   EXPECT_EQ(none.budget().bought(), 0u);
 }
 
-TEST(Pending, ATasksLimitAndARateKnowWhatIsPending) {
+TEST(PendingQuestions, ATasksLimitAndARateKnowWhatIsPending) {
   Session session(parse_spec("perceptron"), {.seed = 1, .limits = {.per_task = 1, .rate = LabelRate{2, 10}}});
   for (const char* name : {"a", "b", "c"}) session.task(name);
   const Vector x = dense({1});
@@ -127,7 +127,7 @@ TEST(Pending, ATasksLimitAndARateKnowWhatIsPending) {
   EXPECT_TRUE(ask_later(session, {0, x}).asked) << "the task has its label back";
 }
 
-TEST(Pending, SavedInTheMiddleItGoesOnToTheBit) {
+TEST(PendingQuestions, SavedInTheMiddleItGoesOnToTheBit) {
   for (const std::string spec : {"perceptron(query=margin)", "cmtl(query=margin)", "amlc", "peer", "shampo",
                                  "shampo-second-order(aggressive=true)", "budget-random(budget=20, query=margin)"})
     for (const bool holes : {false, true}) {
@@ -168,7 +168,7 @@ TEST(Pending, SavedInTheMiddleItGoesOnToTheBit) {
     }
 }
 
-TEST(Pending, WithLimitedMemoryTheLongestAwaitedLeaveAndWhatNeverFitsIsNotAsked) {
+TEST(PendingQuestions, WithLimitedMemoryTheLongestAwaitedLeaveAndWhatNeverFitsIsNotAsked) {
   const Stream s = make_stream(300, 3, 40, 63);
   Session session(parse_spec("budget-random(budget=1000, query=always)"), {.seed = 1, .memory_limit = 60'000});
   for (std::size_t n = 0; n < s.size(); ++n) {
@@ -188,13 +188,13 @@ TEST(Pending, WithLimitedMemoryTheLongestAwaitedLeaveAndWhatNeverFitsIsNotAsked)
   EXPECT_EQ(session.unanswered(), before) << "nobody was asked";
 }
 
-TEST(Pending, RefusesStateThatCannotBe) {
-  Pending some(std::pmr::get_default_resource());
+TEST(PendingQuestions, RefusesStateThatCannotBe) {
+  PendingQuestions some(std::pmr::get_default_resource());
   const Vector x = sparse({1, 4}, {0.5, 2}), z = dense({1, 2, 3});
   some.add(3, {0, x}, {});
   some.add(7, {1, z}, {});
-  const Pending::Packed good = some.pack();
-  Pending copy(std::pmr::get_default_resource());
+  const PendingQuestions::Packed good = some.pack();
+  PendingQuestions copy(std::pmr::get_default_resource());
   copy.unpack(good);
   EXPECT_EQ(copy.bytes(), some.bytes());
   ASSERT_NE(copy.find(7), nullptr);
@@ -202,9 +202,9 @@ TEST(Pending, RefusesStateThatCannotBe) {
   EXPECT_THAT(copy.find(3)->index, ElementsAre(1, 4));
   EXPECT_EQ(copy.find(5), nullptr);
   const auto refused = [&](auto change) {
-    Pending::Packed p = good;
+    PendingQuestions::Packed p = good;
     change(p);
-    Pending out(std::pmr::get_default_resource());
+    PendingQuestions out(std::pmr::get_default_resource());
     EXPECT_THROW(out.unpack(p), DataError);
     EXPECT_EQ(out.size(), 0u);
   };

@@ -18,7 +18,7 @@ TEST(Session, CountsByTaskAndInTotal) {
   feed_one(session, {a, dense({1})}, 1);    // margin 1: right
   feed_one(session, {b, dense({1})}, -1);   // margin 0: predicted -1, right, but an update
   feed_one(session, {b, dense({-1})}, -1);  // margin 1: wrong
-  const auto counts = [](const TaskCount& c) { return std::vector{c.examples, c.labels, c.updates, c.mistakes}; };
+  const auto counts = [](const TaskCounters& c) { return std::vector{c.examples, c.labels, c.updates, c.mistakes}; };
   EXPECT_THAT(counts(session.count(a)), ElementsAre(2, 2, 1, 1));
   EXPECT_THAT(counts(session.count(b)), ElementsAre(2, 2, 2, 1));
   EXPECT_THAT(counts(session.total()), ElementsAre(4, 4, 3, 2));
@@ -146,7 +146,7 @@ TEST(Session, LoadedKnowsEverythingThatWasSaved) {
   EXPECT_EQ(loaded.budget().limits().total, 40u);
   EXPECT_EQ(to_text(loaded.spec()), to_text(session.spec()));
   ASSERT_EQ(loaded.tasks().size(), 3u);
-  const auto same = [](const TaskCount& a, const TaskCount& b) {
+  const auto same = [](const TaskCounters& a, const TaskCounters& b) {
     return a.examples == b.examples && a.labels == b.labels && a.updates == b.updates && a.mistakes == b.mistakes;
   };
   EXPECT_TRUE(same(loaded.total(), session.total()));
@@ -210,7 +210,7 @@ TEST(Session, TheAnswerNeitherCostsALabelTeachesAPerceptronNothingAndIsNoMistake
   EXPECT_EQ(session.learner().score({0, x}), 1);
   EXPECT_FALSE(session.budget().left());
   EXPECT_FALSE(answer(0).asked);
-  const TaskCount& count = session.count(0);
+  const TaskCounters& count = session.count(0);
   EXPECT_EQ(count.examples, 5u);
   EXPECT_EQ(count.labels, 3u);
   EXPECT_EQ(count.updates, 1u);

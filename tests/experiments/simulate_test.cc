@@ -89,14 +89,14 @@ TEST(Simulate, CountsWhatASessionCounts) {
   o.passes = 2;
   o.limits.total = 70;
   o.per_task = true;
-  std::vector<TraceStep> trace;
-  o.trace = [&](const TraceStep& t) { trace.push_back(t); };
+  std::vector<TraceLine> trace;
+  o.trace = [&](const TraceLine& t) { trace.push_back(t); };
   const SimulateResult result = simulate(train, nullptr, tasks, o);
   ASSERT_EQ(trace.size(), 240u);
   Session session(o.learner, {.seed = 9, .limits = {.total = 70}, .tasks = &tasks});
   Confusion online;
   std::vector<std::uint64_t> mistakes(kTasks);
-  for (const TraceStep& t : trace) {
+  for (const TraceLine& t : trace) {
     const Outcome again = feed_one(session, train.example(t.example), train.label(t.example));
     ASSERT_EQ(again, t.outcome);
     EXPECT_EQ(t.task, train.task(t.example));
@@ -127,12 +127,12 @@ TEST(Simulate, ADelayedAnswerComesAfterSoManyMoreExamplesAndThoseDueAfterTheEndD
   const NameTable tasks = task_names(kTasks);
   SimulateOptions o = options("cmtl(query=margin)");
   o.delay.mean = 10;
-  std::vector<TraceStep> trace;
-  o.trace = [&](const TraceStep& t) { trace.push_back(t); };
+  std::vector<TraceLine> trace;
+  o.trace = [&](const TraceLine& t) { trace.push_back(t); };
   const RunResult run = simulate(train, nullptr, tasks, o).runs[0];
-  std::map<std::uint64_t, TraceStep> asked;
+  std::map<std::uint64_t, TraceLine> asked;
   std::uint64_t late = 0;
-  for (const TraceStep& t : trace) {
+  for (const TraceLine& t : trace) {
     if (!t.late) {
       EXPECT_EQ(t.outcome.label, std::nullopt);
       EXPECT_EQ(t.outcome.asked, t.outcome.ticket.has_value());
@@ -140,7 +140,7 @@ TEST(Simulate, ADelayedAnswerComesAfterSoManyMoreExamplesAndThoseDueAfterTheEndD
       continue;
     }
     ++late;
-    const TraceStep& question = asked.at(*t.outcome.ticket);
+    const TraceLine& question = asked.at(*t.outcome.ticket);
     EXPECT_EQ(t.round, question.round + 10) << "a round is one example";
     EXPECT_EQ(t.example, question.example);
     EXPECT_EQ(t.task, question.task);
@@ -211,7 +211,7 @@ TEST(Simulate, ARateInATimeNeedsTheDatasTime) {
   EXPECT_EQ(timed.time(3), 1e9 + 1800);
   EXPECT_EQ(dataset(s).time(3), std::nullopt);
   std::vector<std::uint64_t> asked;
-  o.trace = [&](const TraceStep& t) {
+  o.trace = [&](const TraceLine& t) {
     if (t.outcome.asked) asked.push_back(t.example);
   };
   simulate(timed, nullptr, tasks, o);
@@ -227,7 +227,7 @@ TEST(Simulate, EveryPassSeesEveryExampleOnceInAnOrderOfItsOwn) {
   o.threads = 2;  // a trace comes in order whatever this says
   std::vector<std::uint64_t> runs;
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<std::uint64_t>> order;
-  o.trace = [&](const TraceStep& t) {
+  o.trace = [&](const TraceLine& t) {
     runs.push_back(t.run);
     order[{t.run, t.pass}].push_back(t.example);
   };
@@ -250,7 +250,7 @@ TEST(Simulate, TwoLearnersSeeTheSameOrderAndSplit) {
     SimulateOptions o = options(spec);
     o.train_per_task = 20;
     std::vector<std::uint64_t> order;
-    o.trace = [&](const TraceStep& t) { order.push_back(t.example); };
+    o.trace = [&](const TraceLine& t) { order.push_back(t.example); };
     simulate(train, nullptr, task_names(kTasks), o);
     orders.push_back(order);
   }
@@ -266,7 +266,7 @@ TEST(Simulate, TrainPerTaskLearnsFromThatManyOfEachAndTestsOnTheRest) {
   o.passes = 2;
   o.per_task = true;
   std::map<std::uint64_t, std::set<std::uint64_t>> learned;
-  o.trace = [&](const TraceStep& t) { learned[t.run].insert(t.example); };
+  o.trace = [&](const TraceLine& t) { learned[t.run].insert(t.example); };
   const SimulateResult result = simulate(train, nullptr, task_names(kTasks), o);
   EXPECT_EQ(result.examples, 15u * kTasks);
   std::set<std::set<std::uint64_t>> different;
@@ -281,7 +281,7 @@ TEST(Simulate, TrainPerTaskLearnsFromThatManyOfEachAndTestsOnTheRest) {
     SimulateOptions again = o;
     again.seed = 1 + run;
     again.runs = 1;
-    again.trace = [&](const TraceStep& t) { feed_one(session, train.example(t.example), train.label(t.example)); };
+    again.trace = [&](const TraceLine& t) { feed_one(session, train.example(t.example), train.label(t.example)); };
     simulate(train, nullptr, names, again);
     Scores rest;
     for (std::uint64_t i = 0; i < train.size(); ++i)
@@ -395,7 +395,7 @@ TEST(Simulate, RoundsPerTaskHaveEachTaskThatIsLeftOnceAndInOrder) {
     std::vector<std::uint64_t> examples;
   };
   std::map<std::uint64_t, Round> rounds;
-  o.trace = [&](const TraceStep& t) {
+  o.trace = [&](const TraceLine& t) {
     Round& r = rounds[t.round];
     r.pass = t.pass;
     r.labels += t.outcome.asked;
@@ -436,14 +436,14 @@ TEST(Simulate, ARoundIsWhatASessionIsGiven) {
   SimulateOptions o = options("shampo(b=0.1)");
   o.limits.total = 60;
   o.labels_per_round = 2;
-  std::map<std::uint64_t, std::vector<TraceStep>> rounds;
-  o.trace = [&](const TraceStep& t) { rounds[t.round].push_back(t); };
+  std::map<std::uint64_t, std::vector<TraceLine>> rounds;
+  o.trace = [&](const TraceLine& t) { rounds[t.round].push_back(t); };
   const SimulateResult result = simulate(train, nullptr, names, o);
   Session session(o.learner, {.seed = 1, .limits = {.total = 60}, .tasks = &names, .labels_per_round = 2});
   std::uint64_t mistakes = 0;
   for (const auto& [number, outcomes] : rounds) {
     std::vector<Example> round;
-    for (const TraceStep& t : outcomes) round.push_back(train.example(t.example));
+    for (const TraceLine& t : outcomes) round.push_back(train.example(t.example));
     std::vector<Outcome> again(round.size());
     session.round(
         round, [&, &of_round = outcomes](std::size_t n) { return train.label(of_round[n].example); }, again);
@@ -463,7 +463,7 @@ TEST(Simulate, RoundsAreWhatTheLearnerNeedsUnlessSaidOtherwise) {
     SimulateOptions o = options(spec);
     o.rounds = asked_for;
     std::set<std::uint64_t> numbers;
-    o.trace = [&](const TraceStep& t) { numbers.insert(t.round); };
+    o.trace = [&](const TraceLine& t) { numbers.insert(t.round); };
     const Rounds out = simulate(train, nullptr, task_names(kTasks), o).rounds;
     EXPECT_EQ(numbers.size() == 60, out == Rounds::kEach);
     return out;
@@ -504,8 +504,8 @@ TEST(Simulate, OfClassesShowsOneInstanceToEveryTask) {
     o.passes = 2;
     o.seed = 5;
     o.per_task = true;
-    std::map<std::uint64_t, std::vector<TraceStep>> rounds;
-    o.trace = [&](const TraceStep& t) { rounds[t.round].push_back(t); };
+    std::map<std::uint64_t, std::vector<TraceLine>> rounds;
+    o.trace = [&](const TraceLine& t) { rounds[t.round].push_back(t); };
     const SimulateResult result = simulate(train, &test, names, o);
     EXPECT_EQ(result.rounds, Rounds::kAllTasks);
     ASSERT_EQ(rounds.size(), 400u) << "a round for each instance and pass";
@@ -571,7 +571,7 @@ TEST(Simulate, TrainPerTaskOfClassesIsSoManyOfEachClass) {
   o.classes = &classes;
   o.train_per_task = 20;
   std::map<int, std::set<std::uint64_t>> learned;
-  o.trace = [&](const TraceStep& t) { learned[train.label(t.example)].insert(t.example); };
+  o.trace = [&](const TraceLine& t) { learned[train.label(t.example)].insert(t.example); };
   const SimulateResult result = simulate(train, nullptr, names, o);
   EXPECT_EQ(result.examples, 60u);
   ASSERT_EQ(learned.size(), 3u);

@@ -37,7 +37,8 @@ TEST(Dataset, ReadsAFileWithItsTasksAndLabels) {
   const TempDir dir;
   Featurizer featurizer({.bits = 0, .bias = false, .normalize = false});
   Labels labels("yes");
-  Examples examples(dir.write("a.csv", "id,task,label,n\n1,u,yes,5\n2,v,no,6\n3,u,,7\n4,,yes,8\n"), {}, featurizer, labels);
+  ExampleReader examples(dir.write("a.csv", "id,task,label,n\n1,u,yes,5\n2,v,no,6\n3,u,,7\n4,,yes,8\n"), {}, featurizer,
+                         labels);
   NameTable tasks;
   tasks.intern("v");
   Dataset data;
@@ -55,7 +56,7 @@ TEST(Dataset, KnowsTheTimesThereAre) {
   Labels labels;
   ReadOptions o;
   o.time = "when";
-  Examples examples(dir.write("a.csv", "when,label,a\n,1,1\n1970-01-02,1,1\n,1,1\n0.5,1,1\n"), o, featurizer, labels);
+  ExampleReader examples(dir.write("a.csv", "when,label,a\n,1,1\n1970-01-02,1,1\n,1,1\n0.5,1,1\n"), o, featurizer, labels);
   NameTable tasks;
   Dataset data;
   data.read(examples, tasks);
@@ -69,14 +70,14 @@ TEST(Dataset, KnowsTheTimesThereAre) {
   EXPECT_EQ(data.time(0), std::nullopt) << "no time at all";
 }
 
-TEST(Examples, ALabelOutsideTheSetIsABadLine) {
+TEST(ExampleReader, ALabelOutsideTheSetIsABadLine) {
   const TempDir dir;
   const std::string path = dir.write("a.svm", "1 1:1\nspam 1:2\n-1 1:3\n0 1:4\n1 1:5\n");
   Featurizer featurizer;
   Labels labels;
-  Examples::Item item;
+  ExampleReader::Item item;
   {
-    Examples examples(path, {}, featurizer, labels);
+    ExampleReader examples(path, {}, featurizer, labels);
     EXPECT_TRUE(examples.next(item));
     try {
       examples.next(item);
@@ -87,7 +88,7 @@ TEST(Examples, ALabelOutsideTheSetIsABadLine) {
   }
   ReadOptions o;
   o.skip_bad_lines = true;
-  Examples examples(path, o, featurizer, labels);
+  ExampleReader examples(path, o, featurizer, labels);
   std::vector<int> seen;
   while (examples.next(item)) seen.push_back(item.label);
   EXPECT_THAT(seen, ElementsAre(1, -1, 1)) << "-1 first, so 0 is another kind of negative";

@@ -22,9 +22,9 @@ std::string all_of(const std::string& path, const ReadOptions& options, bool ahe
   Labels labels;
   std::string out;
   try {
-    Examples examples(path, options, featurizer, labels, ahead);
+    ExampleReader examples(path, options, featurizer, labels, ahead);
     try {
-      for (Examples::Item item; examples.next(item);) {
+      for (ExampleReader::Item item; examples.next(item);) {
         out += std::string(item.id) + "/" + std::string(item.task) + "/" + std::to_string(item.label) + "/" +
                (item.time ? shortest(*item.time) : "-") + "/" + shortest(item.x.norm);
         for (std::size_t k = 0; k < item.x.size(); ++k)
@@ -64,7 +64,7 @@ std::string svmlight(int lines, const std::vector<std::pair<int, std::string>>& 
   return out;
 }
 
-TEST(Examples, ReadAheadAreThoseReadOneByOne) {
+TEST(ExampleReader, ReadAheadAreThoseReadOneByOne) {
   const TempDir dir;
   const std::string text = svmlight(5000);
   ASSERT_GT(text.size(), 1'000'000u) << "several blocks";
@@ -77,7 +77,7 @@ TEST(Examples, ReadAheadAreThoseReadOneByOne) {
   expect_same(dir.write("a.csv", vw));
 }
 
-TEST(Examples, ReadAheadEndInTheSameErrorAtTheSameExample) {
+TEST(ExampleReader, ReadAheadEndInTheSameErrorAtTheSameExample) {
   const TempDir dir;
   for (const int line : {1, 2, 700, 701, 1500, 4999, 5000})
     for (const char* bad : {"1 2:x", "spam 1:1", "0 1:1", "1 3:1 2:1"}) {
@@ -87,7 +87,7 @@ TEST(Examples, ReadAheadEndInTheSameErrorAtTheSameExample) {
     }
 }
 
-TEST(Examples, ReadAheadPassOverTheSameBadLines) {
+TEST(ExampleReader, ReadAheadPassOverTheSameBadLines) {
   const TempDir dir;
   ReadOptions options;
   options.skip_bad_lines = true;
@@ -97,7 +97,7 @@ TEST(Examples, ReadAheadPassOverTheSameBadLines) {
   expect_same(dir.write("a.svm", "1 x\n"), options);
 }
 
-TEST(Examples, OfEmptyFilesAndVeryLongLinesAreTheSame) {
+TEST(ExampleReader, OfEmptyFilesAndVeryLongLinesAreTheSame) {
   const TempDir dir;
   expect_same(dir.write("a.svm", ""));
   expect_same(dir.write("a.svm", "\n\n# nothing\n"));
@@ -106,30 +106,30 @@ TEST(Examples, OfEmptyFilesAndVeryLongLinesAreTheSame) {
   expect_same(dir.write("a.svm", "1 1:1\n" + line + "\n-1 2:1\n" + line));
 }
 
-TEST(Examples, MayBeLeftBeforeTheEnd) {
+TEST(ExampleReader, MayBeLeftBeforeTheEnd) {
   const TempDir dir;
   const std::string path = dir.write("a.svm", svmlight(5000));
   for (const int most : {0, 1, 700, 2000}) {
     Featurizer featurizer;
     Labels labels;
-    Examples examples(path, {}, featurizer, labels);
-    Examples::Item item;
+    ExampleReader examples(path, {}, featurizer, labels);
+    ExampleReader::Item item;
     for (int n = 0; n < most; ++n) ASSERT_TRUE(examples.next(item));
     EXPECT_EQ(examples.line_number(), static_cast<std::uint64_t>(most));
   }
 }
 
-TEST(Examples, TellWhoseTheNextOnesAre) {
+TEST(ExampleReader, TellWhoseTheNextOnesAre) {
   const TempDir dir;
   const std::string path = dir.write("a.svm", svmlight(5000));
   for (const bool ahead : {true, false}) {
     Featurizer featurizer;
     Labels labels;
-    Examples examples(path, {}, featurizer, labels, ahead);
+    ExampleReader examples(path, {}, featurizer, labels, ahead);
     EXPECT_EQ(examples.coming_task(1), "") << "nothing is read yet";
     std::vector<std::pair<std::uint64_t, std::string>> told;
     std::vector<std::string> tasks{""};
-    for (Examples::Item item; examples.next(item); tasks.emplace_back(item.task))
+    for (ExampleReader::Item item; examples.next(item); tasks.emplace_back(item.task))
       for (const std::uint64_t n : {1u, 3u, 5000u})
         if (const auto task = examples.coming_task(n); !task.empty()) told.emplace_back(tasks.size() + n, task);
     for (const auto& [line, task] : told) ASSERT_EQ(tasks.at(line), task);
@@ -144,7 +144,7 @@ std::vector<std::filesystem::path> files_in(const std::string& folder) {
   return out;
 }
 
-TEST(Examples, OfACacheAreThoseOfTheFile) {
+TEST(ExampleReader, OfACacheAreThoseOfTheFile) {
   const TempDir dir;
   std::string csv = "label,task,time,a,b,word\n", vw;
   for (int n = 0; n < 3000; ++n) {
@@ -174,7 +174,7 @@ TEST(Examples, OfACacheAreThoseOfTheFile) {
     }
 }
 
-TEST(Examples, OfACacheAreMadeAnewWhenTheFileOrTheWayToReadItChanged) {
+TEST(ExampleReader, OfACacheAreMadeAnewWhenTheFileOrTheWayToReadItChanged) {
   const TempDir dir;
   const std::string path = dir.write("a.svm", svmlight(1000));
   ReadOptions options;
@@ -195,7 +195,7 @@ TEST(Examples, OfACacheAreMadeAnewWhenTheFileOrTheWayToReadItChanged) {
   expect_new({});
 }
 
-TEST(Examples, MakeNoCacheOfWhatWasNotGoneThroughToItsEnd) {
+TEST(ExampleReader, MakeNoCacheOfWhatWasNotGoneThroughToItsEnd) {
   const TempDir dir;
   ReadOptions options;
   options.cache = dir.at("cache");
@@ -205,8 +205,8 @@ TEST(Examples, MakeNoCacheOfWhatWasNotGoneThroughToItsEnd) {
   {
     Featurizer featurizer;
     Labels labels;
-    Examples examples(path, options, featurizer, labels);
-    Examples::Item item;
+    ExampleReader examples(path, options, featurizer, labels);
+    ExampleReader::Item item;
     for (int n = 0; n < 1000; ++n) ASSERT_TRUE(examples.next(item));
   }
   EXPECT_TRUE(files_in(options.cache).empty()) << "left";
@@ -222,7 +222,7 @@ TEST(Examples, MakeNoCacheOfWhatWasNotGoneThroughToItsEnd) {
   EXPECT_EQ(all_of(path, options, true), whole) << "taken from it, nothing is left out";
 }
 
-TEST(Examples, OfADamagedCacheAreRefused) {
+TEST(ExampleReader, OfADamagedCacheAreRefused) {
   const TempDir dir;
   const std::string path = dir.write("a.svm", svmlight(1500));
   ReadOptions options;
@@ -249,7 +249,7 @@ TEST(Examples, OfADamagedCacheAreRefused) {
   refused(std::string(whole.size(), '\xff'));
 }
 
-TEST(Examples, HaveACacheOnlyIfTheyCanBeReadAgainAndDependOnNothingElse) {
+TEST(ExampleReader, HaveACacheOnlyIfTheyCanBeReadAgainAndDependOnNothingElse) {
   const TempDir dir;
   ReadOptions options;
   options.cache = dir.at("cache");
@@ -260,14 +260,14 @@ TEST(Examples, HaveACacheOnlyIfTheyCanBeReadAgainAndDependOnNothingElse) {
   EXPECT_THAT(all_of(dir.at("a.svm"), options, true), HasSubstr("expected a folder"));
 }
 
-TEST(Examples, NamesGetTheirPlacesAsTheyAreTaken) {
+TEST(ExampleReader, NamesGetTheirPlacesAsTheyAreTaken) {
   const TempDir dir;
   std::string text;
   for (int n = 0; n < 20'000; ++n) text += "1 | name" + std::to_string(n) + " b c d\n";
   Featurizer featurizer({.bits = 0}), other({.bits = 0});
   Labels labels;
-  Examples examples(dir.write("a.vw", text), {}, featurizer, labels);
-  Examples::Item item;
+  ExampleReader examples(dir.write("a.vw", text), {}, featurizer, labels);
+  ExampleReader::Item item;
   for (int n = 0; n < 10; ++n) ASSERT_TRUE(examples.next(item));
   Record record;
   record.add_name("new", 1);

@@ -127,7 +127,7 @@ struct Amlc {
   double relation(Task to, Task from) const {  // to listens to from
     return to < tau.tasks() && from < tau.tasks() ? tau(to, from) * row_scale() : 0;
   }
-  Listening listening(Task task) const { return counts(task); }
+  PeerBenefit peer_benefit(Task task) const { return counts(task); }
 
   void cover(std::size_t K) {
     if (K <= w.tasks()) return;
@@ -141,7 +141,7 @@ struct Amlc {
   QueryPolicy<Query> query;
   FeatureMajorWeights w;       // d x K
   Trust tau;                   // K x K, rows with mean 1
-  ListeningCounts counts;      // K
+  PeerBenefitCounts counts;    // K
   std::pmr::vector<double> c;  // K, what learn() works with
 
   template <class S>

@@ -109,7 +109,7 @@ struct Peer {
            : to < tau.tasks() && from < tau.tasks() ? tau(to, from) / static_cast<double>(tau.tasks() - 1)
                                                     : 0;
   }
-  Listening listening(Task task) const { return counts(task); }
+  PeerBenefit peer_benefit(Task task) const { return counts(task); }
 
   void cover(std::size_t K) {
     if (K <= w.tasks()) return;
@@ -123,7 +123,7 @@ struct Peer {
   double scale = 1;            // on b and bq
   FeatureMajorWeights w;       // d x K
   Trust tau;                   // K x K
-  ListeningCounts counts;      // K
+  PeerBenefitCounts counts;    // K
   std::pmr::vector<double> c;  // K, what learn() works with
 
   template <class S>

@@ -23,7 +23,7 @@ bool ends_fit(const std::pmr::vector<std::uint64_t>& end, std::size_t items, std
 
 }  // namespace
 
-void Pending::add(std::uint64_t ticket, const Example& e, const Decision& d) {
+void PendingQuestions::add(std::uint64_t ticket, const Example& e, const Decision& d) {
   const auto& [index, value, norm] = e.x;
   if (e.task >= of_task_.size()) of_task_.resize(e.task + std::size_t{1});
   items_.emplace_hint(items_.end(), ticket,
@@ -33,19 +33,19 @@ void Pending::add(std::uint64_t ticket, const Example& e, const Decision& d) {
   ++of_task_[e.task];
 }
 
-const Pending::Item* Pending::find(std::uint64_t ticket) const {
+const PendingQuestions::Item* PendingQuestions::find(std::uint64_t ticket) const {
   const auto found = items_.find(ticket);
   return found == items_.end() ? nullptr : &found->second;
 }
 
-void Pending::erase(std::uint64_t ticket) {
+void PendingQuestions::erase(std::uint64_t ticket) {
   const auto found = items_.find(ticket);
   bytes_ -= bytes_of(found->second.example().x);
   --of_task_[found->second.task];
   items_.erase(found);
 }
 
-Pending::Packed Pending::pack() const {
+PendingQuestions::Packed PendingQuestions::pack() const {
   Packed out;
   for (const auto& [ticket, item] : items_) {
     out.ticket.push_back(ticket);
@@ -60,7 +60,7 @@ Pending::Packed Pending::pack() const {
   return out;
 }
 
-void Pending::unpack(const Packed& p) {
+void PendingQuestions::unpack(const Packed& p) {
   const std::size_t n = p.ticket.size();
   if (p.task.size() != n || p.norm.size() != n || p.decision.size() != n * kNumbers.size() ||
       !ends_fit(p.index_end, n, p.index.size()) || !ends_fit(p.value_end, n, p.value.size()))

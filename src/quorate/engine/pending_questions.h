@@ -11,7 +11,7 @@
 namespace quorate {
 
 /// Examples by ticket, with what was decided about them. Everything is allocated in the memory given.
-class Pending {
+class PendingQuestions {
  public:
   struct Item {
     Task task;
@@ -23,7 +23,7 @@ class Pending {
     Example example() const { return {task, {index, value, norm}}; }
   };
 
-  explicit Pending(std::pmr::memory_resource* memory) : items_(memory), of_task_(memory) {}
+  explicit PendingQuestions(std::pmr::memory_resource* memory) : items_(memory), of_task_(memory) {}
 
   /// Bytes of an example, or a few more.
   static std::size_t bytes_of(const Features& x) {

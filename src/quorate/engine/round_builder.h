@@ -11,13 +11,13 @@ namespace quorate {
 
 /// Shows a session one example after the other: each by itself; until a task comes again; or one instance to the tasks of
 /// all classes.
-class Trainer {
+class RoundBuilder {
  public:
   /// One example of a round, after it: called in the order in which examples came, of classes in that of their tasks.
   using Watch = std::function<void(Task, const Outcome&)>;
 
   /// `classes` may be null. `later`: whoever is asked answers later (Session::answer), labels of the data or not.
-  Trainer(Session& session, const Classes* classes, Rounds rounds, bool later = false, Watch watch = {})
+  RoundBuilder(Session& session, const Classes* classes, Rounds rounds, bool later = false, Watch watch = {})
       : session_(session), classes_(classes), rounds_(rounds), later_(later), watch_(std::move(watch)), online_(classes_) {}
 
   /// label: as in the data, 0 if unknown; task: the session's, not looked at with classes. Throws as Session::round.

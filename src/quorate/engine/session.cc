@@ -33,11 +33,11 @@ Rng rng_of(const std::vector<std::uint64_t>& words) {
   return out;
 }
 
-using Column = std::uint64_t TaskCount::*;
-constexpr std::array<std::pair<std::string_view, Column>, 4> kColumns{{{"examples", &TaskCount::examples},
-                                                                       {"labels", &TaskCount::labels},
-                                                                       {"updates", &TaskCount::updates},
-                                                                       {"mistakes", &TaskCount::mistakes}}};
+using Column = std::uint64_t TaskCounters::*;
+constexpr std::array<std::pair<std::string_view, Column>, 4> kColumns{{{"examples", &TaskCounters::examples},
+                                                                       {"labels", &TaskCounters::labels},
+                                                                       {"updates", &TaskCounters::updates},
+                                                                       {"mistakes", &TaskCounters::mistakes}}};
 
 }  // namespace
 
@@ -188,12 +188,12 @@ void Session::buy() {
 void Session::learn(const Example& e, Outcome& outcome) {
   // Counted first: the label is bought, even if the learner has no memory left to learn from it and throws.
   const bool mistake = *outcome.label != 0 && predicted(outcome.decision.margin) != *outcome.label;
-  for (TaskCount* c : {&counts_[e.task], &total_}) {
+  for (TaskCounters* c : {&counts_[e.task], &total_}) {
     ++c->labels;
     c->mistakes += mistake;
   }
   outcome.updated = learner_->learn(e, outcome.decision, *outcome.label, rng_);
-  for (TaskCount* c : {&counts_[e.task], &total_}) c->updates += outcome.updated;
+  for (TaskCounters* c : {&counts_[e.task], &total_}) c->updates += outcome.updated;
 }
 
 std::optional<std::uint64_t> Session::keep(const Example& e, const Decision& d) {
@@ -228,7 +228,7 @@ void Session::check_issued(std::uint64_t ticket) const {
 std::optional<Outcome> Session::answer(std::uint64_t ticket, int label) {
   check_issued(ticket);
   if (label < -1 || label > 1) throw UsageError("label " + std::to_string(label) + ": expected 1, -1, or 0 for neither");
-  const Pending::Item* item = pending_.find(ticket);
+  const PendingQuestions::Item* item = pending_.find(ticket);
   if (item == nullptr) {
     ++too_late_;
     return std::nullopt;
@@ -251,7 +251,7 @@ bool Session::withdraw(std::uint64_t ticket) {
   return true;
 }
 
-TaskCount Session::count(Task task) const { return task < counts_.size() ? counts_[task] : TaskCount{}; }
+TaskCounters Session::count(Task task) const { return task < counts_.size() ? counts_[task] : TaskCounters{}; }
 
 void Session::save(Tensors& out) const {
   Writer writer(out);
@@ -323,7 +323,7 @@ Session Session::load(const Spec& spec, Reader& reader) {
       out.total_.*column += values[i];
     }
   }
-  out.pending_.for_each([&](std::uint64_t ticket, const Pending::Item& item) {
+  out.pending_.for_each([&](std::uint64_t ticket, const PendingQuestions::Item& item) {
     if (item.task >= out.counts_.size() || ticket >= out.next_ticket_)
       throw DataError("model file: a pending example of a task or ticket that is not known");
   });

@@ -37,7 +37,7 @@ struct Outcome {
 };
 
 /// What is known of one task.
-struct TaskCount {
+struct TaskCounters {
   std::uint64_t examples = 0, labels = 0, updates = 0,
                 mistakes = 0;  // labels: audits among them; mistakes: of the others, answers +1 or -1 not as predicted
 };
@@ -107,11 +107,11 @@ class Session {
   /// Throws UsageError without a total, or if the learner has no b.
   void set_even_over(std::uint64_t examples);
   const Pace& pace() const { return pace_; }
-  const Pending& pending() const { return pending_; }
+  const PendingQuestions& pending() const { return pending_; }
   std::uint64_t tickets() const { return next_ticket_; }              ///< issued so far: 0 to one less than this
   const Audit* audit() const { return audit_ ? &*audit_ : nullptr; }  ///< null: none
-  TaskCount count(Task task) const;                                   ///< zeros for a task never seen
-  TaskCount total() const { return total_; }
+  TaskCounters count(Task task) const;                                ///< zeros for a task never seen
+  TaskCounters total() const { return total_; }
   std::uint64_t unanswered() const { return unanswered_; }      ///< asked for and never answered: not known, or withdrawn
   std::uint64_t too_late() const { return too_late_; }          ///< answers to questions answered or withdrawn before
   std::size_t model_bytes() const { return memory_->bytes(); }  ///< learner, task names and counters
@@ -144,12 +144,12 @@ class Session {
   Rng rng_;
   LabelBudget budget_;
   std::uint64_t labels_per_round_ = 1;
-  SegmentedVector<TaskCount> counts_;  // by task
-  TaskCount total_;
+  SegmentedVector<TaskCounters> counts_;  // by task
+  TaskCounters total_;
   std::uint64_t unanswered_ = 0, too_late_ = 0;
   double time_ = -std::numeric_limits<double>::infinity();  // none so far
   Pace pace_;
-  Pending pending_;
+  PendingQuestions pending_;
   std::uint64_t next_ticket_ = 0, max_pending_ = 0;
   std::optional<Audit> audit_;
   Rng audit_rng_;

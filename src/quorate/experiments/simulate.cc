@@ -188,7 +188,7 @@ class Simulation {
             due[{*at, *outcomes[n].ticket}] = {place(n), round[n].task, *known_answer(o_.classes, round[n].task, label(n))};
         online.add(round, outcomes, label);
         seen += places.size();
-        std::vector<TraceStep> answered;
+        std::vector<TraceLine> answered;
         for (; !due.empty() && due.begin()->first.first <= seen; due.erase(due.begin())) {
           const auto& [when, question] = *due.begin();
           const auto outcome = session.answer(when.second, question.label);
@@ -200,7 +200,7 @@ class Simulation {
         if (o_.trace)
           for (std::size_t n = 0; n < round.size(); ++n)
             o_.trace({r, pass, round_number, place(n), round[n].task, outcomes[n]});
-        for (const TraceStep& late : answered) o_.trace(late);
+        for (const TraceLine& late : answered) o_.trace(late);
         stopped = stop_when && stop_when->holds(*session.audit());
         ++round_number;
         if (o_.progress != nullptr) o_.progress->fetch_add(places.size(), std::memory_order_relaxed);
@@ -212,7 +212,7 @@ class Simulation {
       for (std::uint64_t i = 0; i < test_->size(); ++i) test.add(session.learner(), test_->example(i), test_->label(i));
     out.all = {test.all(), online.f1(), online.mistakes(), session.total().labels, session.total().updates, seen};
     for (Task task = 0; task < (o_.per_task ? tasks_.size() : 0); ++task) {
-      const TaskCount count = session.count(task);
+      const TaskCounters count = session.count(task);
       const Confusion& before = online.of(task);
       out.per_task.push_back({test.of(task), before.f1(), before.mistakes(), count.labels, count.updates, count.examples});
     }

@@ -20,7 +20,7 @@
 namespace quorate {
 
 /// One example of one task in one run, for traces.
-struct TraceStep {
+struct TraceLine {
   std::uint64_t run, pass, round, example;  ///< round: of the run; example: its place in the data; both from 0
   Task task;
   Outcome outcome;
@@ -47,7 +47,7 @@ struct SimulateOptions {
   std::uint64_t folds = 0;  ///< > 1: cross-validation; run r tests on a folds-th part and learns from the others
   bool per_task = false;
   std::uint64_t points = 0;                        ///< length of RunResult::curve
-  std::function<void(const TraceStep&)> trace;     ///< called in order, run by run
+  std::function<void(const TraceLine&)> trace;     ///< called in order, run by run
   std::atomic<std::uint64_t>* progress = nullptr;  ///< counts examples
   std::stop_token stop;                            ///< ends all runs after the example at hand
 };
@@ -69,8 +69,8 @@ struct RunResult {
   double seconds;  ///< learning and testing
   std::size_t model_bytes, peak_bytes;
   std::vector<RunTotals> per_task;  ///< if asked for
-  std::vector<CurvePoint> curve;  ///< at options.points even distances, the end included
-  ClassConfusion test, online;    ///< of classes: on the test set, and before learning
+  std::vector<CurvePoint> curve;    ///< at options.points even distances, the end included
+  ClassConfusion test, online;      ///< of classes: on the test set, and before learning
   /// What an audit found: the predictions of the whole run, and since half of the labels were bought.
   struct Audited {
     std::uint64_t labels;  ///< among Outcome::labels

@@ -46,8 +46,8 @@ void Dataset::move_classes(const std::vector<std::size_t>& place) {
     if (label > 0) label = static_cast<std::int16_t>(place[static_cast<std::size_t>(label) - 1] + 1);
 }
 
-void Dataset::read(Examples& examples, NameTable& tasks) {
-  Examples::Item item;
+void Dataset::read(ExampleReader& examples, NameTable& tasks) {
+  ExampleReader::Item item;
   while (examples.next(item)) add(tasks.intern(item.task), item.label, item.x, item.time);
 }
 

@@ -23,7 +23,7 @@ class Dataset {
   /// Classes have new places: the class at c is now at place[c].
   void move_classes(const std::vector<std::size_t>& place);
   /// Adds every example of `examples`, giving tasks their places in `tasks`.
-  void read(Examples& examples, NameTable& tasks);
+  void read(ExampleReader& examples, NameTable& tasks);
 
  private:
   struct Extent {

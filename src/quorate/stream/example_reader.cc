@@ -38,7 +38,8 @@ std::string cache_key(const std::string& path, const ReadOptions& o, const Featu
 
 }  // namespace
 
-Examples::Examples(const std::string& path, const ReadOptions& options, Featurizer& featurizer, Labels& labels, bool ahead)
+ExampleReader::ExampleReader(const std::string& path, const ReadOptions& options, Featurizer& featurizer, Labels& labels,
+                             bool ahead)
     : reader_(open_reader(path, options)),
       featurizer_(featurizer),
       labels_(labels),
@@ -56,7 +57,7 @@ Examples::Examples(const std::string& path, const ReadOptions& options, Featuriz
 
 /// Until it has so many bytes, at least one example, or the file is at its end. `arrange`: instances are made whole here,
 /// not by who takes them.
-void Examples::parse(ExampleBlock& block, std::size_t bytes, bool arrange) {
+void ExampleReader::parse(ExampleBlock& block, std::size_t bytes, bool arrange) {
   block.clear();
   try {
     do {
@@ -74,7 +75,7 @@ void Examples::parse(ExampleBlock& block, std::size_t bytes, bool arrange) {
   if (block.end.skipped > 0) block.first_skipped = reader_->first_skipped();
 }
 
-void Examples::fill(ExampleBlock& block, std::size_t bytes, bool arrange) {
+void ExampleReader::fill(ExampleBlock& block, std::size_t bytes, bool arrange) {
   try {
     if (cache_ && cache_->made()) return cache_->read(block);
     parse(block, bytes, arrange || cache_);
@@ -86,7 +87,7 @@ void Examples::fill(ExampleBlock& block, std::size_t bytes, bool arrange) {
   }
 }
 
-void Examples::read_ahead(const std::stop_token& end) {
+void ExampleReader::read_ahead(const std::stop_token& end) {
   for (bool last = false; !last;) {
     bool behind = false;  // is who takes them: then he is spared what can be done here
     {
@@ -103,7 +104,7 @@ void Examples::read_ahead(const std::stop_token& end) {
   }
 }
 
-const ExampleBlock* Examples::next_block() {
+const ExampleBlock* ExampleReader::next_block() {
   if (!ahead_) {
     fill(blocks_[0], 1, true);
     return blocks_;
@@ -121,7 +122,7 @@ const ExampleBlock* Examples::next_block() {
   return &blocks_[taken_ % kBlocks];
 }
 
-bool Examples::next(Item& item) {
+bool ExampleReader::next(Item& item) {
   for (;;) {
     if (block_ == nullptr || (row_ == block_->rows.size() && !block_->last)) {
       block_ = next_block();
@@ -155,7 +156,7 @@ bool Examples::next(Item& item) {
   }
 }
 
-std::string_view Examples::coming_task(std::size_t ahead) const {
+std::string_view ExampleReader::coming_task(std::size_t ahead) const {
   if (block_ == nullptr || row_ + ahead > block_->rows.size()) return {};
   return block_->task(row_ + ahead - 1);
 }

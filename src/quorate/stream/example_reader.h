@@ -25,12 +25,13 @@ inline constexpr std::string_view kOnlyTask = "all";
 /// blocks of examples at most, where an instance depends on its record alone: names are hashed (bits > 0), and the file is
 /// no pipe, whose examples must come as soon as they are there. Then it can also be taken from a cache (ReadOptions::cache),
 /// which is made when the file is gone through for the first time. What comes is the same either way.
-class Examples {
+class ExampleReader {
  public:
   /// `featurizer` and `labels` outlive this; the featurizer makes no other instances meanwhile. `ahead`: whether a thread
   /// may read ahead. Throws as open_reader and Featurizer::begin; UsageError: a cache of a pipe, or of names that are kept;
   /// FileError.
-  Examples(const std::string& path, const ReadOptions& options, Featurizer& featurizer, Labels& labels, bool ahead = true);
+  ExampleReader(const std::string& path, const ReadOptions& options, Featurizer& featurizer, Labels& labels,
+                bool ahead = true);
 
   struct Item {
     std::string_view id, task;

@@ -6,7 +6,7 @@ namespace quorate {
 
 /// Of the labels bought for one task: how often its own margin was right where what it listened to was wrong, and the other
 /// way round.
-struct Listening {
+struct PeerBenefit {
   std::uint64_t hurt = 0, helped = 0;
 };
 

@@ -100,9 +100,9 @@ inline std::size_t teach(std::span<const double> p, double says, std::span<const
 }
 
 /// Listening of every task.
-class ListeningCounts {
+class PeerBenefitCounts {
  public:
-  explicit ListeningCounts(std::pmr::memory_resource* memory) : hurt_(memory), helped_(memory) {}
+  explicit PeerBenefitCounts(std::pmr::memory_resource* memory) : hurt_(memory), helped_(memory) {}
 
   void cover(std::size_t K) {
     if (K <= hurt_.size()) return;
@@ -114,7 +114,9 @@ class ListeningCounts {
     helped_[task] += !own_right && others_right;
   }
   std::size_t tasks() const { return std::min(hurt_.size(), helped_.size()); }
-  Listening operator()(Task task) const { return task < tasks() ? Listening{hurt_[task], helped_[task]} : Listening{}; }
+  PeerBenefit operator()(Task task) const {
+    return task < tasks() ? PeerBenefit{hurt_[task], helped_[task]} : PeerBenefit{};
+  }
 
   template <class S>
   static void state(S& s, auto&& v) {
