@@ -173,9 +173,9 @@ TEST(TaskGraph, LateTasksJoinTheCompleteGraphAndAreAloneElsewhere) {
   NameTable tasks;
   TaskGraph complete = interaction(Complete{}, tasks);
   EXPECT_EQ(complete.inverse(0, 0), 1);
-  complete.cover(3);
+  complete.ensure_tasks(3);
   EXPECT_DOUBLE_EQ(complete.inverse(0, 2), 1.0 / 4);
-  complete.cover(2);
+  complete.ensure_tasks(2);
   EXPECT_EQ(complete.tasks(), 3u) << "tasks never go away";
 
   for (const Graph& graph : {Graph(Cliques{dir.write("c.csv", "task,group\na,g\nb,g\n")}),
@@ -183,7 +183,7 @@ TEST(TaskGraph, LateTasksJoinTheCompleteGraphAndAreAloneElsewhere) {
     NameTable names;
     TaskGraph late = interaction(graph, names);
     const double before = late.inverse(0, 0);
-    late.cover(100);
+    late.ensure_tasks(100);
     EXPECT_EQ(late.inverse(0, 0), before);
     EXPECT_EQ(late.inverse(99, 99), 1);
     EXPECT_EQ(late.inverse(99, 0), 0);
@@ -283,7 +283,7 @@ TEST(TaskGraph, PackAndUnpackIsTheSameGraph) {
   for (const Graph& graph : graphs) {
     NameTable tasks = task_names(6);
     TaskGraph A = interaction(graph, tasks);
-    A.cover(8);
+    A.ensure_tasks(8);
     TaskGraph B(graph, {tasks, std::pmr::get_default_resource(), true});
     B.unpack(A.pack());
     EXPECT_EQ(B.tasks(), 8u);

@@ -32,8 +32,8 @@ RC_GTEST_PROP(FeatureMajorWeights, IsAMapFromTaskAndFeatureToAFloat, ()) {
   for (int n = 0; n < 60; ++n) {
     if (n == 0 || below(4, rng) == 0) {
       K += below(4, rng) + (n == 0);
-      w.cover(K);
-      w.cover(K / 2);  // never shrinks
+      w.ensure_tasks(K);
+      w.ensure_tasks(K / 2);  // never shrinks
       RC_ASSERT(w.tasks() == K);
     }
     const Vector x = random_vector(rng);
@@ -72,7 +72,7 @@ RC_GTEST_PROP(FeatureMajorWeights, IsAMapFromTaskAndFeatureToAFloat, ()) {
 TEST(FeatureMajorWeights, MarginsThatAreKeptAreThoseOfNow) {
   Memory memory;
   FeatureMajorWeights w(&memory);
-  w.cover(3);
+  w.ensure_tasks(3);
   std::vector<double> values{1, 2};
   const std::vector<Index> index{4, 9};
   const Features x{index, values};
@@ -90,7 +90,7 @@ TEST(FeatureMajorWeights, MarginsThatAreKeptAreThoseOfNow) {
   values[0] = 3;
   EXPECT_EQ(margins(x), (Margins{7, 3.5, -7})) << "another instance at the same place";
   EXPECT_EQ(margins(dense({3, 2})), (Margins{0, 0, 0})) << "the same values of other features";
-  w.cover(4);
+  w.ensure_tasks(4);
   EXPECT_EQ(margins(x), (Margins{7, 3.5, -7, 0})) << "another task";
   w.unpack({4, {4}, {1, 1, 1, 1}});  // feature 4 as the file has it
   EXPECT_EQ(margins(x), (Margins{3 + 4, 3 + 2, 3 - 4, 3})) << "loaded";
@@ -100,8 +100,8 @@ TEST(FeatureMajorWeights, AFewTasksOfManyAreTaughtAlone) {
   Memory memory;
   constexpr std::size_t K = 400;
   FeatureMajorWeights few(&memory), each(&memory);
-  few.cover(K);
-  each.cover(K);
+  few.ensure_tasks(K);
+  each.ensure_tasks(K);
   const Vector x = sparse({2, 5, 77}, {0.5, -1, 2});
   std::vector<double> c(K, 0.0);
   for (const Task task : {0u, 63u, 399u}) {
@@ -116,10 +116,10 @@ TEST(FeatureMajorWeights, AFewTasksOfManyAreTaughtAlone) {
 TEST(FeatureMajorWeights, KeepsWeightsWhenTasksArrive) {
   Memory memory;
   FeatureMajorWeights w(&memory);
-  w.cover(1);
+  w.ensure_tasks(1);
   w.add(std::vector<double>{2}, sparse({5}, {1}));
   for (std::size_t K = 2; K < 200; ++K) {
-    w.cover(K);
+    w.ensure_tasks(K);
     EXPECT_EQ(w(0, sparse({5}, {1})), 2);
     EXPECT_EQ(w(static_cast<Task>(K - 1), sparse({5}, {1})), 0);
   }

@@ -28,7 +28,7 @@ RC_GTEST_PROP(TaskGram, IsWhatTheWeightsThemselvesSay, ()) {
   for (int n = 0; n < 500; ++n) {
     if (w.empty() || below(60, rng) == 0) {
       w.emplace_back(d, 0.0);
-      G.cover(w.size());
+      G.ensure_tasks(w.size());
       RC_ASSERT(G.tasks() == w.size());
     }
     std::vector<double> x(d), c(w.size()), p(w.size());
@@ -55,7 +55,7 @@ TEST(TaskGram, IsTheSameWhetherItsUpdatesWaitOrNot) {
   constexpr std::size_t K = 21;
   Memory memory;
   TaskGram G(&memory);
-  G.cover(K);
+  G.ensure_tasks(K);
   std::vector<double> literal(K * K, 0.0), c(K), p(K), distances(K);
   std::vector<std::vector<double>> w(K, std::vector<double>(3, 0.0));
   Rng rng = make_rng(3, 0);
@@ -88,7 +88,7 @@ TEST(TaskGram, IsTheSameWhetherItsUpdatesWaitOrNot) {
 TEST(TaskGram, DistancesAreNeverNegative) {
   Memory memory;
   TaskGram G(&memory);
-  G.cover(2);
+  G.ensure_tasks(2);
   Rng rng = make_rng(1, 0);
   double w = 0;
   for (int n = 0; n < 1000; ++n) {  // two tasks with the same weights

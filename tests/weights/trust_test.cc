@@ -18,7 +18,7 @@ double row_mean(const Trust& tau, Task k, bool others) {
 
 TEST(Trust, AtFirstEverybodyIsListenedToAlike) {
   Trust tau(std::pmr::get_default_resource());
-  tau.cover(3);
+  tau.ensure_tasks(3);
   const std::vector<double> p{1, 2, 4};
   EXPECT_EQ(tau.margin(1, p, false), 7);
   EXPECT_EQ(tau.margin(1, p, true), 5);
@@ -28,7 +28,7 @@ RC_GTEST_PROP(Trust, RowsKeepTheirMeanAndTheWrongLoseTrust, (std::uint64_t seed,
   Rng rng = make_rng(seed, 0);
   Trust tau(std::pmr::get_default_resource());
   const std::size_t K = 2 + below(6, rng);
-  tau.cover(K);
+  tau.ensure_tasks(K);
   for (int round = 0; round < 20; ++round) {
     const auto k = static_cast<Task>(below(K, rng));
     std::vector<double> decay(K);
@@ -48,7 +48,7 @@ RC_GTEST_PROP(Trust, RowsKeepTheirMeanAndTheWrongLoseTrust, (std::uint64_t seed,
 
 TEST(Trust, EqualMembersStayEqualToTheBit) {
   Trust tau(std::pmr::get_default_resource());
-  tau.cover(15);
+  tau.ensure_tasks(15);
   const std::vector<double> decay(15, 0.7);
   for (int n = 0; n < 50; ++n) tau.weigh(3, decay, false);
   for (Task m = 0; m < 15; ++m) EXPECT_EQ(tau(3, m), tau(3, 3));
@@ -56,7 +56,7 @@ TEST(Trust, EqualMembersStayEqualToTheBit) {
 
 TEST(Trust, WeightsThatWouldAllVanishStay) {
   Trust tau(std::pmr::get_default_resource());
-  tau.cover(2);
+  tau.ensure_tasks(2);
   tau.weigh(0, std::vector<double>{0, 0}, false);
   EXPECT_EQ(tau(0, 0), 1);
   EXPECT_EQ(tau(0, 1), 1);
@@ -64,9 +64,9 @@ TEST(Trust, WeightsThatWouldAllVanishStay) {
 
 TEST(Trust, ATaskThatComesLateTakesASeatOfMeanWeight) {
   Trust tau(std::pmr::get_default_resource());
-  tau.cover(2);
+  tau.ensure_tasks(2);
   tau.weigh(0, std::vector<double>{1, 0.25}, false);
-  tau.cover(3);
+  tau.ensure_tasks(3);
   EXPECT_EQ(tau(0, 2), 1);
   EXPECT_NEAR(row_mean(tau, 0, false), 1, 1e-15);
 }

@@ -79,7 +79,7 @@ struct Amlc {
         tau(context.memory),
         counts(context.memory),
         c(context.memory) {
-    cover(context.tasks.size());
+    ensure_tasks(context.tasks.size());
   }
 
   double score(const Example& e) const {
@@ -91,7 +91,7 @@ struct Amlc {
 
   void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
     for (std::size_t n = 0; n < round.size(); ++n) {
-      cover(std::size_t{round[n].task} + 1);
+      ensure_tasks(std::size_t{round[n].task} + 1);
       out[n].margin = committee(round[n].task, w.margins(round[n].x));  // lines 5 and 6
     }
     query(round, rng, out);  // line 8
@@ -99,7 +99,7 @@ struct Amlc {
 
   bool learn(const Example& e, const Decision& d, double y, Rng&) {
     const Task k = e.task;
-    cover(std::size_t{k} + 1);
+    ensure_tasks(std::size_t{k} + 1);
     const int committee_says = predicted(d.margin);
     const bool mistake = committee_says != y;  // line 10
     const std::span<const double> margins = w.margins(e.x);
@@ -129,11 +129,11 @@ struct Amlc {
   }
   PeerBenefit peer_benefit(Task task) const { return counts(task); }
 
-  void cover(std::size_t K) {
+  void ensure_tasks(std::size_t K) {
     if (K <= w.tasks()) return;
-    w.cover(K);
-    tau.cover(K);
-    counts.cover(K);
+    w.ensure_tasks(K);
+    tau.ensure_tasks(K);
+    counts.ensure_tasks(K);
     c.resize(K);
   }
 

@@ -45,7 +45,7 @@ struct Amtl {
         w(context.memory),
         G(context.memory),
         c(context.memory) {
-    cover(A.tasks());
+    ensure_tasks(A.tasks());
   }
 
   double score(const Example& e) const { return w(e.task, e.x); }
@@ -53,7 +53,7 @@ struct Amtl {
   void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
     for (std::size_t n = 0; n < round.size(); ++n) {
       const Task i = round[n].task;
-      cover(std::size_t{i} + 1);
+      ensure_tasks(std::size_t{i} + 1);
       out[n].margin = score(round[n]);
       if (!std::holds_alternative<Similarity>(p.query)) continue;
       similarities(i);
@@ -66,7 +66,7 @@ struct Amtl {
 
   bool learn(const Example& e, const Decision& d, double y, Rng&) {
     if (!mistaken(y, d.margin)) return false;
-    cover(std::size_t{e.task} + 1);
+    ensure_tasks(std::size_t{e.task} + 1);
     similarities(e.task);
     const auto column = A.column(e.task);
     for (Task j = 0; j < c.size(); ++j) {
@@ -96,11 +96,11 @@ struct Amtl {
     });
   }
 
-  void cover(std::size_t K) {
+  void ensure_tasks(std::size_t K) {
     if (K <= w.tasks()) return;
-    A.cover(K);
-    w.cover(K);
-    G.cover(K);
+    A.ensure_tasks(K);
+    w.ensure_tasks(K);
+    G.ensure_tasks(K);
     c.resize(K);
   }
 

@@ -45,7 +45,7 @@ struct Cmtl {
 
   void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
     for (std::size_t n = 0; n < round.size(); ++n) {
-      A.cover(std::size_t{round[n].task} + 1);
+      A.ensure_tasks(std::size_t{round[n].task} + 1);
       out[n].margin = score(round[n]);
     }
     query(round, rng, out);

@@ -83,7 +83,7 @@ struct KernelMachine {
   template <class F>
   void decide_by(std::span<const Example> round, Rng& rng, std::span<Decision> out, F f) {
     for (std::size_t n = 0; n < round.size(); ++n) {
-      A.cover(std::size_t{round[n].task} + 1);
+      A.ensure_tasks(std::size_t{round[n].task} + 1);
       out[n].margin = f(round[n].task, row(round[n].x));
     }
     query(round, rng, out);

@@ -50,7 +50,7 @@ struct Peer {
   };
   Peer(const Params& params, const LearnerContext& context)
       : p(params), w(context.memory), tau(context.memory), counts(context.memory), c(context.memory) {
-    cover(context.tasks.size());
+    ensure_tasks(context.tasks.size());
   }
 
   double score(const Example& e) const { return w(e.task, e.x); }
@@ -59,7 +59,7 @@ struct Peer {
     for (std::size_t n = 0; n < round.size(); ++n) {
       const Task k = round[n].task;
       Decision& d = out[n];
-      cover(std::size_t{k} + 1);
+      ensure_tasks(std::size_t{k} + 1);
       d.margin = score(round[n]);
       MarginQuery{p.b * scale}(rng, d);
       const std::size_t peers = w.tasks() - 1;
@@ -77,7 +77,7 @@ struct Peer {
 
   bool learn(const Example& e, const Decision& d, double y, Rng&) {
     const Task k = e.task;
-    cover(std::size_t{k} + 1);
+    ensure_tasks(std::size_t{k} + 1);
     const bool mistake = (d.margin >= 0 ? 1 : -1) != y;
     const std::span<const double> margins = w.margins(e.x);
     if (!std::isnan(d.peer_margin)) counts.add(k, !mistake, predicted(d.peer_margin) == y);
@@ -111,11 +111,11 @@ struct Peer {
   }
   PeerBenefit peer_benefit(Task task) const { return counts(task); }
 
-  void cover(std::size_t K) {
+  void ensure_tasks(std::size_t K) {
     if (K <= w.tasks()) return;
-    w.cover(K);
-    tau.cover(K);
-    counts.cover(K);
+    w.ensure_tasks(K);
+    tau.ensure_tasks(K);
+    counts.ensure_tasks(K);
     c.resize(K);
   }
 

@@ -134,7 +134,7 @@ void TaskGraph::build() {
   }
 }
 
-void TaskGraph::cover(std::size_t K) { tasks_ = std::max(tasks_, K); }
+void TaskGraph::ensure_tasks(std::size_t K) { tasks_ = std::max(tasks_, K); }
 
 std::uint32_t TaskGraph::group(Task task) const {
   if (kind_ == Kind::kComplete) return 0;

@@ -52,7 +52,7 @@ class TaskGraph {
   TaskGraph(const Graph& graph, const LearnerContext& context);
 
   std::size_t tasks() const { return tasks_; }
-  void cover(std::size_t K);  ///< tasks 0 .. K - 1 exist
+  void ensure_tasks(std::size_t K);  ///< tasks 0 .. K - 1 exist
 
   /// Whether every group of related tasks is a clique.
   bool regular() const { return kind_ != Kind::kEdges; }

@@ -10,7 +10,7 @@
 
 namespace quorate {
 
-void FeatureMajorWeights::cover(std::size_t K) {
+void FeatureMajorWeights::ensure_tasks(std::size_t K) {
   if (K <= tasks_) return;
   if (K > stride_) {
     const std::size_t stride = std::max(K, stride_ + stride_ / 2), rows = row_.size();
@@ -168,7 +168,7 @@ void FeatureMajorWeights::unpack(const Packed& packed) {
       throw DataError("weights: row " + std::to_string(r) + " is out of order");
   for (const float w : packed.value)
     if (!std::isfinite(w)) throw DataError("weights: a value is not finite");
-  cover(packed.tasks);
+  ensure_tasks(packed.tasks);
   kept_ = false;
   for (std::size_t r = 0; r < rows; ++r) {
     const std::size_t row = row_at(packed.feature[r]);

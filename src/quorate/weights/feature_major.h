@@ -16,7 +16,7 @@ class FeatureMajorWeights {
 
   std::size_t tasks() const { return tasks_; }
   /// Makes room for at least K tasks; new ones start at 0. Amortised O(rows) per task.
-  void cover(std::size_t K);
+  void ensure_tasks(std::size_t K);
 
   /// <w_task, x>; 0 for a task that is not covered. O(non-zeros).
   double operator()(Task task, const Features& x) const;

@@ -18,7 +18,7 @@ inline double added(double c_j, double c_l, double p_j, double p_l, double xx) {
 
 }  // namespace
 
-void TaskGram::cover(std::size_t K) {
+void TaskGram::ensure_tasks(std::size_t K) {
   if (K <= tasks()) return;
   apply();
   below_.resize(row(K), 0.0);
@@ -136,7 +136,7 @@ void TaskGram::unpack(const Packed& packed) {
         throw DataError("Gram matrix: not symmetric at " + std::to_string(j) + ", " + std::to_string(l));
   }
   waiting_ = 0;
-  cover(K);
+  ensure_tasks(K);
   for (std::size_t j = 0; j < K; ++j) {
     diagonal_[j] = value(j, j);
     if (j > 0) std::copy_n(packed.value.data() + j * K, j, below_.data() + row(j));

@@ -19,7 +19,7 @@ class TaskGram {
 
   std::size_t tasks() const { return diagonal_.size(); }
   /// Makes room for at least K tasks; new ones have zero weights. O(K^2) when it grows.
-  void cover(std::size_t K);
+  void ensure_tasks(std::size_t K);
 
   /// w_j += c[j] x for all j, where p[j] = <w_j, x> before and xx = |x|^2:
   /// G[j,l] += c_j p_l + c_l p_j + c_j c_l |x|^2. c.size() == p.size() == tasks(). O(K^2).

@@ -18,7 +18,7 @@ class TaskMatrix {
 
   std::size_t tasks() const { return tasks_; }
   /// Makes room for at least K tasks. O(K^2) when it grows.
-  void cover(std::size_t K) {
+  void ensure_tasks(std::size_t K) {
     if (K <= tasks_) return;
     if (K > stride_) {
       const std::size_t stride = std::max(K, stride_ + stride_ / 2);
@@ -55,7 +55,7 @@ class TaskMatrix {
     if (K > 1'000'000 || packed.value.size() != K * K) throw DataError("matrix of tasks: expected tasks x tasks values");
     for (const double v : packed.value)
       if (!std::isfinite(v)) throw DataError("matrix of tasks: a value is not finite");
-    cover(K);
+    ensure_tasks(K);
     for (std::size_t j = 0; j < K; ++j) std::copy_n(packed.value.data() + j * K, K, row(j).begin());
   }
 

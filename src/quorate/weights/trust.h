@@ -15,7 +15,7 @@ class Trust {
   explicit Trust(std::pmr::memory_resource* memory) : tau_(1, memory) {}
 
   std::size_t tasks() const { return tau_.tasks(); }
-  void cover(std::size_t K) { tau_.cover(K); }
+  void ensure_tasks(std::size_t K) { tau_.ensure_tasks(K); }
   double operator()(Task k, Task m) const { return tau_(k, m); }
 
   std::span<const double> row(Task k) const { return tau_.row(k); }
@@ -104,7 +104,7 @@ class PeerBenefitCounts {
  public:
   explicit PeerBenefitCounts(std::pmr::memory_resource* memory) : hurt_(memory), helped_(memory) {}
 
-  void cover(std::size_t K) {
+  void ensure_tasks(std::size_t K) {
     if (K <= hurt_.size()) return;
     hurt_.resize(K);
     helped_.resize(K);
