@@ -33,7 +33,7 @@ class Learner {
   virtual bool learn(const Example& e, const Decision& d, double y, Rng& rng) = 0;
 
   /// Frees memory, if it is of a kind that can forget, until so many more bytes fit within the limit.
-  virtual void make_room(std::size_t bytes) = 0;
+  virtual void free_memory(std::size_t bytes) = 0;
 
   /// Multiplies the b of its query rule by `factor` from now on (not by those given before); false if no b decides how
   /// much it asks. The factor is no part of the state: whoever gives it gives it again after load().

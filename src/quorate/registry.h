@@ -17,7 +17,7 @@ namespace quorate {
 /// What an algorithm's struct must have: name, title, source; Params; a constructor; the verbs; a state list. It may have:
 /// `query`, its QueryPolicy or SharedAnnotator, which is told of every answer; neither(e, d, rng), which learns from the
 /// answer 0; listening(task); log_odds(margin); default_scale; prefetch(e), called before decide() and score();
-/// make_room(bytes); set_query_scale(factor), if it has a b that `query` does not know; check(), called after its state was
+/// free_memory(bytes); set_query_scale(factor), if it has a b that `query` does not know; check(), called after its state was
 /// loaded.
 template <class A>
 concept LearnerType = Described<typename A::Params> &&
@@ -108,8 +108,8 @@ class ScaledLearner final : public Learner {
       a_.query.learned(e.task, y != 0 && mistaken(y, d.margin), updated);
     return updated;
   }
-  void make_room(std::size_t bytes) override {
-    if constexpr (requires { a_.make_room(bytes); }) a_.make_room(bytes);
+  void free_memory(std::size_t bytes) override {
+    if constexpr (requires { a_.free_memory(bytes); }) a_.free_memory(bytes);
   }
   bool set_query_scale(double factor) override {
     if constexpr (requires { a_.set_query_scale(factor); })

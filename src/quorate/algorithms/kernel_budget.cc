@@ -122,7 +122,7 @@ struct KernelMachine {
   }
   /// The same, until so many bytes are left or nobody is.
   template <class L, class Evict>
-  static void make_room_by(L& l, std::size_t bytes, Evict evict) {
+  static void free_memory_by(L& l, std::size_t bytes, Evict evict) {
     if (l.has_left(bytes)) return;
     for (l.trim(); l.S.size() > 0 && !l.has_left(bytes); l.trim()) evict();
   }
@@ -215,8 +215,8 @@ struct BudgetRandom : Weighted<BudgetParams> {
     add(e, y);
     return true;
   }
-  void make_room(std::size_t bytes) {  // no draw here: the oldest
-    make_room_by(*this, bytes, [&] { remove(S.order[0]); });
+  void free_memory(std::size_t bytes) {  // no draw here: the oldest
+    free_memory_by(*this, bytes, [&] { remove(S.order[0]); });
   }
 };
 
@@ -245,8 +245,8 @@ struct BudgetForgetron : Weighted<BudgetParams> {
     add(e, weight);
     return true;
   }
-  void make_room(std::size_t bytes) {
-    make_room_by(*this, bytes, [&] { remove(S.order[0]); });
+  void free_memory(std::size_t bytes) {
+    free_memory_by(*this, bytes, [&] { remove(S.order[0]); });
   }
 
   double c2() {  // c_G^2 = max_i (A^-1)[i,i]
@@ -308,9 +308,9 @@ struct BudgetProjectron : Weighted<ProjectionParams> {
     P.watch(*this);
     return true;
   }
-  void make_room(std::size_t bytes) {
+  void free_memory(std::size_t bytes) {
     P.reserve();
-    make_room_by(*this, bytes, [&] {
+    free_memory_by(*this, bytes, [&] {
       P.nothing_new();
       evict();
     });
@@ -387,7 +387,7 @@ struct BudgetProjectronShared : KernelMachine<ProjectionParams> {
 
   bool learn(const Example& e, const Decision& d, double y, Rng&) {
     if (!mistaken(y, d.margin)) return false;
-    make_room(w.bytes_to_add_rows(S.size()));
+    free_memory(w.bytes_to_add_rows(S.size()));
     const std::size_t own = w.at(false, e.task, e.task, S.size()),
                       sum = in_clique(e.task) ? w.at(true, A.group(e.task), e.task, S.size()) : own;
     const auto moves = [&](std::size_t r) { return r == own || r == sum; };
@@ -404,10 +404,10 @@ struct BudgetProjectronShared : KernelMachine<ProjectionParams> {
     P.watch(*this);
     return true;
   }
-  void make_room(std::size_t bytes) {
+  void free_memory(std::size_t bytes) {
     P.reserve();
     of_new.reserve(w.rows.size());
-    make_room_by(*this, bytes, [&] {
+    free_memory_by(*this, bytes, [&] {
       P.nothing_new();
       of_new.assign(w.rows.size(), 0.0);
       evict();

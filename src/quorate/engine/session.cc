@@ -109,7 +109,7 @@ void Session::set_time(double seconds) {
 
 Task Session::task(std::string_view name) {
   if (const auto known = tasks_.find(name)) return *known;
-  if (memory_->limited()) learner_->make_room(tasks_.bytes_to_add(name) + counts_.bytes_to_grow(tasks_.size() + 1));
+  if (memory_->limited()) learner_->free_memory(tasks_.bytes_to_add(name) + counts_.bytes_to_grow(tasks_.size() + 1));
   return tasks_.intern(name);
 }
 
@@ -170,7 +170,7 @@ void Session::round(std::span<const Example> round, const Oracle& oracle, std::s
 /// An answer that would come later is not waited for.
 void Session::record_audit(const Example& e, std::optional<int> label, Outcome& outcome) {
   if (label == kLater) label.reset();
-  if (memory_->limited()) learner_->make_room(audit_->bytes_to_add());
+  if (memory_->limited()) learner_->free_memory(audit_->bytes_to_add());
   audit_->record(outcome.decision.margin, label);
   outcome.audited = true;
   outcome.label = label;
@@ -203,7 +203,7 @@ std::optional<std::uint64_t> Session::keep(const Example& e, const Decision& d) 
          (pending_.size() >= max_pending_ || (memory_->limited() && pending_.bytes() + bytes > limit / kPendingPart)))
     give_back(pending_.oldest());
   if (memory_->limited()) {
-    learner_->make_room(bytes);
+    learner_->free_memory(bytes);
     while (memory_->left() < bytes && pending_.size() > 0) give_back(pending_.oldest());
     if (memory_->left() < bytes) return std::nullopt;
   }

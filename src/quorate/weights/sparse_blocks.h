@@ -72,7 +72,7 @@ class SparseBlocks {
       blocks_.emplace_back(Cells(memory()));
     }
     Block& b = blocks_[place];
-    make_room(b, x);
+    reserve_for(b, x);
     if (auto* cells = std::get_if<Cells>(&b)) {
       for (std::size_t k = 0; k < x.size(); ++k) change_one(k, cells->at(x.at(k)));
     } else {
@@ -116,7 +116,7 @@ class SparseBlocks {
     return true;
   }
   /// Lets x be changed in the block: a row long enough, or a table that has slots enough unless a row is to be had.
-  void make_room(Block& b, const Features& x) {
+  void reserve_for(Block& b, const Features& x) {
     const std::size_t extent = x.extent();
     if (auto* cells = std::get_if<Cells>(&b)) {
       if (cells->has_room(x.size())) return;
