@@ -15,7 +15,7 @@
 namespace quorate {
 
 /// What an algorithm's struct must have: name, title, source; Params; a constructor; the verbs; a state list. It may have:
-/// `query`, its QueryPolicy or SharedAnnotator, which is told of every answer; neither(e, d, rng), which learns from the
+/// `query`, its QueryPolicy or SharedAnnotator, which is told of every answer; learn_neither(e, d, rng), which learns from the
 /// answer 0; listening(task); log_odds(margin); default_scale; prefetch(e), called before decide() and score();
 /// free_memory(bytes); set_query_scale(factor), if it has a b that `query` does not know; check(), called after its state was
 /// loaded.
@@ -169,7 +169,7 @@ class ScaledLearner final : public Learner {
   }
   bool learn_scaled(const Example& e, const Decision& d, double y, Rng& rng) {
     if (y != 0) return a_.learn(e, d, y, rng);
-    if constexpr (requires { a_.neither(e, d, rng); }) return a_.neither(e, d, rng);
+    if constexpr (requires { a_.learn_neither(e, d, rng); }) return a_.learn_neither(e, d, rng);
     return false;
   }
 

@@ -62,7 +62,7 @@ struct ShampoSecondOrder {
     return true;
   }
 
-  bool neither(const Example& e, const Decision& d, Rng& rng) {
+  bool learn_neither(const Example& e, const Decision& d, Rng& rng) {
     if (std::holds_alternative<ZeroRandom>(p.zero)) return learn(e, d, uniform(rng) < 0.5 ? 1 : -1, rng);
     const auto* weak = std::get_if<ZeroWeak>(&p.zero);
     if (weak == nullptr) return false;
