@@ -63,7 +63,7 @@ def main(path: Path) -> dict[str, float]:
 
     chance = filters.predict_proba(X[test], task=user[test])[:, 1]
     print(f"\nof mails called spam with a chance of 99 % and more, {y[test][chance >= 0.99].mean():.1%} are")
-    alike = filters.relations()
+    alike = filters.influence()
     print(f"a mistake on one person's mail moves another's filter {alike[0, 1]:.2f} times as much as her own")
     return found
 

@@ -382,7 +382,7 @@ class Core {
     model().featurizer.begin(names, "table");
   }
 
-  nb::object relations() {
+  nb::object influence() {
     std::vector<double> out;
     std::size_t size = 0;
     {
@@ -390,7 +390,7 @@ class Core {
       const std::shared_lock lock(mutex_);
       size = model().session.tasks().size();
       for (Task to = 0; to < size; ++to)
-        for (Task from = 0; from < size; ++from) out.push_back(model().session.learner().relation(to, from));
+        for (Task from = 0; from < size; ++from) out.push_back(model().session.learner().influence(to, from));
     }
     return array<double>(std::move(out), {size, size});
   }
@@ -684,7 +684,7 @@ NB_MODULE(_core, m) {
       .def("score_one", &Core::score_one, "x"_a.none(), "task"_a, "skip"_a = nb::none())
       .def("set_limits", &Core::set_limits, "labels"_a, "labels_per_task"_a.none())
       .def("set_columns", &Core::set_columns, "names"_a)
-      .def("relations", &Core::relations)
+      .def("influence", &Core::influence)
       .def("tasks", &Core::tasks)
       .def("counts", &Core::counts)
       .def("info", &Core::info)

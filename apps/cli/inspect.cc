@@ -10,7 +10,7 @@ namespace {
 
 struct Options {
   std::string model, plot;
-  bool json = false, relations = false;
+  bool json = false, influence = false;
   std::uint64_t tasks = 20;
 };
 
@@ -30,7 +30,7 @@ void print_listening(const Session& s, Task K) {
                             : "\ntasks hurt by listening to the others: " + grouped(number) + "\n" + hurt);
 }
 
-void print_relations(const Session& s, Task K) {
+void print_influence(const Session& s, Task K) {
   std::cout << (s.learner().peer_benefit(0) ? "\nhow much the row's task listens to the column's\n"
                                             : "\nhow much of a mistake of the column's task reaches the row's weights\n");
   std::vector<std::vector<std::string>> rows{{""}};
@@ -39,14 +39,14 @@ void print_relations(const Session& s, Task K) {
     rows.push_back({std::to_string(i + 1) + " " + std::string(s.tasks()[i])});
     for (Task j = 0; j < K; ++j) {
       char text[16];
-      std::snprintf(text, sizeof text, "%.3f", s.learner().relation(i, j));
+      std::snprintf(text, sizeof text, "%.3f", s.learner().influence(i, j));
       rows.back().push_back(text);
     }
   }
   std::cout << table(rows);
 }
 
-void draw_relations(const std::string& path, const Session& s, Task K) {
+void draw_influence(const std::string& path, const Session& s, Task K) {
   const bool listens = s.learner().peer_benefit(0).has_value();
   HeatMap map{listens ? "who listens to whom" : "whose mistakes teach whom",
               listens ? "is listened to" : "makes the mistake",
@@ -56,7 +56,7 @@ void draw_relations(const std::string& path, const Session& s, Task K) {
   for (Task i = 0; i < K; ++i) {
     map.names.emplace_back(s.tasks()[i]);
     map.value.emplace_back();
-    for (Task j = 0; j < K; ++j) map.value.back().push_back(s.learner().relation(i, j));
+    for (Task j = 0; j < K; ++j) map.value.back().push_back(s.learner().influence(i, j));
   }
   plot(path, map);
 }
@@ -66,7 +66,7 @@ int run(const Options& o) {
   const Session& s = model.session;
   const FeatureSettings& f = model.featurizer.settings();
   const auto K = static_cast<Task>(std::min<std::uint64_t>(s.tasks().size(), o.tasks));
-  if (!o.plot.empty()) draw_relations(o.plot, s, K);
+  if (!o.plot.empty()) draw_influence(o.plot, s, K);
   const LabelLimits& most = s.budget().limits();
   const bool limited = most.total != LabelLimits::kNone;
   const Json limits = limits_json(most, s.pace().even());
@@ -94,7 +94,7 @@ int run(const Options& o) {
         {"labels_per_round", s.learner().chooses() ? Json(s.labels_per_round()) : Json(nullptr)},
         {"task_count", s.tasks().size()},
         {"tasks", Json::array()},
-        {"relations", Json::array()}};
+        {"influence", Json::array()}};
     if (model.classes) {
       out.erase("label_words");
       out["reduction"] = to_text(model.classes->reduction());
@@ -109,12 +109,12 @@ int run(const Options& o) {
                               {"mistakes", c.mistakes}});
       if (model.classes) out["tasks"].back()["question"] = model.classes->question(i);
       Json row = Json::array();
-      for (Task j = 0; j < K; ++j) row.push_back(number(s.learner().relation(i, j)));
+      for (Task j = 0; j < K; ++j) row.push_back(number(s.learner().influence(i, j)));
       if (const auto l = s.learner().peer_benefit(i)) {
         out["tasks"].back()["hurt_by_listening"] = l->hurt;
         out["tasks"].back()["helped_by_listening"] = l->helped;
       }
-      out["relations"].push_back(std::move(row));
+      out["influence"].push_back(std::move(row));
     }
     std::cout << out.dump(2) << "\n";
     return kDone;
@@ -149,7 +149,7 @@ int run(const Options& o) {
   const bool cut = s.tasks().size() > K;
   if (cut) std::cout << "... and " << grouped(s.tasks().size() - K) << " more (--tasks N shows N)\n";
   print_listening(s, K);
-  if (o.relations || K <= 10) print_relations(s, K);
+  if (o.influence || K <= 10) print_influence(s, K);
   return kDone;
 }
 
@@ -159,8 +159,8 @@ Command add_inspect(CLI::App& app) {
   const auto o = std::make_shared<Options>();
   app.add_option("model,--model", o->model, "model file")->required();
   app.add_option("--tasks", o->tasks, "most tasks to show")->check(whole(0))->capture_default_str();
-  app.add_flag("--relations", o->relations, "how tasks are related, for more than 10 tasks too");
-  app.add_option("--plot", o->plot, "draw the relations into this .svg, .png or .pdf (by gnuplot)");
+  app.add_flag("--influence", o->influence, "show how tasks influence each other, even if there are more than 10");
+  app.add_option("--plot", o->plot, "draw the influence matrix into this .svg, .png or .pdf file (by gnuplot)");
   app.add_flag("--json", o->json, "one JSON document");
   return [o] { return run(*o); };
 }

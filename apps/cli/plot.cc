@@ -95,7 +95,7 @@ void check_picture(const std::string& path) {
 }
 
 void plot(const std::string& path, const std::vector<Panel>& panels) {
-  // Keys stand below each panel, a line for each series, so they never ensure_tasks a curve.
+  // Keys stand below each panel, a line for each series, so they never cover a curve.
   std::size_t keys = 0;
   for (const Panel& p : panels) keys = std::max(keys, p.series.size());
   const double width = 460, height = 360 + 20.0 * static_cast<double>(keys);

@@ -215,9 +215,9 @@ class Estimator(ClassifierMixin, BaseEstimator):
         """Examples, labels, updates, and mistakes on labels bought, of each task."""
         return dict(self._fitted().counts())
 
-    def relations(self) -> npt.NDArray[np.float64]:
+    def influence(self) -> npt.NDArray[np.float64]:
         """(K, K): how much of a mistake of the column's task reaches the row's weights, now."""
-        return self._fitted().relations()
+        return self._fitted().influence()
 
     @property
     def tensors(self) -> dict[str, npt.NDArray[Any]]:

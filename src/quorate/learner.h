@@ -43,7 +43,7 @@ class Learner {
   virtual bool chooses() const = 0;
 
   /// How much of a mistake of task `from` reaches the weights of task `to`, now. Pure. O(1) to O(K).
-  virtual double relation(Task to, Task from) const = 0;
+  virtual double influence(Task to, Task from) const = 0;
 
   /// Of +1, for an example with that margin, learned from the labels bought. Nothing of learners that do not calibrate.
   virtual std::optional<double> log_odds(double margin) const = 0;

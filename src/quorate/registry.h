@@ -15,10 +15,10 @@
 namespace quorate {
 
 /// What an algorithm's struct must have: name, title, source; Params; a constructor; the verbs; a state list. It may have:
-/// `query`, its QueryPolicy or SharedAnnotator, which is told of every answer; learn_neither(e, d, rng), which learns from the
-/// answer 0; listening(task); log_odds(margin); default_scale; prefetch(e), called before decide() and score();
-/// free_memory(bytes); set_query_scale(factor), if it has a b that `query` does not know; check(), called after its state was
-/// loaded.
+/// `query`, its QueryPolicy or SharedAnnotator, which is told of every answer; learn_neither(e, d, rng), which learns from
+/// the answer 0; listening(task); log_odds(margin); default_scale; prefetch(e), called before decide() and score();
+/// free_memory(bytes); set_query_scale(factor), if it has a b that `query` does not know; check(), called after its state
+/// was loaded.
 template <class A>
 concept LearnerType = Described<typename A::Params> &&
     std::constructible_from<A, const typename A::Params&, const LearnerContext&> && HasState<A> &&
@@ -27,7 +27,7 @@ concept LearnerType = Described<typename A::Params> &&
   { c.score(e) } -> std::same_as<double>;
   a.decide(round, rng, out);
   { a.learn(e, d, 1.0, rng) } -> std::same_as<bool>;
-  { c.relation(Task{}, Task{}) } -> std::same_as<double>;
+  { c.influence(Task{}, Task{}) } -> std::same_as<double>;
 };
 
 /// A row of the registry.
@@ -125,7 +125,7 @@ class ScaledLearner final : public Learner {
     else
       return false;
   }
-  double relation(Task to, Task from) const override { return a_.relation(to, from); }
+  double influence(Task to, Task from) const override { return a_.influence(to, from); }
   std::string scale() const override { return scaling_.words(); }
   std::optional<double> log_odds(double margin) const override {
     if constexpr (requires { a_.log_odds(margin); })

@@ -23,7 +23,7 @@ TEST(Amtl, FourRoundsByHand) {
   EXPECT_EQ(s.decision.probability, 1);  // b / (b + 0)
   EXPECT_NEAR(session.learner().score({0, dense({1, 0})}), 2, 1e-6);
   EXPECT_NEAR(session.learner().score({1, dense({1, 0})}), 1, 1e-6);
-  EXPECT_NEAR(session.learner().relation(0, 1), u / 3, 1e-6);
+  EXPECT_NEAR(session.learner().influence(0, 1), u / 3, 1e-6);
 
   // b = U[1,0] + U[1,1] = u + 1. Whether the label is bought is the draw's business: go on until it is.
   do s = feed_one(session, {1, dense({1, 1})}, -1);
@@ -50,7 +50,7 @@ TEST(Amtl, FourRoundsByHand) {
 TEST(Amtl, TasksThatDisagreeStopMovingEachOther) {
   const NameTable names = task_names(2);
   Session session(parse_spec("amtl"), {.seed = 1, .tasks = &names});
-  const double at_first = session.learner().relation(1, 0);
+  const double at_first = session.learner().influence(1, 0);
   for (int n = 0; n < 60; ++n) {  // the same instances, opposite labels
     const double a = 0.1 * n;
     const Vector x = dense({4 * std::cos(a), 4 * std::sin(a)});
@@ -58,8 +58,8 @@ TEST(Amtl, TasksThatDisagreeStopMovingEachOther) {
     feed_one(session, {0, x}, y);
     feed_one(session, {1, x}, -y);
   }
-  EXPECT_LT(session.learner().relation(1, 0), 1e-3 * at_first);
-  EXPECT_EQ(session.learner().relation(1, 1), 2.0 / 3);
+  EXPECT_LT(session.learner().influence(1, 0), 1e-3 * at_first);
+  EXPECT_EQ(session.learner().influence(1, 1), 2.0 / 3);
 }
 
 }  // namespace

@@ -22,8 +22,8 @@ TEST(Cmtl, FourRoundsByHandInTheCompleteGraph) {
   EXPECT_EQ(feed_one(session, {0, dense({3, 2})}, 1).decision.margin, 3);
   EXPECT_EQ(feed_one(session, {1, dense({3, 3})}, -1).decision.margin, -5);
   EXPECT_EQ(session.total().updates, 2u);
-  EXPECT_EQ(session.learner().relation(0, 0), 2.0 / 3);
-  EXPECT_EQ(session.learner().relation(0, 1), 1.0 / 3);
+  EXPECT_EQ(session.learner().influence(0, 0), 2.0 / 3);
+  EXPECT_EQ(session.learner().influence(0, 1), 1.0 / 3);
 }
 
 // Path t0 - t1 - t2: A = [2 -1 0; -1 3 -1; 0 -1 2], A^-1 = 1/8 [5 2 1; 2 4 2; 1 2 5].
@@ -43,7 +43,7 @@ TEST(Cmtl, ThreeRoundsByHandOnAPath) {
   EXPECT_FALSE(last.updated);
   EXPECT_NEAR(session.learner().score({0, dense({1})}), 4.875, 1e-6);
   EXPECT_NEAR(session.learner().score({2, dense({1})}), 0.375, 1e-6);
-  EXPECT_NEAR(session.learner().relation(0, 2), 1.0 / 8, 1e-15);
+  EXPECT_NEAR(session.learner().influence(0, 2), 1.0 / 8, 1e-15);
 }
 
 // Groups {t0, t1} and {t2}: a mistake of t0 moves t1 by a third, t2 not at all; t2 is a plain perceptron.
@@ -89,8 +89,8 @@ TEST(Cmtl, TheModelHoldsWhatTheGraphFileSaid) {
   std::filesystem::remove(file);
   Reader reader(saved);
   const Session loaded = Session::load(session.spec(), reader);
-  EXPECT_EQ(loaded.learner().relation(0, 1), session.learner().relation(0, 1));
-  EXPECT_GT(loaded.learner().relation(0, 1), 0);
+  EXPECT_EQ(loaded.learner().influence(0, 1), session.learner().influence(0, 1));
+  EXPECT_GT(loaded.learner().influence(0, 1), 0);
 }
 
 }  // namespace

@@ -88,8 +88,8 @@ TEST(Cohort, ThreeRoundsByHand) {
   EXPECT_NEAR(score(2, 0, 1), 0.800709 * 0.100567, 2e-6);
   EXPECT_NEAR(score(0, 0, 1), 0.800709 * 0.100567 + 0.623104 * 0.645002, 2e-6);
   EXPECT_NEAR(score(1, 0, 1), 0.800709 * 0.100567 - 0.623104 * 0.386161, 2e-6);
-  EXPECT_NEAR(session.learner().relation(0, 1), 0.641135 / 1.029394, 1e-6);
-  EXPECT_EQ(session.learner().relation(1, 1), 1);
+  EXPECT_NEAR(session.learner().influence(0, 1), 0.641135 / 1.029394, 1e-6);
+  EXPECT_EQ(session.learner().influence(1, 1), 1);
 }
 
 // While variances hardly move (noise is large), <E w + O v, x> of a task that is alone is that of one vector whose steps are
@@ -111,7 +111,7 @@ TEST(Cohort, OfOneTaskSharedAndOwnActAsOneVector) {
 
 TEST(Cohort, TasksThatAgreeLeanToWhatIsSharedAndOppositeOnesToTheirOwn) {
   const NameTable names = task_names(2);
-  const auto relation = [&](double flip, const char* eta) {
+  const auto influence = [&](double flip, const char* eta) {
     Stream s = make_stream(600, 1, 8, 32);
     for (std::size_t n = 0; n < s.size(); n += 2) {
       s.task[n] = 1;
@@ -119,13 +119,13 @@ TEST(Cohort, TasksThatAgreeLeanToWhatIsSharedAndOppositeOnesToTheirOwn) {
     }
     Session session(parse_spec(std::string("cohort(query=always, scale=none, eta=") + eta + ")"), {.tasks = &names});
     feed(session, s);
-    return session.learner().relation(0, 1);
+    return session.learner().influence(0, 1);
   };
   const double at_first = first_E() * first_E() / (first_E() * first_E() + first_O() * first_O());
-  EXPECT_GT(relation(1, "0.3"), at_first + 0.1);
-  EXPECT_LT(relation(-1, "0.3"), 0.2);
-  EXPECT_NEAR(relation(1, "0"), at_first, 1e-12) << "eta 0: nothing is learned of it";
-  EXPECT_NEAR(relation(-1, "0"), at_first, 1e-12);
+  EXPECT_GT(influence(1, "0.3"), at_first + 0.1);
+  EXPECT_LT(influence(-1, "0.3"), 0.2);
+  EXPECT_NEAR(influence(1, "0"), at_first, 1e-12) << "eta 0: nothing is learned of it";
+  EXPECT_NEAR(influence(-1, "0"), at_first, 1e-12);
 }
 
 TEST(Cohort, GuessesNeverTeachBeforeATasksFirstLabel) {

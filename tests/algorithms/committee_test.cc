@@ -76,7 +76,7 @@ TEST(Committees, WhoseMembersAreAllAlikeStayAlike) {
   EXPECT_GT(session.total().updates, 10u);
   for (Task k = 1; k < K; ++k) {
     EXPECT_NEAR(session.learner().score({k, s.x[0]}), session.learner().score({0, s.x[0]}), 1e-12);
-    EXPECT_EQ(session.learner().relation(k, 0), session.learner().relation(k, k));
+    EXPECT_EQ(session.learner().influence(k, 0), session.learner().influence(k, k));
   }
 }
 

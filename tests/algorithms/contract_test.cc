@@ -114,8 +114,8 @@ TEST_P(Contract, ScoreIsPureAndAnswersTasksNeverSeen) {
   }
   for (const Task task : {kTasks + 1, 1000u, 0xFFFFFFF0u}) {
     EXPECT_TRUE(std::isfinite(session.learner().score({task, x})));
-    EXPECT_TRUE(std::isfinite(session.learner().relation(task, 0)));
-    EXPECT_TRUE(std::isfinite(session.learner().relation(0, task)));
+    EXPECT_TRUE(std::isfinite(session.learner().influence(task, 0)));
+    EXPECT_TRUE(std::isfinite(session.learner().influence(0, task)));
   }
   if (!GetParam().keeps_instances()) {  // a kernel of nothing with something need not be 0
     EXPECT_EQ(session.learner().score({0, dense({})}), 0) << "an empty instance";

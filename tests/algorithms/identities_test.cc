@@ -172,7 +172,7 @@ void mistakes_stay_below_the_bound(const std::string& graph, const std::vector<s
   const NameTable names = task_names(K);
   Session session(parse_spec("cmtl(graph=" + graph + ")"), {.seed = 1, .tasks = &names});
   double largest = 0;
-  for (Task i = 0; i < K; ++i) largest = std::max(largest, session.learner().relation(i, i));
+  for (Task i = 0; i < K; ++i) largest = std::max(largest, session.learner().influence(i, i));
   std::vector<Vector> xs;
   std::vector<Task> tasks;
   while (xs.size() < 150) {

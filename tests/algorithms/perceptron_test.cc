@@ -35,8 +35,8 @@ TEST(Perceptron, FourRoundsByHand) {
 
 TEST(Perceptron, RelatesNoTaskToAnother) {
   Session session(parse_spec("perceptron"), {.seed = 1});
-  EXPECT_EQ(session.learner().relation(3, 3), 1);
-  EXPECT_EQ(session.learner().relation(3, 4), 0);
+  EXPECT_EQ(session.learner().influence(3, 3), 1);
+  EXPECT_EQ(session.learner().influence(3, 4), 0);
 }
 
 }  // namespace

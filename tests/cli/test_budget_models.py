@@ -106,4 +106,4 @@ def test_a_model_predicts_what_the_reference_does(quorate, folder, learner, grap
         f"t{k}": sum(s["task"] == k and (r["margin"] > 0) != (s["label"] > 0) for s, r in zip(steps, rounds)) for k in range(4)}
     order = [int(t["task"][1:]) for t in found["tasks"]]
     expected = model.Ainv[np.ix_(order, order)]
-    assert np.allclose(found["relations"], expected, rtol=1e-6, atol=1e-9)
+    assert np.allclose(found["influence"], expected, rtol=1e-6, atol=1e-9)

@@ -1,5 +1,5 @@
 """What `quorate compare` promises: the numbers of separate simulations, paired intervals, hard budgets, tables, pictures; and
-the relations that `inspect` shows."""
+the influence that `inspect` shows."""
 import csv
 import io
 import math
@@ -287,7 +287,7 @@ def test_a_task_is_only_a_name_to_the_picture(quorate, name):
     assert "t1" in words and words.count("amlc") == 3  # the picture is whole
 
 
-# ---- relations, as inspect shows them
+# ---- influence, as inspect shows them
 
 @pytest.mark.parametrize("learner, total, own", [("perceptron", 1, "one"), ("cmtl", 1, "some"), ("amlc", 4, "some"),
                                                  ("amlc(rows=one)", 1, "some"), ("peer", 1, "none")])
@@ -295,15 +295,15 @@ def test_inspect_shows_how_much_each_task_takes_from_the_others(quorate, learner
     quorate.ok("train", "--data", "a.csv", "--model", "m", "--learner", learner)
     found = quorate.ok("inspect", "m", "--json").json()
     assert [task["task"] for task in found["tasks"]] == ["t0", "t1", "t2", "t3"]
-    for i, row in enumerate(found["relations"]):
+    for i, row in enumerate(found["influence"]):
         assert len(row) == 4 and all(v >= 0 for v in row)
         assert sum(row) == pytest.approx(total, rel=1e-9)
         assert {"one": row[i] == 1, "none": row[i] == 0, "some": 0 < row[i] < total}[own]
     text = quorate.ok("inspect", "m").out.splitlines()[-4:]
     assert [line.split() for line in text] == [[str(i + 1), f"t{i}", *(f"{v:.3f}" for v in row)]
-                                               for i, row in enumerate(found["relations"])]
+                                               for i, row in enumerate(found["influence"])]
     part = quorate.ok("inspect", "m", "--json", "--tasks", 2).json()
-    assert part["relations"] == [row[:2] for row in found["relations"][:2]]
+    assert part["influence"] == [row[:2] for row in found["influence"][:2]]
 
 
 def test_a_committee_listens_to_the_task_that_is_like_it(quorate):
@@ -315,5 +315,5 @@ def test_a_committee_listens_to_the_task_that_is_like_it(quorate):
     (quorate.folder / "twins.csv").write_text(samples.csv(twins))
     for learner in ("amlc", "peer"):
         quorate.ok("train", "--data", "twins.csv", "--model", learner, "--learner", learner)
-        tau = quorate.ok("inspect", learner, "--json").json()["relations"]
+        tau = quorate.ok("inspect", learner, "--json").json()["influence"]
         assert tau[0][1] > 1.5 * tau[0][2] and tau[1][0] > 1.5 * tau[1][2], learner

@@ -420,7 +420,7 @@ def test_inspect_shows_the_interaction_matrix(quorate, folder, graph, names, exp
     train(quorate, "all.csv", "m", "--learner", f"cmtl(graph={graph})")
     found = inspect(quorate, "m")
     assert [t["task"] for t in found["tasks"]] == names  # a graph's file names its tasks first
-    assert np.array(found["relations"]) == pytest.approx(expected, rel=1e-12, abs=1e-15)
+    assert np.array(found["influence"]) == pytest.approx(expected, rel=1e-12, abs=1e-15)
     text = quorate.ok("inspect", "m").out
     for i, name in enumerate(names):
         row = [str(i + 1), name, *(f"{v:.3f}" for v in expected[i])]
@@ -431,7 +431,7 @@ def test_inspect_shows_as_many_tasks_as_asked_for(quorate, folder):
     train(quorate, "all.csv", "m", "--learner", "cmtl")
     found = inspect(quorate, "m", "--tasks", 2)
     assert found["task_count"] == 4 and [t["task"] for t in found["tasks"]] == ["t0", "t1"]
-    assert np.shape(found["relations"]) == (2, 2)
+    assert np.shape(found["influence"]) == (2, 2)
     assert "2 more" in quorate.ok("inspect", "m", "--tasks", 2).out
 
 

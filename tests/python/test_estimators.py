@@ -535,7 +535,7 @@ def test_tasks_never_seen_get_what_all_share():
 def test_tasks_known_beforehand_have_the_first_places():
     model = Cohort(tasks=["t3", 7, "t0"]).fit(DATA.X, DATA.y, task=DATA.task)
     assert model.tasks_ == ["t3", "7", "t0", "t1", "t2"]
-    assert model.counts_["examples"][1] == 0 and model.relations().shape == (5, 5)
+    assert model.counts_["examples"][1] == 0 and model.influence().shape == (5, 5)
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA], ids=str)
@@ -730,7 +730,7 @@ def test_a_model_that_ran_out_of_memory_says_so_ever_after(name):
                 lambda: model.predict(DATA.X),
                 lambda: model.info_,
                 model.snapshot,
-                model.relations,  # noqa: B023
+                model.influence,  # noqa: B023
                 lambda: model.partial_fit(DATA.X, DATA.y),
                 lambda: model.learn_one(DATA.X[0], 1),  # noqa: B023
                 lambda: model.score_one(DATA.X[0]),

@@ -70,18 +70,18 @@ def beats_during(call):
     return sum(begin < t < end for t in times), end - begin
 
 
-@pytest.mark.parametrize("what", ["fit", "predict", "decide", "partial_fit", "relations"])
+@pytest.mark.parametrize("what", ["fit", "predict", "decide", "partial_fit", "influence"])
 def test_other_threads_run_during_long_calls(what):
     rng = np.random.default_rng(2)
     rows, labels = rng.normal(size=(6000, 100)), rng.integers(2, size=6000)
-    task = np.arange(6000) % 2000 if what == "relations" else None
+    task = np.arange(6000) % 2000 if what == "influence" else None
     model = quorate.KernelPerceptron().fit(rows[:2000], labels[:2000], task=None if task is None else task[:2000])
     calls = {
         "fit": lambda: model.fit(rows, labels),
         "predict": lambda: model.predict(rows),
         "decide": lambda: model.decide(rows),
         "partial_fit": lambda: model.partial_fit(rows, labels),
-        "relations": model.relations,
+        "influence": model.influence,
     }
     beats, seconds = beats_during(calls[what])
     if seconds < 0.03:
@@ -209,7 +209,7 @@ def test_many_threads_mix_everything_without_a_deadlock(tmp_path):
                 lambda: model.predict_one(row),
                 lambda: model.snapshot().predict(X[:5]),
                 lambda: model.save(tmp_path / "m"),
-                lambda: (model.info_, model.counts_, model.tasks_, model.relations()),
+                lambda: (model.info_, model.counts_, model.tasks_, model.influence()),
                 lambda: quorate.load(tmp_path / "m") if (tmp_path / "m").exists() else None,
             )
         ]

@@ -124,7 +124,7 @@ struct Amlc {
   double committee(Task k, std::span<const double> member) const { return tau.margin(k, member, false) * row_scale(); }
   double row_scale() const { return std::holds_alternative<RowsOne>(p.rows) ? 1 / static_cast<double>(tau.tasks()) : 1; }
 
-  double relation(Task to, Task from) const {  // to listens to from
+  double influence(Task to, Task from) const {  // to listens to from
     return to < tau.tasks() && from < tau.tasks() ? tau(to, from) * row_scale() : 0;
   }
   PeerBenefit peer_benefit(Task task) const { return counts(task); }

@@ -82,7 +82,7 @@ struct Amtl {
     return query.set_query_scale(factor) || std::holds_alternative<Similarity>(p.query);
   }
 
-  double relation(Task to, Task from) const {
+  double influence(Task to, Task from) const {
     const double a = A.inverse(to, from);
     return a == 0 || to >= G.tasks() || from >= G.tasks() ? a : a * U(to, from);
   }

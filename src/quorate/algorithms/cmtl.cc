@@ -62,7 +62,7 @@ struct Cmtl {
     return true;
   }
 
-  double relation(Task to, Task from) const { return A.inverse(to, from); }
+  double influence(Task to, Task from) const { return A.inverse(to, from); }
 
   /// Whether the task's weights are v and s together. In the complete graph always, as more tasks may come.
   bool shares(Task task) const {

@@ -195,7 +195,7 @@ struct Cohort {
     O /= sum;
   }
 
-  double relation(Task to, Task from) const { return to == from ? 1 : E * E / (E * E + O * O); }
+  double influence(Task to, Task from) const { return to == from ? 1 : E * E / (E * E + O * O); }
 
   /// What is known of a task besides its weights.
   struct OfTask {

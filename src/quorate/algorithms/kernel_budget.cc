@@ -100,7 +100,7 @@ struct KernelMachine {
     S.z.row_of(slot, k);
     return k;
   }
-  double relation(Task to, Task from) const { return A.inverse(to, from); }
+  double influence(Task to, Task from) const { return A.inverse(to, from); }
 
   /// Bytes that other parts of the model may take before the next mistake: tables of tasks.
   std::size_t reserve() const { return 2048 + 112 * A.tasks(); }

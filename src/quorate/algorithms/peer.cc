@@ -104,7 +104,7 @@ struct Peer {
     return true;
   }
 
-  double relation(Task to, Task from) const {  // to listens to from
+  double influence(Task to, Task from) const {  // to listens to from
     return to == from                               ? 0
            : to < tau.tasks() && from < tau.tasks() ? tau(to, from) / static_cast<double>(tau.tasks() - 1)
                                                     : 0;

@@ -36,7 +36,7 @@ struct Perceptron {
     return true;
   }
 
-  double relation(Task to, Task from) const { return to == from ? 1 : 0; }
+  double influence(Task to, Task from) const { return to == from ? 1 : 0; }
 
   QueryPolicy<Query> query;
   Linear w;  // K x d

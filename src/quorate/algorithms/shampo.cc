@@ -55,7 +55,7 @@ struct Shampo {
     return weak != nullptr;
   }
 
-  double relation(Task to, Task from) const { return to == from ? 1 : 0; }
+  double influence(Task to, Task from) const { return to == from ? 1 : 0; }
 
   Params p;
   SharedAnnotator query;

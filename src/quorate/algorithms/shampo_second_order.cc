@@ -74,7 +74,7 @@ struct ShampoSecondOrder {
     return true;
   }
 
-  double relation(Task to, Task from) const { return to == from ? 1 : 0; }
+  double influence(Task to, Task from) const { return to == from ? 1 : 0; }
 
   RidgeEstimate estimate(const Example& e) const { return p.diagonal ? diagonal(e.task, e.x) : full(e.task, e.x); }
   static double F(double margin, double r) { return (1 + r) * margin * margin + 2 * std::abs(margin) - r / (1 + r); }
