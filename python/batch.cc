@@ -146,7 +146,7 @@ void for_each_entry(nb::handle row, std::optional<std::string_view> skip, Keep k
       }
       e.index = static_cast<Index>(index);
     } else {
-      throw DataError("feature " + shown(nb::cast<std::string>(nb::str(nb::handle(key)))) +
+      throw DataError("feature " + quoted_value(nb::cast<std::string>(nb::str(nb::handle(key)))) +
                       ": expected a name or a whole number, not " + type_of(key));
     }
     const auto name = [&] { return e.kind == Entry::Kind::kIndex ? std::to_string(e.index) : std::string(e.name); };
@@ -157,9 +157,9 @@ void for_each_entry(nb::handle row, std::optional<std::string_view> skip, Keep k
       e.value = PyFloat_CheckExact(value) ? PyFloat_AS_DOUBLE(value) : PyFloat_AsDouble(value);
       if (e.value == -1 && PyErr_Occurred()) {
         PyErr_Clear();
-        throw DataError("feature " + shown(name()) + ": expected a number or a word, not " + type_of(value));
+        throw DataError("feature " + quoted_value(name()) + ": expected a number or a word, not " + type_of(value));
       }
-      if (!is_value(e.value)) throw DataError(not_a_value("feature " + shown(name()), e.value));
+      if (!is_value(e.value)) throw DataError(not_a_value("feature " + quoted_value(name()), e.value));
       if (e.kind == Entry::Kind::kName && plain_number(e.name, &e.index)) e.kind = Entry::Kind::kIndex;
     }
     use(e);
@@ -230,13 +230,14 @@ class Table final : public Records {
       for (const Column& c : all) {
         if (c.numbers) {
           const double value = (*c.numbers)(n);
-          if (!is_value(value)) bad(n, not_a_value("column " + shown(c.name), value));
+          if (!is_value(value)) bad(n, not_a_value("column " + quoted_value(c.name), value));
           entries_.push_back({Entry::Kind::kColumn, number++, {}, value});
           continue;
         }
         const nb::handle value = c.words[n];
         if (value.is_none()) continue;
-        if (!PyUnicode_Check(value.ptr())) bad(n, "column " + shown(c.name) + ": expected a word, not " + type_of(value));
+        if (!PyUnicode_Check(value.ptr()))
+          bad(n, "column " + quoted_value(c.name) + ": expected a word, not " + type_of(value));
         const std::string_view word = utf8(value);
         if (c.text)
           text_.back() = kept(word);

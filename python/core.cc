@@ -123,13 +123,13 @@ Model make_model(const std::string& spec, SessionOptions options, const FeatureS
   const Spec learner = parse_spec(spec);
   if (!reduction.empty()) {
     const auto known = reduction_named(reduction);
-    if (!known) throw UsageError("reduction " + shown(reduction) + ": expected one-vs-rest or one-vs-one");
+    if (!known) throw UsageError("reduction " + quoted_value(reduction) + ": expected one-vs-rest or one-vs-one");
     if (classes.size() > ClassNames::kMost)
       throw UsageError(std::to_string(classes.size()) + " classes; expected at most " + std::to_string(ClassNames::kMost));
     const Classes all(*known, classes);
     const NameTable names = all.task_names();
     options.tasks = &names;
-    options.even_over *= all.tasks();
+    options.spread_over *= all.tasks();
     return {Session(learner, options), Featurizer(features), Labels::of_classes(ClassNames(classes), false), all};
   }
   NameTable names;
@@ -469,7 +469,7 @@ class Core {
       nb::dict audit;
       audit["labels"] = a->bought();
       audit["stream"] = interval(a->stream());
-      audit["now"] = interval(a->now());
+      audit["recent"] = interval(a->recent());
       out["audit"] = audit;
     }
     return out;
@@ -654,10 +654,10 @@ NB_MODULE(_core, m) {
           "__init__",
           [](Core* self, const std::string& spec, const std::vector<std::string>& classes, const std::string& reduction,
              const std::vector<std::string>& tasks, std::uint64_t seed, const std::vector<std::string>& labels,
-             std::optional<std::uint64_t> labels_per_task, std::uint64_t even_over, std::optional<std::uint64_t> memory,
+             std::optional<std::uint64_t> labels_per_task, std::uint64_t spread_over, std::optional<std::uint64_t> memory,
              double audit, std::uint64_t labels_per_round, std::uint64_t max_pending, std::uint32_t bits, bool bias,
              bool normalize, bool bigrams, bool binary) {
-            SessionOptions o{.seed = seed, .even_over = even_over, .labels_per_round = labels_per_round};
+            SessionOptions o{.seed = seed, .spread_over = spread_over, .labels_per_round = labels_per_round};
             o.limits = limits_of(labels, labels_per_task);
             if (memory) o.memory_limit = *memory;
             o.audit = audit;

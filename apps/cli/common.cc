@@ -112,7 +112,7 @@ Labels ClassOptions::labels(const FeatureOptions& features, ClassNames known) co
 
 Classes ClassOptions::classes(const ClassNames& names) const {
   const auto how = reduction_named(reduction);
-  if (!how) throw UsageError("classes " + shown(reduction) + "; expected one-vs-rest or one-vs-one");
+  if (!how) throw UsageError("classes " + quoted_value(reduction) + "; expected one-vs-rest or one-vs-one");
   return {*how, names.names()};
 }
 
@@ -239,7 +239,7 @@ CLI::Validator whole(std::uint64_t least, std::uint64_t most) {
       [=](const std::string& text) {
         const auto value = parse_number<std::uint64_t>(text);
         const bool good = value && *value >= least && *value <= most;
-        return good ? std::string() : shown(text) + "; expected a whole number" + range;
+        return good ? std::string() : quoted_value(text) + "; expected a whole number" + range;
       },
       "");
 }
@@ -294,7 +294,7 @@ void add_audit(CLI::App& app, double& share) {
           [](const std::string& text) {
             const auto value = parse_number<double>(text);
             const bool good = value && *value > 0 && *value < 1;
-            return good ? std::string() : shown(text) + "; expected a number above 0 and below 1";
+            return good ? std::string() : quoted_value(text) + "; expected a number above 0 and below 1";
           },
           ""));
 }
@@ -304,8 +304,10 @@ Json audit_json(const Audit* audit) {
   const auto of = [](const Accuracy& a) {
     return Json{{"accuracy", number(a.value)}, {"low", number(a.low)}, {"high", number(a.high)}, {"audits", a.audits}};
   };
-  return {
-      {"share", audit->share()}, {"labels", audit->bought()}, {"stream", of(audit->stream())}, {"now", of(audit->now())}};
+  return {{"share", audit->share()},
+          {"labels", audit->bought()},
+          {"stream", of(audit->stream())},
+          {"recent", of(audit->recent())}};
 }
 
 std::string interval(const Accuracy& accuracy) {
@@ -326,7 +328,7 @@ CLI::Option* add_memory_limit(CLI::App& app, std::size_t& limit) {
         text = std::to_string(static_cast<std::uint64_t>(value * bytes));
         return "";
       }
-    return shown(text) + "; expected a number of bytes, or one with KB, MB, GB, KiB, MiB or GiB";
+    return quoted_value(text) + "; expected a number of bytes, or one with KB, MB, GB, KiB, MiB or GiB";
   };
   return app
       .add_option(

@@ -37,7 +37,7 @@ std::vector<Budget> parse_budgets(const std::string& text, std::uint64_t example
     const bool share = word.ends_with('%');
     const double value = parse_number<double>(std::string_view(word).substr(0, word.size() - (share ? 1 : 0))).value_or(-1);
     if (!(value >= 0 && value <= (share ? 100 : 1e15)) || (!share && value != std::floor(value)))
-      throw UsageError("--label-budgets: " + shown(word) +
+      throw UsageError("--label-budgets: " + quoted_value(word) +
                        "; expected whole numbers, or shares like 5%, with commas between");
     out.push_back(
         {word, static_cast<std::uint64_t>(std::llround(share ? value / 100 * static_cast<double>(examples) : value))});
@@ -259,7 +259,7 @@ int run(Options& o) {
       static_cast<double>(examples) * static_cast<double>(base.passes * base.runs * o.learners.size() * budgets.size());
   std::vector<Row> rows;
   {
-    const Progress shown(
+    const Progress quoted_value(
         o.progress, [&] { return static_cast<double>(progress) / all; }, [&] { return progress.load(); });
     for (const std::string& learner : o.learners)
       for (const Budget& budget : budgets) {

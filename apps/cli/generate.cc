@@ -32,7 +32,7 @@ struct Target {
     file.write(writer.header());
     std::atomic<std::uint64_t> seen = 0;
     {
-      const Progress shown(
+      const Progress quoted_value(
           progress, [&] { return static_cast<double>(seen) / static_cast<double>(examples); }, [&] { return seen.load(); },
           out == "-");
       make([&](const Record& record) {

@@ -137,7 +137,7 @@ int run(const Options& o) {
   if (s.audit() != nullptr)
     std::cout << "audit: " << grouped(s.audit()->bought())
               << " labels; true accuracy, 95 % interval: " << interval(s.audit()->stream()) << " of all predictions, "
-              << interval(s.audit()->now()) << " since half of the labels\n\n";
+              << interval(s.audit()->recent()) << " since half of the labels\n\n";
   std::vector<std::vector<std::string>> rows{
       {model.classes ? "question" : "task", "examples", "labels", "mistakes on them", "updates"}};
   for (Task i = 0; i < K; ++i) {

@@ -116,7 +116,7 @@ NamedMeasures measures(const RunResult& r) {
   }
   if (r.audit) {
     out.emplace_back("audit_labels", static_cast<double>(r.audit->labels));
-    for (const auto& [name, a] : {std::pair{"audit_stream", r.audit->stream}, std::pair{"audit_now", r.audit->now}}) {
+    for (const auto& [name, a] : {std::pair{"audit_stream", r.audit->stream}, std::pair{"audit_recent", r.audit->recent}}) {
       out.emplace_back(name, a.value);
       out.emplace_back(std::string(name) + "_low", a.low);
       out.emplace_back(std::string(name) + "_high", a.high);

@@ -36,7 +36,7 @@ int run(const Options& o) {
   Classes::Ballot ballot;
   std::atomic<std::uint64_t> seen = 0, consumed = 0;
   {
-    const Progress shown(
+    const Progress quoted_value(
         o.progress, share_read(reader->path(), consumed), [&] { return seen.load(); }, o.out == "-");
     Record record;
     while (!stop.stop_requested() && reader->next(record)) {

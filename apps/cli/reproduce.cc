@@ -381,9 +381,9 @@ class Reproduction {
   static const Result& claimed(const std::string& claim, const std::vector<Result>& results, const std::string& method,
                                const std::optional<std::string>& setting = {}) {
     if (const Result* r = find(results, method, setting)) return *r;
-    throw DataError(
-        claim + ": " +
-        (setting ? "no " + shown(method) + " at " + shown(*setting) : shown(method) + "; expected one of the methods"));
+    throw DataError(claim + ": " +
+                    (setting ? "no " + quoted_value(method) + " at " + quoted_value(*setting)
+                             : quoted_value(method) + "; expected one of the methods"));
   }
 
   /// The best value of a method's parameter lies so many points below what others reach.
@@ -495,7 +495,7 @@ class Reproduction {
           if (row["name"] != best && mean_at(row["name"], r.setting) > mean_at(best, r.setting))
             worse.push_back(row["name"].get<std::string>() + " at " + r.setting);
       }
-      if (!from) throw DataError(name_ + ": order from " + shown(first) + "; expected one of the settings");
+      if (!from) throw DataError(name_ + ": order from " + quoted_value(first) + "; expected one of the settings");
       return worse.empty() ? "same order of methods, " + best + " is first at every budget from " + first + " on"
                            : "another order of methods, " + best + " is behind " + joined(worse, ", ");
     }
@@ -554,7 +554,7 @@ int run(const Options& o) {
   for (const std::string& name : names) done.groups += read_paper(o, name)["groups"].size();
   std::string interrupted_in;
   {
-    const Progress shown(
+    const Progress quoted_value(
         o.progress, [&] { return done.fraction(); }, [&] { return done.learned_before + done.learned; });
     for (const std::string& name : names)
       if (!reproduce(o, name, out, papers.emplace_back(), done)) {

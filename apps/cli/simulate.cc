@@ -78,7 +78,7 @@ void print_audit(const RunResult& r, std::optional<double> target) {
   std::cout << "\naudit: " << grouped(a.labels) << " of " << grouped(r.all.labels)
             << " labels bought at random, not learned from; accuracy with its 95 % interval\n"
             << "  all examples      " << interval(a.stream) << "\n"
-            << "  now               " << interval(a.now) << " (since half of the labels were bought)\n";
+            << "  recent            " << interval(a.recent) << " (since half of the labels were bought)\n";
   if (a.stopped) std::cout << "  stopped: the target is reached, with a chance of 5 % at most that it is not\n";
   if (!target) return;
   char text[160];
@@ -193,7 +193,7 @@ int run(Options& o) {
                      static_cast<double>(options.runs);
   SimulateResult result;
   {
-    const Progress shown(
+    const Progress quoted_value(
         o.progress, [&] { return static_cast<double>(progress) / all; }, [&] { return progress.load(); });
     result = loaded.simulate(options);
   }

@@ -61,20 +61,20 @@ Model open_model(const Options& o) {
     if (o.limits.per_task != LabelLimits::kNone) limits.per_task = o.limits.per_task;
     if (o.limits.rate) limits.rate = o.limits.rate;
     model.session.set_limits(limits);
-    if (o.pace_even) model.session.set_even_over(o.length * (model.classes ? model.classes->tasks() : 1));
+    if (o.pace_even) model.session.set_spread_over(o.length * (model.classes ? model.classes->tasks() : 1));
     return model;
   }
   const Spec learner = parse_spec(o.learner.empty() ? kDefaultLearner : o.learner);
   SessionOptions options{.seed = o.seed, .labels_per_round = o.labels_per_round, .memory_limit = o.memory};
   options.limits = o.limits;
   options.audit = o.audit;
-  options.even_over = o.pace_even ? o.length : 0;
+  options.spread_over = o.pace_even ? o.length : 0;
   if (!o.classes) return {Session(learner, options), Featurizer(o.features.settings), Labels(o.features.positive)};
   Labels labels = o.classes.labels(o.features, read_class_names(o));
   const Classes classes = o.classes.classes(labels.classes());
   const NameTable tasks = classes.task_names();
   options.tasks = &tasks;
-  options.even_over *= classes.tasks();
+  options.spread_over *= classes.tasks();
   return {Session(learner, options), Featurizer(o.features.settings), std::move(labels), classes};
 }
 
@@ -95,7 +95,7 @@ int run(const Options& o) {
   std::atomic<std::uint64_t> seen = 0, consumed = 0;
   RoundBuilder trainer(session, model.classes ? &*model.classes : nullptr, rounds);
   {
-    const Progress shown(o.progress, share_read(examples.path(), consumed), [&] { return seen.load(); });
+    const Progress quoted_value(o.progress, share_read(examples.path(), consumed), [&] { return seen.load(); });
     ExampleReader::Item item;
     while (!stop.stop_requested() && examples.next(item)) {
       if (++seen <= o.skip) continue;
@@ -150,7 +150,7 @@ int run(const Options& o) {
     if (session.audit() != nullptr)
       std::cout << grouped(session.audit()->bought())
                 << " of them audits: true accuracy, 95 % interval: " << interval(session.audit()->stream())
-                << " of all predictions, " << interval(session.audit()->now()) << " since half of the labels\n";
+                << " of all predictions, " << interval(session.audit()->recent()) << " since half of the labels\n";
     if (session.unanswered() > 0)
       std::cout << grouped(session.unanswered()) << " labels were asked for that the data do not have\n";
   }

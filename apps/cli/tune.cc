@@ -49,7 +49,7 @@ std::vector<Axis> parse_grid(const std::string& text) {
   std::vector<Axis> out;
   for (const std::string& word : words) {
     const auto fail = [&](const std::string& expected) {
-      throw UsageError("--grid: " + shown(word) + "; expected " + expected);
+      throw UsageError("--grid: " + quoted_value(word) + "; expected " + expected);
     };
     const std::size_t equals = word.find('='), bracket = word.find('(');
     std::string value = word;
@@ -128,7 +128,7 @@ int run(Options& o) {
   };
   std::vector<Row> rows;
   {
-    const Progress shown(
+    const Progress quoted_value(
         o.progress, [&] { return static_cast<double>(progress) / all; }, [&] { return progress.load(); });
     for (const Setting& s : specs) {
       options.learner = s.spec;

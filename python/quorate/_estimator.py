@@ -329,7 +329,7 @@ class Estimator(ClassifierMixin, BaseEstimator):
             "tasks": [_inputs.word_of(t) for t in tasks],
             "labels": [str(limit) for limit in labels],
             "labels_per_task": None if self.labels_per_task is None else _whole("labels_per_task", self.labels_per_task),
-            "even_over": 0 if pace is None else _whole("pace", pace, 1),
+            "spread_over": 0 if pace is None else _whole("pace", pace, 1),
             "memory": _bytes(self.memory),
             "audit": float(self.audit),
             "seed": _whole("seed", self.seed),

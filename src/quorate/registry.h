@@ -126,7 +126,7 @@ class ScaledLearner final : public Learner {
       return false;
   }
   double influence(Task to, Task from) const override { return a_.influence(to, from); }
-  std::string scale() const override { return scaling_.words(); }
+  std::string scale() const override { return scaling_.description(); }
   std::optional<double> log_odds(double margin) const override {
     if constexpr (requires { a_.log_odds(margin); })
       return a_.log_odds(margin);

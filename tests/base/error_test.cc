@@ -11,10 +11,10 @@ TEST(Error, WhatIsOneLineWhateverIsInIt) {
 }
 
 TEST(Shown, CutsLongValuesBetweenCharacters) {
-  EXPECT_EQ(shown("short"), "'short'");
-  EXPECT_EQ(shown(std::string(60, 'x')), "'" + std::string(60, 'x') + "'");
-  EXPECT_EQ(shown(std::string(61, 'x')), "'" + std::string(60, 'x') + "...'");
-  EXPECT_EQ(shown(std::string(59, 'x') + "\xC3\xA4" + "y"),
+  EXPECT_EQ(quoted_value("short"), "'short'");
+  EXPECT_EQ(quoted_value(std::string(60, 'x')), "'" + std::string(60, 'x') + "'");
+  EXPECT_EQ(quoted_value(std::string(61, 'x')), "'" + std::string(60, 'x') + "...'");
+  EXPECT_EQ(quoted_value(std::string(59, 'x') + "\xC3\xA4" + "y"),
             "'" + std::string(59, 'x') + "...'");  // 60 would cut the a umlaut
 }
 

@@ -70,7 +70,7 @@ def test_the_figures_are_near_the_truth(simulate, learner):
     assert abs(statistics.mean(errors)) < max(3 * spread / 20 ** 0.5, 0.01) and spread < 0.1
     assert sum(r["audit_stream_low"] <= t <= r["audit_stream_high"] for r, t in zip(runs, truth)) >= 16
     for r in runs:
-        for name in ("audit_stream", "audit_now"):
+        for name in ("audit_stream", "audit_recent"):
             assert 0 <= r[f"{name}_low"] <= r[name] <= r[f"{name}_high"] <= 1
 
 
@@ -93,7 +93,7 @@ def test_the_text_has_the_figures_of_the_document(simulate, quorate, folder):
     one = simulate(*options)["runs"][0]
     text = quorate.ok("simulate", "--data", "a.csv", *options).out
     assert f"audit: {one['audit_labels']} of {one['labels']} labels bought at random" in text
-    for name in ("audit_stream", "audit_now"):
+    for name in ("audit_stream", "audit_recent"):
         assert f"{one[name]:.3f} [{one[name + '_low']:.3f}, {one[name + '_high']:.3f}]" in text
     assert "95 %" in text and "forecast of 0.85" in text and "stopped" not in text
 
@@ -108,7 +108,7 @@ def test_runs_differ_in_their_audits_and_not_by_threads(simulate):
 
 def test_audits_without_any_label_say_nothing(simulate, quorate):
     one = simulate("--audit", 0.2, "--labels", 0)["runs"][0]
-    assert (one["audit_labels"], one["audit_stream"], one["audit_now_low"], one["labels"]) == (0, None, None, 0)
+    assert (one["audit_labels"], one["audit_stream"], one["audit_recent_low"], one["labels"]) == (0, None, None, 0)
     assert "  all examples      -\n" in quorate.ok("simulate", "--data", "a.csv", "--audit", 0.2, "--labels", 0).out
 
 
@@ -122,7 +122,7 @@ def test_a_run_ends_when_its_audits_say_so(simulate, quorate, rule):
     one = simulate(*options, "--stop-when", rule)["runs"][0]
     lines = trace_of(quorate)
     assert one["stopped"] is True and len(lines) < 1500 and one["labels"] < whole["labels"] / 2
-    assert one["audit_now_low"] >= 0.59  # the rule is stricter than the interval: it looks many times
+    assert one["audit_recent_low"] >= 0.59  # the rule is stricter than the interval: it looks many times
     assert one["labels"] == sum(t["label"] is not None for t in lines)
     assert "forecast" in one  # of the rule's accuracy
     assert "stopped: the target is reached" in quorate.ok("simulate", "--data", "a.csv", *options, "--stop-when", rule).out
@@ -154,7 +154,7 @@ def test_train_says_and_saves_what_audits_found(quorate, folder):
     audit, inside = found["audit"], quorate.ok("inspect", "m", "--json").json()
     assert inside["audit"] == audit and audit["share"] == 0.2
     assert 30 < audit["labels"] <= 60 and audit["labels"] < found["total"]["labels"] <= 300
-    for one in (audit["stream"], audit["now"]):
+    for one in (audit["stream"], audit["recent"]):
         assert 0 <= one["low"] <= one["accuracy"] <= one["high"] <= 1 and 0 < one["audits"] <= audit["labels"]
     assert audit["stream"]["audits"] == audit["labels"]
     assert audit["stream"]["low"] <= found["online_accuracy"] <= audit["stream"]["high"]
@@ -162,7 +162,7 @@ def test_train_says_and_saves_what_audits_found(quorate, folder):
     shown = "{accuracy:.3f} [{low:.3f}, {high:.3f}]"
     for text in (quorate.ok("inspect", "m").out,
                  quorate.ok("train", "--data", "a.csv", "--model", "n", "--audit", 0.2, "--labels", 300).out):
-        assert shown.format(**audit["stream"]) in text and shown.format(**audit["now"]) in text and "95 %" in text
+        assert shown.format(**audit["stream"]) in text and shown.format(**audit["recent"]) in text and "95 %" in text
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

@@ -34,7 +34,7 @@ struct History {
   double errors = 0;                  // of the examples with p > 0
   std::vector<double> p, error;       // of every example: its chance, and its expected error
   std::vector<std::uint64_t> labels;  // learned at its round
-  double true_now() const {           // what now() estimates
+  double true_recent() const {        // what recent() estimates
     double sum = 0, weight = 0;
     for (std::size_t i = 0; i < p.size(); ++i)
       if (2 * labels[i] >= labels.back()) {
@@ -97,14 +97,14 @@ TEST(Audit, TheWeightedShareIsUnbiasedWhereLabelsComeEarlyAndTheErrorFalls) {
   EXPECT_LT(online, truth - 0.05) << "labels asked for are about uncertain examples";
 }
 
-/// In how many percent of runs the intervals hold what they estimate: stream(), now().
+/// In how many percent of runs the intervals hold what they estimate: stream(), recent().
 std::pair<double, double> coverage(const World& world, int runs) {
   int stream = 0, now = 0;
   for (int r = 0; r < runs; ++r) {
     const History one = run(world, static_cast<std::uint64_t>(r));
-    const Accuracy s = one.audit.stream(), n = one.audit.now();
+    const Accuracy s = one.audit.stream(), n = one.audit.recent();
     stream += s.low <= one.true_stream() && one.true_stream() <= s.high;
-    now += n.low <= one.true_now() && one.true_now() <= n.high;
+    now += n.low <= one.true_recent() && one.true_recent() <= n.high;
   }
   return {100.0 * stream / runs, 100.0 * now / runs};
 }
@@ -137,7 +137,7 @@ TEST(Audit, AnIntervalHoldsItsOwnValueWhereAllOrNoneWereRight) {
       audit.begin(1, learned);
       if (!audit.draw(coins)) continue;
       audit.record(1, answer);
-      for (const Accuracy& a : {audit.stream(), audit.now()}) {
+      for (const Accuracy& a : {audit.stream(), audit.recent()}) {
         EXPECT_EQ(a.value, answer == 1 ? 1 : 0);
         EXPECT_TRUE(0 <= a.low && a.low <= a.value && a.value <= a.high && a.high <= 1) << a.low << ' ' << a.high;
       }
@@ -289,7 +289,7 @@ TEST(Audit, AnswersThatAreMissingCostNothingAndNeitherCountsAsALabelOnly) {
   EXPECT_LE(audit.bought(), 51u);
   EXPECT_EQ(audit.scored(), 0u);
   EXPECT_TRUE(std::isnan(audit.stream().value));
-  EXPECT_TRUE(std::isnan(audit.now().low));
+  EXPECT_TRUE(std::isnan(audit.recent().low));
   EXPECT_EQ(audit.lower(4), 0);
 }
 
@@ -320,7 +320,7 @@ TEST(Audit, EstimatesByHand) {
   // Weights 1, 1, 2 and 4; mistakes at 1 and 2: 3/8 wrong; 8^2 / (1 + 1 + 4 + 16) effective. The last two are since half of
   // 100.
   const Audit audit = audit_of({{10, 1, 1, 1, 1, 1}, {49, 1, 0, 1, 1, 0}, {50, 1, 1, 2, 4, 2}, {100, 1, 0, 4, 16, 0}});
-  const Accuracy all = audit.stream(), now = audit.now();
+  const Accuracy all = audit.stream(), now = audit.recent();
   EXPECT_DOUBLE_EQ(all.value, 1 - 3.0 / 8);
   EXPECT_EQ(all.audits, 4u);
   EXPECT_DOUBLE_EQ(all.effective, 64.0 / 22);
@@ -330,10 +330,10 @@ TEST(Audit, EstimatesByHand) {
   // Wilson's interval of 1 of 2 is 0.5 +- 1.96 sqrt(1/8 + 3.8415/16) / (1 + 3.8415/2); of 40 of 50: 0.6696 to 0.8876.
   EXPECT_NEAR(now.low, 0.09453, 1e-4);
   EXPECT_NEAR(now.high, 0.90547, 1e-4);
-  const Accuracy fifty = audit_of({{500, 50, 10, 100, 200, 20}}).now();
+  const Accuracy fifty = audit_of({{500, 50, 10, 100, 200, 20}}).recent();
   EXPECT_NEAR(fifty.low, 0.6696, 1e-4);
   EXPECT_NEAR(fifty.high, 0.8876, 1e-4);
-  EXPECT_EQ(audit_of({{500, 50, 0, 100, 200, 0}}).now().high, 1);
+  EXPECT_EQ(audit_of({{500, 50, 0, 100, 200, 0}}).recent().high, 1);
 }
 
 TEST(Audit, MemoryIsBoundedAndMergingKeepsWhatItEstimates) {
@@ -361,7 +361,7 @@ TEST(Audit, MemoryIsBoundedAndMergingKeepsWhatItEstimates) {
   EXPECT_LE(memory.peak(), Audit::kMost * sizeof(Audit::Bin) * 3 / 2);
   EXPECT_NEAR(audit.stream().value, 1 - wrong / weight, 1e-3) << "the same but for audits that count twice";
   const double half = static_cast<double>(audited.size()) / 2;
-  EXPECT_NEAR(static_cast<double>(audit.now().audits), half, 0.1 * half);
+  EXPECT_NEAR(static_cast<double>(audit.recent().audits), half, 0.1 * half);
 }
 
 TEST(Audit, SavedAndContinuedIsAsIfNeverSaved) {
@@ -462,7 +462,7 @@ TEST(StopRule, SaysWhatItExpected) {
       StopRule rule(text);
       ADD_FAILURE() << text;
     } catch (const UsageError& e) {
-      EXPECT_THAT(e.what(), testing::AllOf(HasSubstr(shown(text)), HasSubstr("expected")));
+      EXPECT_THAT(e.what(), testing::AllOf(HasSubstr(quoted_value(text)), HasSubstr("expected")));
     }
   }
   StopRule rule("accuracy>=0.9");

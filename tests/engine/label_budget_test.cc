@@ -64,7 +64,7 @@ TEST(LabelBudget, IsLeftUntilItsTotal) {
   EXPECT_TRUE(budget.left());
   budget.buy();
   EXPECT_FALSE(budget.left());
-  budget.give_back();
+  budget.refund();
   EXPECT_TRUE(budget.left());
   budget.buy();
   budget.set_limits({.total = 3});
@@ -128,7 +128,7 @@ TEST(LabelBudget, WhatWasGivenBackStaysInTheWindow) {
   LabelBudget budget({.total = 2, .rate = LabelRate{1, 10}});
   budget.advance(1);
   budget.buy();
-  budget.give_back();
+  budget.refund();
   EXPECT_FALSE(budget.left());
   budget.advance(10);
   EXPECT_FALSE(budget.left());

@@ -40,7 +40,7 @@ RC_GTEST_PROP(Limits, AreNeverExceededByOneLabelOrOneByte, ()) {
     NameTable names;
     Memory memory;
     if (make_learner(canonical(spec), {names, &memory})->set_query_scale(1))
-      o.even_over = *rc::gen::inRange<std::uint64_t>(1, 300);
+      o.spread_over = *rc::gen::inRange<std::uint64_t>(1, 300);
   }
 
   std::uint64_t asked = 0, back = 0;  // bought, and given back

@@ -39,7 +39,7 @@ TEST(Pace, ATotalIsUsedEvenlyOverAKnownLength) {
   for (const std::string& learner : kLearners)
     for (const std::uint64_t total : {20u, 100u, 400u}) {
       const Stream s = make_stream(2000, 6, 8, 11);
-      Session session(parse_spec(learner), {.seed = 1, .limits = {.total = total}, .even_over = s.size()});
+      Session session(parse_spec(learner), {.seed = 1, .limits = {.total = total}, .spread_over = s.size()});
       const auto times = bought_at(session, s);
       const auto labels = static_cast<double>(times.size());
       EXPECT_LE(times.size(), total) << learner;
@@ -85,7 +85,7 @@ TEST(Pace, ARateInSecondsIsUsedEvenlyWhereTimeRunsEvenly) {
 
 TEST(Pace, WithAPaceDoubtfulExamplesAreStillPreferred) {
   const Stream s = make_stream(4000, 2, 8, 14);
-  Session session(parse_spec("perceptron(query=margin)"), {.seed = 1, .limits = {.total = 400}, .even_over = s.size()});
+  Session session(parse_spec("perceptron(query=margin)"), {.seed = 1, .limits = {.total = 400}, .spread_over = s.size()});
   double asked = 0, other = 0, others = 0;
   for (std::size_t n = 0; n < s.size(); ++n) {
     const Outcome outcome = feed(session, s, n);
@@ -99,7 +99,7 @@ TEST(Pace, WithAPaceDoubtfulExamplesAreStillPreferred) {
 
 TEST(Pace, AllInDoubtAndNotOneLabelTooEarly) {
   // Every margin is 0: no b is small enough, and the label is still not bought before it is due.
-  Session session(parse_spec("perceptron(query=margin)"), {.seed = 1, .limits = {.total = 100}, .even_over = 1000});
+  Session session(parse_spec("perceptron(query=margin)"), {.seed = 1, .limits = {.total = 100}, .spread_over = 1000});
   session.task("a");
   const Vector nothing = dense({});
   for (std::size_t n = 1; n <= 1000; ++n) {
@@ -111,13 +111,13 @@ TEST(Pace, AllInDoubtAndNotOneLabelTooEarly) {
 
 TEST(Pace, ATooShortGuessBuysTheRestAtOnceAndATooLongOneLeavesSome) {
   const Stream s = make_stream(1000, 4, 6, 15);
-  Session shorter(parse_spec("cmtl(query=margin)"), {.seed = 1, .limits = {.total = 100}, .even_over = 400});
+  Session shorter(parse_spec("cmtl(query=margin)"), {.seed = 1, .limits = {.total = 100}, .spread_over = 400});
   feed(shorter, s, 0, 400);
   EXPECT_EQ(shorter.budget().bought(), 100u);
-  Session longer(parse_spec("cmtl(query=margin)"), {.seed = 1, .limits = {.total = 100}, .even_over = 2000});
+  Session longer(parse_spec("cmtl(query=margin)"), {.seed = 1, .limits = {.total = 100}, .spread_over = 2000});
   feed(longer, s);
   EXPECT_NEAR(static_cast<double>(longer.budget().bought()), 50, 8);
-  longer.set_even_over(100);
+  longer.set_spread_over(100);
   feed(longer, s, 0, 100);
   EXPECT_EQ(longer.budget().bought(), 100u) << "a better guess later";
 }
@@ -125,7 +125,7 @@ TEST(Pace, ATooShortGuessBuysTheRestAtOnceAndATooLongOneLeavesSome) {
 TEST(Pace, IsRefusedWhereNothingDecidesHowMuchIsAsked) {
   for (const std::string learner :
        {"perceptron", "perceptron(query=random)", "cmtl(query=shared)", "shampo", "shampo-second-order"}) {
-    EXPECT_THROW(Session(parse_spec(learner), {.limits = {.total = 9}, .even_over = 100}), UsageError) << learner;
+    EXPECT_THROW(Session(parse_spec(learner), {.limits = {.total = 9}, .spread_over = 100}), UsageError) << learner;
     Session session(parse_spec(learner), {.limits = {.rate = LabelRate{2, 10}}});
     const std::size_t bought = bought_at(session, make_stream(100, 3, 4, 16)).size();
     EXPECT_EQ(bought, session.budget().bought());
@@ -133,7 +133,7 @@ TEST(Pace, IsRefusedWhereNothingDecidesHowMuchIsAsked) {
       EXPECT_EQ(bought, 20u) << learner << ": a rate is a hard limit";
     }
   }
-  EXPECT_THROW(Session(parse_spec("peer"), {.even_over = 100}), UsageError) << "no total to spend";
+  EXPECT_THROW(Session(parse_spec("peer"), {.spread_over = 100}), UsageError) << "no total to spend";
 }
 
 TEST(Pace, WithATotalAloneNothingChanges) {
@@ -147,7 +147,7 @@ TEST(Pace, WithATotalAloneNothingChanges) {
 TEST(Pace, SaveAndContinueEqualsNeverSaved) {
   const Stream s = make_stream(600, 4, 6, 18);
   for (const std::string& learner : kLearners) {
-    const SessionOptions options{.seed = 3, .limits = {.total = 80, .rate = LabelRate{20, 100}}, .even_over = 500};
+    const SessionOptions options{.seed = 3, .limits = {.total = 80, .rate = LabelRate{20, 100}}, .spread_over = 500};
     Session never(parse_spec(learner), options);
     auto often = std::make_unique<Session>(parse_spec(learner), options);
     for (std::size_t n = 0; n < s.size(); ++n) {

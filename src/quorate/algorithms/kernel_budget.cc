@@ -305,13 +305,13 @@ struct BudgetProjectron : Weighted<ProjectionParams> {
     evict_by(*this, e, [&] { weight += evict(); });
     P.add();
     add(e, weight);
-    P.watch(*this);
+    P.check_drift(*this);
     return true;
   }
   void free_memory(std::size_t bytes) {
     P.reserve();
     free_memory_by(*this, bytes, [&] {
-      P.nothing_new();
+      P.clear_candidate();
       evict();
     });
   }
@@ -330,7 +330,7 @@ struct BudgetProjectron : Weighted<ProjectionParams> {
     for (std::size_t j = 0; j < beta.size(); ++j)
       if (j != r) beta[j] += beta[r] * P.coefficient(j, r);
     const double share = beta[r] * P.coefficient_of_new(r);
-    P.leave(r);
+    P.remove(r);
     remove(r);
     return share;
   }
@@ -401,14 +401,14 @@ struct BudgetProjectronShared : KernelMachine<ProjectionParams> {
     P.add();
     S.add(e);
     for (std::size_t r = 0; r < w.rows.size(); ++r) w.rows[r].b.push_back(of_new[r] + (moves(r) ? y : 0.0));
-    P.watch(*this);
+    P.check_drift(*this);
     return true;
   }
   void free_memory(std::size_t bytes) {
     P.reserve();
     of_new.reserve(w.rows.size());
     free_memory_by(*this, bytes, [&] {
-      P.nothing_new();
+      P.clear_candidate();
       of_new.assign(w.rows.size(), 0.0);
       evict();
     });
@@ -436,7 +436,7 @@ struct BudgetProjectronShared : KernelMachine<ProjectionParams> {
       b[r] = b.back();
       b.pop_back();
     }
-    P.leave(r);
+    P.remove(r);
     S.remove(r);
   }
 

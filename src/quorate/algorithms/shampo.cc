@@ -1,12 +1,11 @@
 // SHAMPO: K tasks share one annotator, who is asked about the tasks that are uncertain.
 //
 // Source  Cohen and Crammer 2015: Perceptron SHAMPO; aggressive, with prior, adaptive b; weak and random updates.
-// Round   one example per task that has one, or the same x for every task; LearnerContext::labels_per_round labels are
-// bought. Shapes  K tasks, d features; w: K x d. M, N, Z: K, mistakes, updates and queries of each task (the chooser's).
+// Round   one example per task that has one, or the same x for every task; labels_per_round labels are bought.
+// Shapes  K tasks, d features; w: K x d. M, N, Z: K, mistakes, updates and queries of each task (SharedAnnotator's).
 // Cost    O(non-zeros) per example, O(examples) per label. Memory O(non-zero weights + K).
 // Draws   decide: one per label bought, none with choose=smallest and all (queries/shared_annotator.h). learn: one for an
-// answer 0 if
-//         zero=random.
+//         answer 0 if zero=random.
 // Differs prior=counts is ours: a = (1 + M) / (2 + Z), the share of a task's answers that were surprises. Adaptive b counts
 //         from 1, so that the first rounds are defined, and is multiplied by b. In a round with no more examples than labels
 //         all are bought.

@@ -1,10 +1,9 @@
 // Second-order SHAMPO: one annotator for many tasks, each of which knows how sure it is.
 //
 // Source  Cohen and Crammer 2015: second order SHAMPO, and its aggressive form.
-// Round   one example per task that has one, or the same x for every task; LearnerContext::labels_per_round labels are
-// bought. Shapes  K tasks, d features; A: K x d x d, I + the sum of x x^T of a task's updates (diagonal=true: its diagonal,
-// K x d);
-//         w: K x d. M, N, Z: K, mistakes, updates and queries of each task (the chooser's).
+// Round   one example per task that has one, or the same x for every task; labels_per_round labels are bought.
+// Shapes  K tasks, d features; A: K x d x d, I + the sum of x x^T of a task's updates (diagonal=true: its diagonal, K x d);
+//         w: K x d. M, N, Z: K, mistakes, updates and queries of each task (SharedAnnotator's).
 // Cost    Full matrices: O(non-zeros^2) per example, O(d^2) per update, 8 d^2 bytes per task that has learned. Diagonal:
 //         O(non-zeros) per example and update, memory O(non-zero weights + K).
 // Draws   As shampo.

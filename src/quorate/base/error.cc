@@ -21,7 +21,7 @@ std::string one_line(std::string_view text) {
   return out;
 }
 
-std::string shown(std::string_view value) {
+std::string quoted_value(std::string_view value) {
   constexpr std::size_t kMost = 60;
   if (value.size() <= kMost) return "'" + std::string(value) + "'";
   std::size_t end = kMost;

@@ -10,7 +10,7 @@ namespace quorate {
 std::string one_line(std::string_view text);
 
 /// A value for a message: in single quotes, cut after 60 bytes, never inside a character.
-std::string shown(std::string_view value);
+std::string quoted_value(std::string_view value);
 
 /// Base of every error this library throws. what() is one line, with the value at fault and what was expected.
 struct Error : std::runtime_error {

@@ -24,7 +24,7 @@ void read_pairs(std::string_view what, const std::string& file, const std::strin
     if (!header && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);  // byte order mark
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (line.empty()) continue;
-    const std::string where = file + ":" + std::to_string(number) + ": ", but = shown(line) + "; expected ";
+    const std::string where = file + ":" + std::to_string(number) + ": ", but = quoted_value(line) + "; expected ";
     if (const std::size_t at = find_not_utf8(line); at != line.npos) throw DataError(where + not_utf8(line[at]));
     bool closed = false;
     try {

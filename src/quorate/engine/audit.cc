@@ -44,7 +44,7 @@ Accuracy accuracy(double wrong, std::uint64_t audits, double effective) {
 double target_of(std::string_view number, std::string_view text) {
   const double out = parse_number<double>(number).value_or(kNan);
   if (!(out > 0 && out < 1))
-    throw UsageError("stop rule " + shown(text) + ": expected a number above 0 and below 1 after " +
+    throw UsageError("stop rule " + quoted_value(text) + ": expected a number above 0 and below 1 after " +
                      (text.starts_with('a') ? ">=" : "<="));
   return out;
 }
@@ -179,21 +179,21 @@ Accuracy Audit::stream() const {
   return accuracy(all.wrong / all.weight, all.audits, all.weight * all.weight / all.squares);
 }
 
-Audit::Bin Audit::recent() const {
+Audit::Bin Audit::recent_bin() const {
   Bin out;
   for (const Bin& bin : bins_)
     if (2 * bin.mean_labels() >= static_cast<double>(learned_)) out.add(bin);
   return out;
 }
 
-Accuracy Audit::now() const {
-  const Bin bin = recent();
+Accuracy Audit::recent() const {
+  const Bin bin = recent_bin();
   const double n = static_cast<double>(bin.audits);
   return accuracy(static_cast<double>(bin.mistakes) / n, bin.audits, n);
 }
 
 double Audit::lower(double squared_z) const {
-  const Bin bin = recent();
+  const Bin bin = recent_bin();
   if (bin.audits == 0) return 0;
   const double n = static_cast<double>(bin.audits);
   return wilson(static_cast<double>(bin.audits - bin.mistakes) / n, n, squared_z).low;
@@ -304,7 +304,7 @@ StopRule::StopRule(std::string_view text) {
   else if (text.starts_with(kError))
     accuracy_ = 1 - target_of(text.substr(kError.size()), text);
   else
-    throw UsageError("stop rule " + shown(text) + ": expected accuracy>=X or error<=X, as in accuracy>=0.9");
+    throw UsageError("stop rule " + quoted_value(text) + ": expected accuracy>=X or error<=X, as in accuracy>=0.9");
   // Fewer audits do not suffice even if all are right.
   const double first = std::ceil(kFirstLook * accuracy_ / (1 - accuracy_));
   next_ = first < kLargest ? static_cast<std::uint64_t>(std::max(first, 1.0)) : static_cast<std::uint64_t>(kLargest);

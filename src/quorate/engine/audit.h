@@ -13,10 +13,10 @@
 //
 // What is estimated. stream(): the share of right predictions among all examples with p > 0, each audited example with
 // weight 1 / p (Hajek). p is 0 before the first label was bought for learning, and while so few labels are bought that p
-// would be below 1/16 or so of what it was on average: one audit would then outweigh all others. now(): among audits since
-// half of today's labels were bought, all alike; so it says how good the models were that learned from half of the labels to
-// all of them, and of a model that improves rather too little than too much. With weights 1 / p it would be worth 5 to 15
-// audits instead of 25 where a limit is reached early and examples go on.
+// would be below 1/16 or so of what it was on average: one audit would then outweigh all others. recent(): among audits
+// since half of today's labels were bought, all alike; so it says how good the models were that learned from half of the
+// labels to all of them, and of a model that improves rather too little than too much. With weights 1 / p it would be worth
+// 5 to 15 audits instead of 25 where a limit is reached early and examples go on.
 //
 // Bias. An audited label is kept from the learner, so of two runs that differ in where in a unit the mark lies, one learned
 // from a label less; apart from that p and the errors do not depend on the mark, so estimates of sums are unbiased, those of
@@ -76,9 +76,9 @@ class Audit {
   std::uint64_t scored() const;                       ///< audits that were right or wrong
 
   Accuracy stream() const;                 ///< O(kMost)
-  Accuracy now() const;                    ///< O(kMost)
+  Accuracy recent() const;                 ///< O(kMost)
   Forecast forecast(double target) const;  ///< accuracy, 0 < target < 1, else UsageError. O(kMost)
-  double lower(double squared_z) const;    ///< end of now()'s one-sided interval; 0 without audits. Same bits everywhere
+  double lower(double squared_z) const;    ///< end of recent()'s one-sided interval; 0 without audits. Same bits everywhere
   std::size_t bytes_to_add() const { return growth(bins_, 1); }  ///< that a record() may allocate
 
   /// Successive audits: one, or twice as many each time that there are kMost bins and neighbours are merged.
@@ -121,7 +121,7 @@ class Audit {
   void unpack(const Packed& packed);  ///< throws DataError: sizes or counts do not fit, not finite, out of range
 
  private:
-  Bin recent() const;  // since half of the labels
+  Bin recent_bin() const;  // since half of the labels
 
   double share_, rate_;                     // rate_: audits for each label of learning
   double spent_ = 0;                        // S
@@ -136,11 +136,11 @@ class Audit {
   unsigned marks_ = 0;  // of the example just drawn: 1, or 2 where its p reaches into the next unit
 };
 
-/// "accuracy>=0.9" or "error<=0.1". Holds when the lower end of an interval of now() is there, so it stops late, not early:
-/// at most 5 % of runs stop while the accuracy that now() estimates is below the target, however it moves. For that the
-/// interval is looked at only when audits have grown by a quarter, and at look k (from 0) it is one-sided with z^2 = 6.2 + k
-/// / 4: the chances to be wrong add up to 4.9 %. Looked at after every audit, a one-sided 95 % interval was wrong in more
-/// than half of the runs that stay just below the target.
+/// "accuracy>=0.9" or "error<=0.1". Holds when the lower end of an interval of recent() is there, so it stops late, not
+/// early: at most 5 % of runs stop while the accuracy that recent() estimates is below the target, however it moves. For
+/// that the interval is looked at only when audits have grown by a quarter, and at look k (from 0) it is one-sided with z^2
+/// = 6.2 + k / 4: the chances to be wrong add up to 4.9 %. Looked at after every audit, a one-sided 95 % interval was wrong
+/// in more than half of the runs that stay just below the target.
 class StopRule {
  public:
   explicit StopRule(std::string_view text);  ///< throws UsageError

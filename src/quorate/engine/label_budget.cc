@@ -40,18 +40,18 @@ void LabelLimits::add(std::string_view text) {
   if (slash == text.npos) {
     const auto labels = parse_number<std::uint64_t>(text);
     if (!labels)
-      throw UsageError("labels " + shown(text) +
+      throw UsageError("labels " + quoted_value(text) +
                        "; expected a whole number in all, as 500, or a rate, as 50/1000 (examples) or 20/day");
-    if (total != kNone) throw UsageError("labels " + shown(text) + ": a second number in all; expected one");
+    if (total != kNone) throw UsageError("labels " + quoted_value(text) + ": a second number in all; expected one");
     total = *labels;
     return;
   }
   const auto parsed = parse_rate(text.substr(0, slash), text.substr(slash + 1));
   if (!parsed)
-    throw UsageError("labels " + shown(text) +
+    throw UsageError("labels " + quoted_value(text) +
                      "; expected 1 to 1000000 labels in a number of examples, as 50/1000, or in a second, minute, hour, "
                      "day or week, as 20/day");
-  if (rate) throw UsageError("labels " + shown(text) + ": a second rate; expected one");
+  if (rate) throw UsageError("labels " + quoted_value(text) + ": a second rate; expected one");
   rate = parsed;
 }
 

@@ -53,10 +53,10 @@ class LabelBudget {
   bool left(std::uint64_t of_task = 0) const { return bought_ < limits_.total && of_task < limits_.per_task && free() > 0; }
   /// Labels that the rate still allows now; LabelLimits::kNone without a rate.
   std::uint64_t free() const { return limits_.rate ? limits_.rate->count - busy_ : LabelLimits::kNone; }
-  void buy();                      ///< call only while left()
-  void give_back() { --bought_; }  ///< to the total, not to the rate: somebody was asked
+  void buy();                   ///< call only while left()
+  void refund() { --bought_; }  ///< to the total, not to the rate: somebody was asked
   std::uint64_t bought() const { return bought_; }
-  double now() const { return now_; }  ///< minus infinity: never told
+  double clock() const { return now_; }  ///< minus infinity: never told
   const LabelLimits& limits() const { return limits_; }
   /// Below what was bought nothing more is. A new rate knows of the labels that an old one, counted in the same, still
   /// keeps, and of no others.

@@ -28,7 +28,7 @@ inline std::optional<Rounds> rounds_named(std::string_view name) {
   if (name.empty()) return std::nullopt;
   for (const Rounds rounds : {Rounds::kEach, Rounds::kPerTask, Rounds::kAllTasks})
     if (name == to_text(rounds)) return rounds;
-  throw UsageError("rounds " + shown(name) + ": expected each, per-task or all-tasks");
+  throw UsageError("rounds " + quoted_value(name) + ": expected each, per-task or all-tasks");
 }
 
 /// What was wanted or, if nothing was, kAllTasks with classes, else kPerTask if the learner `chooses()`, else kEach.

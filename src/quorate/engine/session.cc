@@ -63,7 +63,7 @@ Session::Session(const Spec& spec, const SessionOptions& o) : Session(spec, std:
     for (std::uint32_t i = 0; i < o.tasks->size(); ++i) tasks_.intern((*o.tasks)[i]);
   learner_ = make_learner(spec_, {tasks_, memory_.get(), false, labels_per_round_});
   start_pace();
-  if (o.even_over > 0) set_even_over(o.even_over);
+  if (o.spread_over > 0) set_spread_over(o.spread_over);
 }
 
 void Session::start_pace() {
@@ -79,10 +79,10 @@ void Session::set_limits(const LabelLimits& limits) {
   budget_.set_limits(limits);
   if (!same_rate) start_pace();
   if (!same_total && pace_.even())
-    set_even_over(limits.total == LabelLimits::kNone ? 0 : static_cast<std::uint64_t>(pace_.remaining()));
+    set_spread_over(limits.total == LabelLimits::kNone ? 0 : static_cast<std::uint64_t>(pace_.remaining()));
 }
 
-void Session::set_even_over(std::uint64_t examples) {
+void Session::set_spread_over(std::uint64_t examples) {
   const LabelLimits& limits = budget_.limits();
   if (examples > 0 && limits.total == LabelLimits::kNone)
     throw UsageError("pace even: no number of labels in all; expected one, as 500");
@@ -97,7 +97,7 @@ bool Session::open(Task task) const {
   return left(task) && pace_.allows() && (!audit_ || bought_to_learn() < audit_->learning_limit(budget_.limits().total));
 }
 
-double Session::now() const {
+double Session::clock() const {
   const auto& rate = budget_.limits().rate;
   return rate && rate->seconds ? time_ : static_cast<double>(total_.examples);
 }
@@ -126,10 +126,11 @@ void Session::round(std::span<const Example> round, const Oracle& oracle, std::s
   const auto& rate = budget_.limits().rate;
   const bool by_time = rate && rate->seconds;
   if (by_time && std::isinf(time_)) throw UsageError("labels " + to_text(*rate) + ": the stream has no time; expected one");
-  const double before = budget_.now();
+  const double before = budget_.clock();
   if (by_time) budget_.advance(time_);
   // What is due when the round comes decides its b; a rate in examples sees the first of them.
-  const double units = by_time ? (std::isinf(before) ? 0 : (budget_.now() - before) / static_cast<double>(round.size())) : 1;
+  const double units =
+      by_time ? (std::isinf(before) ? 0 : (budget_.clock() - before) / static_cast<double>(round.size())) : 1;
   if (pace_) learner_->set_query_scale(pace_.factor(static_cast<double>(budget_.free())));
   // By what was answered: a question that waits may be withdrawn, and what an audit knows of labels never falls.
   if (audit_) audit_->begin(round.size(), total_.labels - audit_->bought(), budget_.limits().total);
@@ -140,7 +141,7 @@ void Session::round(std::span<const Example> round, const Oracle& oracle, std::s
     if (task >= counts_.size()) counts_.resize(std::size_t{task} + 1);
     ++counts_[task].examples;
     ++total_.examples;
-    budget_.advance(now());
+    budget_.advance(clock());
     pace_.advance(units);
     if (audit_ && audit_->draw(audit_rng_)) {
       Outcome& outcome = out[n] = {decisions_[n]};
@@ -201,10 +202,10 @@ std::optional<std::uint64_t> Session::keep(const Example& e, const Decision& d) 
   if (max_pending_ == 0 || bytes > limit / kPendingPart) return std::nullopt;
   while (pending_.size() > 0 &&
          (pending_.size() >= max_pending_ || (memory_->limited() && pending_.bytes() + bytes > limit / kPendingPart)))
-    give_back(pending_.oldest());
+    refund(pending_.oldest());
   if (memory_->limited()) {
     learner_->free_memory(bytes);
-    while (memory_->left() < bytes && pending_.size() > 0) give_back(pending_.oldest());
+    while (memory_->left() < bytes && pending_.size() > 0) refund(pending_.oldest());
     if (memory_->left() < bytes) return std::nullopt;
   }
   pending_.add(next_ticket_, e, d);
@@ -212,10 +213,10 @@ std::optional<std::uint64_t> Session::keep(const Example& e, const Decision& d) 
   return next_ticket_++;
 }
 
-void Session::give_back(std::uint64_t ticket) {
+void Session::refund(std::uint64_t ticket) {
   pending_.erase(ticket);
-  budget_.give_back();
-  pace_.give_back();
+  budget_.refund();
+  pace_.refund();
   ++unanswered_;
 }
 
@@ -247,7 +248,7 @@ std::optional<Outcome> Session::answer(std::uint64_t ticket, int label) {
 bool Session::withdraw(std::uint64_t ticket) {
   check_issued(ticket);
   if (pending_.find(ticket) == nullptr) return false;
-  give_back(ticket);
+  refund(ticket);
   return true;
 }
 

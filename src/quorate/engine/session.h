@@ -47,7 +47,7 @@ struct SessionOptions {
   LabelLimits limits = {};
   /// > 0: limits.total is spent evenly over so many examples (every task's; a guess will do). If more come, what is left is
   /// asked for at once; if fewer come, it is not bought. For learners whose set_query_scale() works.
-  std::uint64_t even_over = 0;
+  std::uint64_t spread_over = 0;
   const NameTable* tasks = nullptr;    ///< named beforehand; others get their place when they come
   std::uint64_t labels_per_round = 1;  ///< how many a learner that chooses among a round's examples asks for; at least 1
   /// Bytes that the model, growth included, never exceeds; a learner that can forget does, others throw MemoryError.
@@ -103,9 +103,9 @@ class Session {
   std::uint64_t labels_per_round() const { return labels_per_round_; }
   /// Other limits from now on (LabelBudget::set_limits). What is spent evenly is now the new total.
   void set_limits(const LabelLimits& limits);
-  /// Spends what is left of limits.total over so many examples from now on, as SessionOptions::even_over; 0: no more so.
+  /// Spends what is left of limits.total over so many examples from now on, as SessionOptions::spread_over; 0: no more so.
   /// Throws UsageError without a total, or if the learner has no b.
-  void set_even_over(std::uint64_t examples);
+  void set_spread_over(std::uint64_t examples);
   const Pace& pace() const { return pace_; }
   const PendingQuestions& pending() const { return pending_; }
   std::uint64_t tickets() const { return next_ticket_; }              ///< issued so far: 0 to one less than this
@@ -125,7 +125,7 @@ class Session {
  private:
   Session(const Spec& spec, std::unique_ptr<Memory> memory);
 
-  double now() const;  ///< in the unit of the rate
+  double clock() const;  ///< in the unit of the rate
   bool left(Task task) const { return budget_.left(counts_[task].labels + pending_.of_task(task)); }
   std::uint64_t bought_to_learn() const { return budget_.bought() - (audit_ ? audit_->bought() : 0); }
   bool open(Task task) const;
@@ -133,7 +133,7 @@ class Session {
   void buy();
   void learn(const Example& e, Outcome& outcome);
   std::optional<std::uint64_t> keep(const Example& e, const Decision& d);  ///< its ticket; nothing if there is no memory
-  void give_back(std::uint64_t ticket);
+  void refund(std::uint64_t ticket);
   void check_issued(std::uint64_t ticket) const;
   void start_pace();
 

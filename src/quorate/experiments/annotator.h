@@ -32,7 +32,7 @@ inline Delay parse_delay(std::string_view text) {
   }
   out.mean = parse_number<double>(number).value_or(-1);
   if (!(out.mean >= 0 && out.mean <= 1e9) || (!out.lognormal && out.mean != std::floor(out.mean)))
-    throw UsageError("delay " + shown(text) + "; expected a number of examples, as 100 or lognormal(100)");
+    throw UsageError("delay " + quoted_value(text) + "; expected a number of examples, as 100 or lognormal(100)");
   return out;
 }
 

@@ -51,7 +51,7 @@ Shift shift_named(const std::string& name) {
   if (name == "none") return Shift::kNone;
   if (name == "together") return Shift::kTogether;
   if (name == "apart") return Shift::kApart;
-  throw UsageError("shift " + shown(name) + "; expected none, together or apart");
+  throw UsageError("shift " + quoted_value(name) + "; expected none, together or apart");
 }
 
 void generate_drift(const DriftOptions& o,

@@ -129,7 +129,7 @@ class Simulation {
     const auto start = std::chrono::steady_clock::now();
     Session session(o_.learner, {.seed = o_.seed + r,
                                  .limits = o_.limits,
-                                 .even_over = o_.pace_even ? o_.passes * split.learn.size() * shown_to() : 0,
+                                 .spread_over = o_.pace_even ? o_.passes * split.learn.size() * shown_to() : 0,
                                  .tasks = &tasks_,
                                  .labels_per_round = o_.labels_per_round,
                                  .memory_limit = o_.memory,
@@ -220,7 +220,7 @@ class Simulation {
     out.reliability = test.reliability();
     out.online = online.classes();
     if (const Audit* audit = session.audit()) {
-      out.audit = {audit->bought(), audit->stream(), audit->now(), {}, stopped};
+      out.audit = {audit->bought(), audit->stream(), audit->recent(), {}, stopped};
       if (o_.forecast) out.audit->forecast = audit->forecast(*o_.forecast);
     }
     out.late = static_cast<bool>(o_.delay);

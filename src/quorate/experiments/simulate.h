@@ -74,7 +74,7 @@ struct RunResult {
   /// What an audit found: the predictions of the whole run, and since half of the labels were bought.
   struct Audited {
     std::uint64_t labels;  ///< among Outcome::labels
-    Accuracy stream, now;
+    Accuracy stream, recent;
     std::optional<Forecast> forecast;
     bool stopped;  ///< by stop_when
   };

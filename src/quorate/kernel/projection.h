@@ -26,7 +26,7 @@ struct Projection {
   /// Room for g, to be had before anybody asks what is left.
   void reserve() { g.reserve(H.size()); }
   /// No v: E is H^-1 alone.
-  void nothing_new() {
+  void clear_candidate() {
     g.assign(H.size(), 0.0);
     s = 1;
   }
@@ -35,7 +35,7 @@ struct Projection {
   double coefficient(std::size_t j, std::size_t r) const { return -(H(j, r) + g[j] * g[r] / s) / diagonal(r); }
   double coefficient_of_new(std::size_t r) const { return g[r] / s / diagonal(r); }
   /// r leaves the set; g and s follow.
-  void leave(std::size_t r) {
+  void remove(std::size_t r) {
     const double H_rr = H(r, r), g_r = g[r];
     for (std::size_t j = 0; j < g.size(); ++j) g[j] -= H(j, r) / H_rr * g_r;
     s += g_r * g_r / H_rr;
@@ -51,7 +51,7 @@ struct Projection {
 
   /// Looks every so many changes whether the inverse still is one. column(j, h) gives column j of the Gram matrix.
   template <class Column>
-  void watch(Column& column) {
+  void check_drift(Column& column) {
     if (++changes % 64 != 0 || H.size() == 0) return;
     const std::size_t j = H.size() - 1;
     const std::span<double> of_j(scratch.data(), H.size());

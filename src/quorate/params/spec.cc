@@ -62,7 +62,7 @@ class Parser {
   std::size_t at_ = 0;
 };
 
-std::string quoted(const std::string& word) {
+std::string quoted_value(const std::string& word) {
   if (!word.empty() && word.find_first_of(kSpecial) == word.npos) return word;
   std::string out = "\"";
   for (const char c : word) {
@@ -77,9 +77,9 @@ std::string quoted(const std::string& word) {
 Spec parse_spec(std::string_view text) { return Parser(text).whole(); }
 
 std::string to_text(const Spec& spec) {
-  std::string out = quoted(spec.word);
+  std::string out = quoted_value(spec.word);
   for (std::size_t i = 0; i < spec.args.size(); ++i)
-    out += (i ? ", " : "(") + quoted(spec.args[i].key) + "=" + to_text(spec.args[i].value);
+    out += (i ? ", " : "(") + quoted_value(spec.args[i].key) + "=" + to_text(spec.args[i].value);
   return spec.args.empty() ? out : out + ")";
 }
 

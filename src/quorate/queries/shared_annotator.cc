@@ -15,7 +15,7 @@ constexpr Interval kWeight{1e-9, 1e9};
 double parse_weight(const std::string& text, const std::string& where) {
   const auto weight = parse_number<double>(text);
   if (!weight || !kWeight.contains(*weight))
-    throw DataError(where + "weight " + shown(text) + "; expected a number" + to_text(kWeight));
+    throw DataError(where + "weight " + quoted_value(text) + "; expected a number" + to_text(kWeight));
   return *weight;
 }
 

@@ -21,7 +21,7 @@ std::size_t element_size(const std::string& dtype) {
   if (dtype == "F64" || dtype == "U64") return 8;
   if (dtype == "F32" || dtype == "U32") return 4;
   if (dtype == "U8" || dtype == "I8") return 1;
-  throw DataError("model file: unknown element type " + shown(dtype));
+  throw DataError("model file: unknown element type " + quoted_value(dtype));
 }
 
 /// Where the checksum's digits start, in a file whose header ends at `header_end`.
@@ -93,7 +93,7 @@ Tensors from_bytes(std::string_view bytes) {
     const bool newer = !version.empty() && version.size() < 9 &&
                        std::all_of(version.begin(), version.end(), [](char c) { return c >= '0' && c <= '9'; }) &&
                        std::stoi(version) > kFormatVersion;
-    throw DataError("model file: format version " + shown(version) + (newer ? " is newer than" : "; expected") +
+    throw DataError("model file: format version " + quoted_value(version) + (newer ? " is newer than" : "; expected") +
                     " version " + std::to_string(kFormatVersion) +
                     (newer ? ", the newest this program reads" : ": a model of an older program has to be trained anew"));
   }

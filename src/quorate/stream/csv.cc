@@ -153,8 +153,8 @@ class CsvReader final : public RecordReader {
       return number(inside ? line : field.text, field.text);
     } catch (const LineError&) {
       const std::string other = parse_time(field.text) ? "a time: --time-column " : "words: --categorical-column ";
-      bad(field.at, "column '" + c.name + "': " + shown(field.text) + "; expected " + std::string(kValueRange) + " (" +
-                        other + c.name + ")");
+      bad(field.at, "column '" + c.name + "': " + quoted_value(field.text) + "; expected " + std::string(kValueRange) +
+                        " (" + other + c.name + ")");
     }
   }
 

@@ -121,7 +121,7 @@ void RecordReader::bad(std::size_t at, const std::string& what) const {
 
 void RecordReader::bad(std::string_view line, std::string_view value, const std::string& expected) const {
   const bool inside = value.data() >= line.data() && value.data() <= line.data() + line.size();
-  bad(inside ? static_cast<std::size_t>(value.data() - line.data()) : 0, shown(value) + "; expected " + expected);
+  bad(inside ? static_cast<std::size_t>(value.data() - line.data()) : 0, quoted_value(value) + "; expected " + expected);
 }
 
 double RecordReader::other_number(std::string_view line, std::string_view text) const {
@@ -140,7 +140,7 @@ void RecordReader::set_time(Record& record, std::size_t at, std::string_view tex
   if (text.empty()) return;
   record.time = text;
   record.seconds = parse_time(text);
-  if (!record.seconds) bad(at, shown(text) + "; expected " + std::string(kTimeExpected));
+  if (!record.seconds) bad(at, quoted_value(text) + "; expected " + std::string(kTimeExpected));
 }
 
 void RecordReader::check_utf8(std::string_view line) const {

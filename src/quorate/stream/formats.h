@@ -33,8 +33,8 @@ struct ReadOptions {
   std::vector<std::string> categorical;  ///< CSV columns whose values are words: each becomes the feature column=value
   std::vector<std::string> ignore;       ///< CSV columns to pass over
   bool skip_bad_lines = false;           ///< count bad lines and go on, instead of throwing
-  /// Folder where ExampleReader keeps instances ready made, for whoever goes through the same file again; empty: nowhere. Readers
-  /// do not look at it.
+  /// Folder where ExampleReader keeps instances ready made, for whoever goes through the same file again; empty: nowhere.
+  /// Readers do not look at it.
   std::string cache;
   std::stop_token stop;  ///< ends waiting for input, as if it were at its end
 };

@@ -119,7 +119,7 @@ class JsonlReader final : public RecordReader {
     wrong(line, key, "a string or a number");
   }
   [[noreturn]] void wrong(std::string_view line, std::string_view key, const std::string& expected) const {
-    bad(place_of(line, key), "key " + shown(key) + ": expected " + expected);
+    bad(place_of(line, key), "key " + quoted_value(key) + ": expected " + expected);
   }
   /// Where a key lies in the line: good enough to point at it.
   static std::size_t place_of(std::string_view line, std::string_view key) {
@@ -132,10 +132,10 @@ class JsonlReader final : public RecordReader {
       [[maybe_unused]] const auto parsed = nlohmann::json::parse(line);
     } catch (const nlohmann::json::parse_error& e) {
       const std::size_t at = e.byte == 0 ? 0 : e.byte - 1;
-      bad(at, shown(line.substr(std::min(at, line.size()))) + "; expected JSON, one object a line");
+      bad(at, quoted_value(line.substr(std::min(at, line.size()))) + "; expected JSON, one object a line");
     } catch (const nlohmann::json::exception&) {
     }
-    bad(0, shown(line) + "; expected JSON, one object a line, numbers that fit a double");
+    bad(0, quoted_value(line) + "; expected JSON, one object a line, numbers that fit a double");
   }
 
   std::string id_, task_, label_, time_, text_;

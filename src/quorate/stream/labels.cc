@@ -28,11 +28,11 @@ int ClassNames::operator()(std::string_view label, bool known_only) {
   if (known_only) {
     std::string known;
     for (std::size_t c = 0; c < names_.size() && c < 10; ++c) known += (c > 0 ? ", " : "") + names_[c];
-    throw DataError("label " + shown(label) + "; expected one of the " + std::to_string(names_.size()) + " classes " +
+    throw DataError("label " + quoted_value(label) + "; expected one of the " + std::to_string(names_.size()) + " classes " +
                     known + (names_.size() > 10 ? ", ..." : ""));
   }
   if (names_.size() == kMost)
-    throw DataError("label " + shown(label) + " would be one class more than " + std::to_string(kMost) +
+    throw DataError("label " + quoted_value(label) + " would be one class more than " + std::to_string(kMost) +
                     "; expected a column of classes");
   names_.emplace_back(label);
   return static_cast<int>(names_.size());
@@ -79,13 +79,13 @@ int Labels::operator()(std::string_view label) {
   const auto number = as_number(label);
   const double value = number.value_or(2);
   if (value != 1 && value != 0 && value != -1)
-    throw DataError("label " + shown(label) +
+    throw DataError("label " + quoted_value(label) +
                     "; expected 1 or -1, 1 or 0, --positive WORD to say which word is +1, or --classes");
   if (value == 1) return 1;
   const std::string negative = value == 0 ? "0" : "-1";
   if (negative_.empty()) negative_ = negative;
   if (negative_ != negative)
-    throw DataError("label " + shown(label) + " after '" + negative_ +
+    throw DataError("label " + quoted_value(label) + " after '" + negative_ +
                     "'; expected one kind of negative label, or --positive WORD");
   return -1;
 }

@@ -41,7 +41,7 @@ bool is_one_of(const Scale& scale) {
 
 }  // namespace
 
-std::string Scaler::words() const {
+std::string Scaler::description() const {
   std::string out = to_text(write_value(scale_));
   if (!is_one_of<ScaleAuto>(scale_)) return out;
   if (counts_.real != 0) return out + ": none, as the data are not counts";

@@ -63,7 +63,7 @@ class Scaler {
 
   bool any() const { return !std::holds_alternative<ScaleNone>(scale_); }
   /// As in a spec; of `auto` also what it has come to.
-  std::string words() const;
+  std::string description() const;
   bool changes() const { return logarithm() || weighs(); }  ///< false: instances stay as they come
   bool logarithm() const;
   bool weighs() const;  ///< by df
@@ -100,7 +100,7 @@ class Scaling {
   /// Slots that take a 16th of what a memory limit leaves. 0 without a limit, or if nothing has to be counted.
   static std::size_t slots(const Scale& scale, std::pmr::memory_resource* memory);
 
-  std::string words() const { return scaler_.words(); }
+  std::string description() const { return scaler_.description(); }
   /// Whether there is anything to save: false for `none`.
   bool any() const { return scaler_.any(); }
   bool changes() const { return scaler_.changes(); }
