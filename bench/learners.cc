@@ -15,6 +15,7 @@
 #include "ceilings.h"
 #include "quorate/base/number.h"
 #include "quorate/base/rng.h"
+#include "quorate/engine/prefetcher.h"
 #include "quorate/engine/session.h"
 #include "quorate/registry.h"
 #include "quorate/stream/dataset.h"
@@ -66,7 +67,7 @@ Dataset make_text(const Stream& of, std::size_t K, std::size_t examples) {
     const std::vector<double> value(index.size(), 1 / std::sqrt(static_cast<double>(index.size())));
     double margin = 0;
     for (const Index f : index) margin += rule(f) + 0.3 * rule(f + (std::uint64_t{task} << 32));
-    data.add(task, margin > 0 ? 1 : -1, {index, value});
+    data.add(task, margin > 0 ? kYes : kNo, {index, value});
   }
   return data;
 }
@@ -80,7 +81,7 @@ Dataset make_columns(const Stream& of, std::size_t K, std::size_t examples) {
   for (std::size_t n = 0; n < examples; ++n) {
     double margin = 0.5 * (uniform(rng) - 0.5);
     for (std::size_t f = 0; f < of.d; ++f) margin += rule[f] * ((value[f] = uniform(rng)) - 0.5);
-    data.add(static_cast<Task>(below(K, rng)), margin > 0 ? 1 : -1, {{}, value});
+    data.add(static_cast<Task>(below(K, rng)), margin > 0 ? kYes : kNo, {{}, value});
   }
   return data;
 }
@@ -99,7 +100,7 @@ Dataset make_digits(const Stream& of, std::size_t, std::size_t examples) {
     std::sort(index.begin(), index.end());
     index.erase(std::unique(index.begin(), index.end()), index.end());
     const std::vector<double> value(index.size(), 1 / std::sqrt(static_cast<double>(index.size())));
-    data.add(0, static_cast<int>(below(10, rng)), {index, value});
+    data.add(0, Label::of_class(below(10, rng)), {index, value});
   }
   return data;
 }
@@ -191,7 +192,7 @@ Ran run(const Scenario& s, std::size_t examples) {
   Session session(parse_spec(s.learner), {.seed = 1, .tasks = &tasks});
   Ran ran{.K = static_cast<double>(s.K), .d = static_cast<double>(s.stream.d)};
   std::vector<Example> round(s.stream.rounds ? s.K : 1);
-  std::vector<Outcome> steps(round.size());
+  const Prefetcher prefetcher(session);
   std::size_t nonzeros = 0, lines = 0;
   for (std::size_t i = 0; i < examples; ++i) {
     const Features x = data.example(i).x;
@@ -208,14 +209,12 @@ Ran run(const Scenario& s, std::size_t examples) {
       const Example e = data.example(i);
       if (s.stream.rounds) {
         for (Task task = 0; task < s.K; ++task) round[task] = {task, e.x};
-        session.round(
-            round, [&](std::size_t n) { return static_cast<std::size_t>(data.label(i)) == n % 10 ? 1 : -1; }, steps);
+        run_round(session, {round, round.size()},
+                  [&](std::size_t n) { return data.label(i).class_index() == n % 10 ? kYes : kNo; });
       } else {
         round[0] = e;
-        if (i + 1 < examples) session.expect(data.example(i + 1));
-        session.round(
-            round, [&](std::size_t) { return data.label(i); }, steps);
-        kept += updates += steps[0].updated;
+        if (i + 1 < examples) prefetcher.example(data.example(i + 1));
+        kept += updates += run_round(session, {round}, [&](std::size_t) { return data.label(i).answer(); })[0].updated;
       }
     }
     const double ns = (now_ns() - start);

@@ -91,7 +91,7 @@ def compare(title, path, program, examples, budget, literal):
     for seed in range(1, 4):
         command = [program, "simulate", "--data", path, "--no-normalize", "--learner", learner, "--seed", str(seed), "--json"]
         run = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)["runs"][0]
-        ours.append((run["seconds"], run["online_f1"]))
+        ours.append((run["seconds"], run["progressive_f1"]))
         order = np.random.default_rng(seed).permutation(len(y))
         start = time.perf_counter()
         f1 = projectron(X, tasks, y, budget, order, literal)

@@ -80,7 +80,7 @@ def main(data, program, n="2000"):
             command = [program, "simulate", "--data", cut.name, "--classes", "one-vs-one", "--learner",
                        "shampo-second-order(b=0.01)", "--seed", str(seed), "--json", "--quiet"]
             ours = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)["runs"][0]
-            times["quorate"].append((ours["seconds"], ours["online_error"]))
+            times["quorate"].append((ours["seconds"], ours["progressive_error"]))
             times["NumPy"].append(run(X, classes, WAYS[way], seed))
     base = statistics.median(t for t, _ in times["quorate"])
     print(f"{len(X)} digits, {X.shape[1]} features, {classes.max() + 1} classes; NumPy with {way}")

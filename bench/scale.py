@@ -123,7 +123,7 @@ def report(o, runs: dict, lengths: dict, alone: dict, pairs: dict, cold: dict, f
     speed = [["tasks", "examples a second", "seconds", "labels", "predicted right", "model, bytes", "most, bytes", "process, MB"]]
     for tasks, run in runs.items():
         speed.append([f"{tasks:,}", f"{run['examples'] / run['seconds']:,.0f}", f"{run['seconds']:.1f}", f"{run['total']['labels']:,}",
-                      f"{100 * run['online_accuracy']:.1f} %", f"{run['model_bytes']:,}", f"{run['peak_bytes']:,}",
+                      f"{100 * run['progressive_accuracy']:.1f} %", f"{run['model_bytes']:,}", f"{run['peak_bytes']:,}",
                       f"{run['process_bytes'] / 1e6:,.0f}"])
     flat = [["examples", "tasks met", "model, bytes"]]
     flat += [[f"{n:,}", f"{run['tasks']:,}", f"{run['model_bytes']:,}"] for n, run in sorted(lengths.items())]

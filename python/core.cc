@@ -85,10 +85,11 @@ struct TaskCodes {
 
 /// What was done with examples, column by column.
 struct Columns {
+  static constexpr std::int8_t kNoLabel = 2;
   std::vector<std::uint32_t> task;
   std::vector<double> margin, probability, draw;
   std::vector<std::uint8_t> asked, updated, audited;
-  std::vector<std::int8_t> label;    // kLater: none
+  std::vector<std::int8_t> label;    // kNoLabel: none
   std::vector<std::int64_t> ticket;  // -1: none
 
   void add(Task t, const Outcome& s) {
@@ -99,7 +100,7 @@ struct Columns {
     asked.push_back(s.asked);
     updated.push_back(s.updated);
     audited.push_back(s.audited);
-    label.push_back(static_cast<std::int8_t>(s.label.value_or(kLater)));
+    label.push_back(s.answer ? std::int8_t{*s.answer} : kNoLabel);
     ticket.push_back(s.ticket ? static_cast<std::int64_t>(*s.ticket) : -1);
   }
   nb::dict arrays() {
@@ -199,14 +200,14 @@ class Core {
       const std::unique_lock lock(mutex_);
       Session& session = model().session;
       const Classes* classes = model().classes ? &*model().classes : nullptr;
-      const auto chooses = [&] { return session.learner().chooses(); };
-      const Rounds cut = resolve_rounds(rounds_named(rounds), classes != nullptr, chooses);
-      check_labels_per_round(session.labels_per_round(), to_text(session.spec()), chooses);
+      const Capabilities& can = session.learner().capabilities();
+      const Rounds cut = resolve_rounds(rounds_named(rounds), classes != nullptr, can);
+      check_labels_per_round(session.labels_per_round(), to_text(session.spec()), can);
       check_times(times.has_value());
       batch.begin(model().featurizer, true);
       RoundBuilder::Watch watch;
       if (trace || !labels) watch = [&](Task task, const Outcome& outcome) { columns.add(task, outcome); };
-      RoundBuilder trainer(session, classes, cut, !labels, watch);
+      RoundBuilder builder(session, classes, cut, !labels, watch);
       const bool named = tasks && classes == nullptr;
       std::vector<std::optional<Task>> places(named ? tasks->names.size() : 1);
       change([&] {
@@ -216,10 +217,11 @@ class Core {
           if (!place)  // a task has its place from when it comes
             place =
                 classes != nullptr ? 0 : session.task(named ? std::string_view(tasks->names[tasks->codes(n)]) : kOnlyTask);
-          trainer.add(*place, labels ? (*labels)(n) : 0, times ? std::optional((*times)(n)) : std::nullopt, x);
+          builder.add(*place, labels ? Label::from_code((*labels)(n)) : Label(),
+                      times ? std::optional((*times)(n)) : std::nullopt, x);
           interrupted = interrupt();
         }
-        trainer.flush();
+        builder.flush();
       });
     }
     if (interrupted) throw nb::python_error();
@@ -234,24 +236,24 @@ class Core {
       const nb::gil_scoped_release others;
       const std::unique_lock lock(mutex_);
       Session& session = model().session;
-      if (!session.learner().chooses())
+      if (!session.learner().capabilities().selects)
         throw UsageError(to_text(session.spec()) +
-                         " does not choose among examples; expected a learner that does, as shampo, or query=shared");
+                         " does not select among examples; expected a learner that does, as shampo, or query=shared");
       batch.begin(model().featurizer, true);
       change([&] {
-        Dataset pool;
+        FeatureRows pool;
+        std::vector<Example> examples;
         for (std::size_t n = 0; n < batch.size(); ++n) {
           const Features x = batch.instance(n, model().featurizer, true, scratch_);
+          pool.add(x);
           if (model().classes)
-            for (Task task = 0; task < model().classes->tasks(); ++task) pool.add(task, 0, x);
+            for (Task task = 0; task < model().classes->tasks(); ++task) examples.push_back({task, {}});
           else
-            pool.add(session.task(tasks ? std::string_view(tasks->names[tasks->codes(n)]) : kOnlyTask), 0, x);
+            examples.push_back({session.task(tasks ? std::string_view(tasks->names[tasks->codes(n)]) : kOnlyTask), {}});
         }
-        std::vector<Example> examples;
-        for (std::size_t n = 0; n < pool.size(); ++n) examples.push_back(pool.example(n));
-        std::vector<Outcome> outcomes(examples.size());
-        session.round(
-            examples, [](std::size_t) { return kLater; }, outcomes);
+        for (std::size_t n = 0; n < examples.size(); ++n)
+          examples[n].x = pool[model().classes ? n / model().classes->tasks() : n];
+        const auto outcomes = run_round_later(session, {examples, model().classes ? model().classes->tasks() : 1});
         for (std::size_t n = 0; n < outcomes.size(); ++n) columns.add(examples[n].task, outcomes[n]);
       });
     }
@@ -272,10 +274,10 @@ class Core {
         int label = labels(n);
         if (of_classes) {
           const PendingQuestions::Item* item = session.pending().find(tickets(n));
-          label = item == nullptr ? 0 : model().classes.value().feedback(item->task, static_cast<std::size_t>(label));
+          label = item == nullptr ? kNeither : model().classes.value().feedback(item->task, static_cast<std::size_t>(label));
         }
         change([&] {
-          const std::optional<Outcome> outcome = session.answer(tickets(n), label);
+          const std::optional<Outcome> outcome = session.answer(tickets(n), answer_of(label));
           updated[n] = outcome && outcome->updated;
         });
       }
@@ -335,9 +337,9 @@ class Core {
   nb::object log_odds(Array<double> margins) {
     const Reading lock(mutex_);
     const Learner& learner = model().session.learner();
-    if (!learner.log_odds(0)) return nb::none();
+    if (!learner.capabilities().calibrated) return nb::none();
     std::vector<double> out;
-    for (std::size_t n = 0; n < margins.shape(0); ++n) out.push_back(*learner.log_odds(margins(n)));
+    for (std::size_t n = 0; n < margins.shape(0); ++n) out.push_back(learner.log_odds(margins(n)));
     return array<double>(std::move(out));
   }
 
@@ -351,17 +353,19 @@ class Core {
     if (time && !std::isfinite(*time)) throw UsageError("time: expected a finite number of seconds, or a date");
     if (time) session.set_time(*time);
     one_.clear();
+    double margin = 0;
     change([&] {
       if (model().classes)
         for (Task t = 0; t < model().classes->tasks(); ++t) one_.push_back({t, features});
       else
         one_.push_back({session.task(task), features});
-      one_step_.assign(one_.size(), {});
       const Classes* classes = model().classes ? &*model().classes : nullptr;
-      const auto answer = [&](std::size_t n) { return known_answer(classes, one_[n].task, label); };
-      session.round(one_, std::cref(answer), one_step_);
+      const Label y = Label::from_code(static_cast<std::int16_t>(label));
+      margin = run_round(session, {one_, classes != nullptr ? classes->tasks() : 1},
+                         [&](std::size_t n) { return reply_of(y, classes, one_[n].task); })[0]
+                   .decision.margin;
     });
-    return one_step_[0].decision.margin;
+    return margin;
   }
   double score_one(nb::handle x, std::string_view task, std::optional<std::string_view> skip) {
     const Reading lock(mutex_);
@@ -433,8 +437,8 @@ class Core {
     out["memory_limit"] =
         s.memory_limit() == Memory::kNoLimit ? nb::object(nb::none()) : nb::object(nb::int_(s.memory_limit()));
     out["scale"] = s.learner().scale();
-    out["chooses"] = s.learner().chooses();
-    out["calibrated"] = s.learner().log_odds(0).has_value();
+    out["selects"] = s.learner().capabilities().selects;
+    out["calibrated"] = s.learner().capabilities().calibrated;
     out["reduction"] = model().classes ? to_text(model().classes->reduction()) : std::string();
     std::vector<std::string> classes;
     if (model().classes)
@@ -554,7 +558,6 @@ class Core {
   FairSharedMutex mutex_;
   Featurizer::Scratch scratch_;  // of who changes the model
   std::vector<Example> one_;
-  std::vector<Outcome> one_step_;
 };
 
 nb::list describe_params(const std::vector<ParamInfo>& params) {
@@ -590,9 +593,10 @@ nb::list describe() {
     one["title"] = std::string(a.title);
     one["source"] = std::string(a.source);
     one["params"] = describe_params(a.params());
-    Memory memory;
-    NameTable tasks(&memory);
-    one["calibrated"] = make_learner({std::string(a.name), {}}, {tasks, &memory})->log_odds(0).has_value();
+    nb::dict can;
+    for (const CapabilityInfo& c : kCapabilities)
+      can[nb::str(c.name.data(), c.name.size())] = a.capabilities({std::string(a.name), {}}).*c.member;
+    one["capabilities"] = can;
     out.append(one);
   }
   return out;
@@ -666,7 +670,7 @@ NB_MODULE(_core, m) {
             new (self) Core(make_model(spec, o, features, reduction, classes, tasks));
           },
           nb::kw_only(), "spec"_a, "classes"_a, "reduction"_a = "", "tasks"_a = std::vector<std::string>(), "seed"_a = 1,
-          "labels"_a = std::vector<std::string>(), "labels_per_task"_a = nb::none(), "even_over"_a = 0,
+          "labels"_a = std::vector<std::string>(), "labels_per_task"_a = nb::none(), "spread_over"_a = 0,
           "memory"_a = nb::none(), "audit"_a = 0.0, "labels_per_round"_a = 1, "max_pending"_a = 10'000, "bits"_a = 18,
           "bias"_a = true, "normalize"_a = true, "bigrams"_a = false, "binary"_a = false)
       .def_static("from_bytes", &Core::from_bytes, "data"_a)

@@ -17,7 +17,7 @@ LAYERS = {
     "kernel": {"base", "params", "weights"},
     "graph": {"base", "params"},
     "queries": {"base", "params"},
-    "": {"base", "params", "weights", "store"},  # learner.h, registry.h
+    "": {"base", "params", "weights", "queries", "store"},  # learner.h, registry.h, scaled_learner.h
     "algorithms": {"base", "params", "weights", "kernel", "graph", "queries", "store", ""},
     "stream": {"base", "store"},
     "engine": {"base", "params", "metrics", "store", "stream", ""},

@@ -77,9 +77,9 @@ std::string interval(const Paired& p) {
   return out;
 }
 
-/// The measure that learners are compared by: accuracy where there is a test set, else the online F1.
+/// The measure that learners are compared by: accuracy where there is a test set, else the progressive F1.
 std::string judged_by(const std::vector<Row>& rows) {
-  return std::isfinite(summary(values_of(rows[0].result, "accuracy")).mean) ? "accuracy" : "online_f1";
+  return std::isfinite(summary(values_of(rows[0].result, "accuracy")).mean) ? "accuracy" : "progressive_f1";
 }
 
 /// The first learner's row of the same budget.
@@ -174,8 +174,8 @@ Json document(const std::vector<Row>& rows, const SimulateOptions& base) {
 /// Accuracy against labels, mistakes against examples, labels per task.
 void draw(const std::string& path, const std::vector<Row>& rows, const NameTable& tasks, const Options& o) {
   const std::string by = judged_by(rows);
-  Panel accuracy{by == "accuracy" ? "unseen examples" : "online", "labels bought", by, {}},
-      mistakes{"online mistakes", "examples", "mistakes", {}}, labels{"labels per task", "", "labels", {}},
+  Panel accuracy{by == "accuracy" ? "unseen examples" : "progressive", "labels bought", by, {}},
+      mistakes{"progressive mistakes", "examples", "mistakes", {}}, labels{"labels per task", "", "labels", {}},
       reliability{"probabilities, largest budget", "probability given", "share that was positive", {}};
   const bool many = tasks.size() > 40;
   for (Task t = 0; t < tasks.size() && !many; ++t) labels.categories.emplace_back(tasks[t]);
@@ -244,7 +244,7 @@ int run(Options& o) {
   // Learners of one comparison see the same rounds.
   const auto any_chooses = [&] {
     return std::any_of(o.learners.begin(), o.learners.end(),
-                       [](const auto& learner) { return chooses(parse_spec(learner)); });
+                       [](const auto& learner) { return capabilities(parse_spec(learner)).selects; });
   };
   if (!base.rounds && !loaded.classes && any_chooses()) base.rounds = Rounds::kPerTask;
   const std::uint64_t examples = loaded.examples(base);
@@ -259,13 +259,13 @@ int run(Options& o) {
       static_cast<double>(examples) * static_cast<double>(base.passes * base.runs * o.learners.size() * budgets.size());
   std::vector<Row> rows;
   {
-    const Progress quoted_value(
+    const Progress progress_line(
         o.progress, [&] { return static_cast<double>(progress) / all; }, [&] { return progress.load(); });
     for (const std::string& learner : o.learners)
       for (const Budget& budget : budgets) {
         SimulateOptions options = base;
         options.learner = parse_spec(learner);
-        options.pace_even = base.pace_even && has_b(options.learner);
+        options.pace_even = base.pace_even && capabilities(options.learner).paced;
         options.limits.total = budget.labels;
         rows.push_back({learner, budget.text, budget.labels, loaded.simulate(options)});
         if (rows.back().result.interrupted) {

@@ -72,7 +72,7 @@ int run(const Options& o) {
   }
   std::atomic<std::uint64_t> seen = 0, consumed = 0;
   {
-    const Progress quoted_value(
+    const Progress progress_line(
         o.progress, share_read(reader->path(), consumed), [&] { return seen.load(); }, o.out == "-");
     Record record;
     while (!stop.stop_requested() && reader->next(record)) {

@@ -32,7 +32,7 @@ struct Target {
     file.write(writer.header());
     std::atomic<std::uint64_t> seen = 0;
     {
-      const Progress quoted_value(
+      const Progress progress_line(
           progress, [&] { return static_cast<double>(seen) / static_cast<double>(examples); }, [&] { return seen.load(); },
           out == "-");
       make([&](const Record& record) {
@@ -59,7 +59,7 @@ int run_drift(const Target& target, const DriftOptions& o) {
     std::uint64_t number = 0;
     bool more = true;
     Record record;
-    generate_drift(o, [&](Task k, int label, std::span<const double> x) {
+    generate_drift(o, [&](Task k, Answer label, std::span<const double> x) {
       if (!more) return;
       record.clear();
       record.id = record.keep(std::to_string(++number));

@@ -16,11 +16,11 @@ struct Options {
 
 /// Who is hurt by listening: own margin right, the margin listened to wrong, more often than the other way round.
 void print_listening(const Session& s, Task K) {
-  if (!s.learner().peer_benefit(0)) return;
+  if (!s.learner().capabilities().peer_benefit) return;
   std::string hurt;
   std::uint64_t number = 0;
   for (Task i = 0; i < s.tasks().size(); ++i) {
-    const PeerBenefit l = *s.learner().peer_benefit(i);
+    const PeerBenefit l = s.learner().peer_benefit(i);
     if (l.hurt <= l.helped) continue;
     if (++number <= K)
       hurt += "  " + std::string(s.tasks()[i]) + ": hurt by " + grouped(l.hurt) + " of its " + grouped(s.count(i).labels) +
@@ -31,8 +31,9 @@ void print_listening(const Session& s, Task K) {
 }
 
 void print_influence(const Session& s, Task K) {
-  std::cout << (s.learner().peer_benefit(0) ? "\nhow much the row's task listens to the column's\n"
-                                            : "\nhow much of a mistake of the column's task reaches the row's weights\n");
+  std::cout << (s.learner().capabilities().peer_benefit
+                    ? "\nhow much the row's task listens to the column's\n"
+                    : "\nhow much of a mistake of the column's task reaches the row's weights\n");
   std::vector<std::vector<std::string>> rows{{""}};
   for (Task i = 0; i < K; ++i) {
     rows[0].push_back(std::to_string(i + 1));
@@ -47,7 +48,7 @@ void print_influence(const Session& s, Task K) {
 }
 
 void draw_influence(const std::string& path, const Session& s, Task K) {
-  const bool listens = s.learner().peer_benefit(0).has_value();
+  const bool listens = s.learner().capabilities().peer_benefit;
   HeatMap map{listens ? "who listens to whom" : "whose mistakes teach whom",
               listens ? "is listened to" : "makes the mistake",
               listens ? "listens" : "is taught",
@@ -91,7 +92,7 @@ int run(const Options& o) {
          {{"bits", f.bits}, {"bias", f.bias}, {"normalize", f.normalize}, {"bigrams", f.bigrams}, {"binary", f.binary}}},
         {"scale", s.learner().scale()},
         {"label_words", {{"positive", model.labels.word(1)}, {"negative", model.labels.word(-1)}}},
-        {"labels_per_round", s.learner().chooses() ? Json(s.labels_per_round()) : Json(nullptr)},
+        {"labels_per_round", s.learner().capabilities().selects ? Json(s.labels_per_round()) : Json(nullptr)},
         {"task_count", s.tasks().size()},
         {"tasks", Json::array()},
         {"influence", Json::array()}};
@@ -110,9 +111,10 @@ int run(const Options& o) {
       if (model.classes) out["tasks"].back()["question"] = model.classes->question(i);
       Json row = Json::array();
       for (Task j = 0; j < K; ++j) row.push_back(number(s.learner().influence(i, j)));
-      if (const auto l = s.learner().peer_benefit(i)) {
-        out["tasks"].back()["hurt_by_listening"] = l->hurt;
-        out["tasks"].back()["helped_by_listening"] = l->helped;
+      if (s.learner().capabilities().peer_benefit) {
+        const PeerBenefit benefit = s.learner().peer_benefit(i);
+        out["tasks"].back()["hurt_by_listening"] = benefit.hurt;
+        out["tasks"].back()["helped_by_listening"] = benefit.helped;
       }
       out["influence"].push_back(std::move(row));
     }

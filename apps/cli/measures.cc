@@ -99,16 +99,16 @@ NamedMeasures measures(const RunTotals& o) {
           {"balanced_accuracy", o.test.balanced_accuracy},
           {"f1", o.test.f1},
           {"auc", o.test.auc},
-          {"online_f1", o.online_f1},
+          {"progressive_f1", o.progressive_f1},
           {"mistakes", static_cast<double>(o.mistakes)},
           {"labels", static_cast<double>(o.labels)},
           {"updates", static_cast<double>(o.updates)}};
 }
 NamedMeasures measures(const RunResult& r) {
   auto out = measures(r.all);
-  if (r.online.classes() > 0) {
+  if (r.progressive.classes() > 0) {
     out.emplace_back("error", r.test.error());
-    out.emplace_back("online_error", r.online.error());
+    out.emplace_back("progressive_error", r.progressive.error());
   }
   if (r.reliability.examples() > 0) {
     out.emplace_back("brier", r.reliability.brier());

@@ -25,7 +25,7 @@ int run(const Options& o) {
   model.featurizer.begin(*reader);
   OutputFile out(o.out);
   const bool csv = o.to == "csv";
-  if (o.probabilities && (model.classes || !model.session.learner().log_odds(0)))
+  if (o.probabilities && (model.classes || !model.session.learner().capabilities().calibrated))
     throw UsageError("--probabilities: " + o.model + " holds " + to_text(model.session.spec()) +
                      (model.classes ? " for classes; expected a model of binary labels"
                                     : ", whose margins are not calibrated; expected a learner that is, as cohort"));
@@ -36,7 +36,7 @@ int run(const Options& o) {
   Classes::Ballot ballot;
   std::atomic<std::uint64_t> seen = 0, consumed = 0;
   {
-    const Progress quoted_value(
+    const Progress progress_line(
         o.progress, share_read(reader->path(), consumed), [&] { return seen.load(); }, o.out == "-");
     Record record;
     while (!stop.stop_requested() && reader->next(record)) {
@@ -49,7 +49,7 @@ int run(const Options& o) {
         for (Task t = 0; t < margins.size(); ++t) margins[t] = learner.score({t, x});
         const Classes::Prediction p = model.classes->predict(margins, ballot);
         margin = p.margin;
-        label = model.classes->name(p.place);
+        label = model.classes->name(p.index);
       } else {
         task = record.task.empty() ? kOnlyTask : record.task;
         margin = learner.score({model.session.known_task(task), x});
@@ -57,12 +57,12 @@ int run(const Options& o) {
       }
       if (csv) {
         out.write(csv_quoted(id) + "," + (model.classes ? "" : csv_quoted(task) + ",") + shortest(margin) + "," +
-                  (o.probabilities ? shortest(logistic(*learner.log_odds(margin))) + "," : "") + csv_quoted(label) + "\n");
+                  (o.probabilities ? shortest(logistic(learner.log_odds(margin))) + "," : "") + csv_quoted(label) + "\n");
       } else {
         Json line{{"id", id}};
         if (!model.classes) line["task"] = task;
         line["margin"] = margin;
-        if (o.probabilities) line["probability"] = logistic(*learner.log_odds(margin));
+        if (o.probabilities) line["probability"] = logistic(learner.log_odds(margin));
         line["label"] = label;
         out.write(line.dump() + "\n");
       }

@@ -13,6 +13,7 @@
 #include "plot.h"
 #include "quorate/experiments/generate_drift.h"
 #include "quorate/metrics/statistics.h"
+#include "quorate/registry.h"
 #include "quorate/store/files.h"
 #include "quorate/stream/record.h"
 #include "quorate/version.h"
@@ -169,7 +170,9 @@ class Reproduction {
       LoadedData data;
       stream.seed = options.seed = first + r;
       for (std::uint64_t k = 0; k < stream.tasks; ++k) data.tasks.intern("task" + std::to_string(k));
-      generate_drift(stream, [&](Task task, int label, std::span<const double> x) { data.train.add(task, label, {{}, x}); });
+      generate_drift(stream, [&](Task task, Answer label, std::span<const double> x) {
+        data.train.add(task, label, {{}, x});
+      });
       SimulateResult one = data.simulate(options);
       if (one.interrupted) return one;
       out.runs.push_back(std::move(one.runs[0]));
@@ -215,7 +218,7 @@ class Reproduction {
             } else {
               options.learner = parse_spec(r.learner);
               options.share = share.get<double>();
-              options.pace_even = group.value("pace", "") == "even" && has_b(options.learner);
+              options.pace_even = group.value("pace", "") == "even" && capabilities(options.learner).paced;
               options.limits.total = words.empty()
                                          ? row.value("labels", LabelLimits::kNone)
                                          : static_cast<std::uint64_t>(std::llround(std::stod(words) / 100 * examples));
@@ -554,7 +557,7 @@ int run(const Options& o) {
   for (const std::string& name : names) done.groups += read_paper(o, name)["groups"].size();
   std::string interrupted_in;
   {
-    const Progress quoted_value(
+    const Progress progress_line(
         o.progress, [&] { return done.fraction(); }, [&] { return done.learned_before + done.learned; });
     for (const std::string& name : names)
       if (!reproduce(o, name, out, papers.emplace_back(), done)) {

@@ -4,6 +4,7 @@
 
 #include "common.h"
 #include "measures.h"
+#include "quorate/registry.h"
 #include "quorate/store/files.h"
 
 namespace quorate::cli {
@@ -28,7 +29,7 @@ Json matrix(const ClassConfusion& confusion) {
 
 /// The confusion of classes that is reported: that of the predictions on the test set or, without one, those made before
 /// learning.
-const ClassConfusion& class_confusion(const RunResult& r) { return r.test.total() > 0 ? r.test : r.online; }
+const ClassConfusion& class_confusion(const RunResult& r) { return r.test.total() > 0 ? r.test : r.progressive; }
 
 Json document(const SimulateResult& result, const LoadedData& loaded, const SimulateOptions& options) {
   Json out;
@@ -48,10 +49,10 @@ Json document(const SimulateResult& result, const LoadedData& loaded, const Simu
       for (std::size_t c = 0; c < loaded.classes->size(); ++c)
         run["recall"][loaded.classes->name(c)] = number(class_confusion(r).recall(c));
       if (r.test.total() > 0) run["confusion"] = matrix(r.test);
-      run["online_confusion"] = matrix(r.online);
+      run["progressive_confusion"] = matrix(r.progressive);
     }
     if (r.audit) {
-      run["stopped"] = r.audit->stopped;
+      run["stopped"] = r.stopped;
       if (r.audit->forecast) {
         run["forecast_none"] = r.audit->forecast->none.empty() ? Json(nullptr) : Json(r.audit->forecast->none);
         run["forecast_floor_possible"] = r.audit->forecast->floor_possible;
@@ -79,7 +80,7 @@ void print_audit(const RunResult& r, std::optional<double> target) {
             << " labels bought at random, not learned from; accuracy with its 95 % interval\n"
             << "  all examples      " << interval(a.stream) << "\n"
             << "  recent            " << interval(a.recent) << " (since half of the labels were bought)\n";
-  if (a.stopped) std::cout << "  stopped: the target is reached, with a chance of 5 % at most that it is not\n";
+  if (r.stopped) std::cout << "  stopped: the target is reached, with a chance of 5 % at most that it is not\n";
   if (!target) return;
   char text[160];
   if (!a.forecast->none.empty())
@@ -158,7 +159,7 @@ Json trace_line(const TraceLine& t, const LoadedData& loaded) {
            {"probability", d.probability},
            {"draw", number(d.draw)},
            {"asked", t.outcome.asked},
-           {"label", t.outcome.label ? Json(*t.outcome.label) : Json(nullptr)},
+           {"label", t.outcome.answer ? Json(int{*t.outcome.answer}) : Json(nullptr)},
            {"updated", t.outcome.updated}};
   if (t.outcome.audited) out["audited"] = true;
   if (t.outcome.ticket) out["ticket"] = *t.outcome.ticket;
@@ -174,7 +175,7 @@ Json trace_line(const TraceLine& t, const LoadedData& loaded) {
 int run(Options& o) {
   SimulateOptions& options = o.data.run;
   options.learner = parse_spec(o.learner);
-  check_labels_per_round(options.labels_per_round, o.learner, [&] { return chooses(options.learner); });
+  check_labels_per_round(options.labels_per_round, o.learner, capabilities(options.learner));
   if (!o.stop_when.empty()) {
     options.stop_when.emplace(o.stop_when);
     if (!options.forecast) options.forecast = options.stop_when->accuracy();
@@ -193,7 +194,7 @@ int run(Options& o) {
                      static_cast<double>(options.runs);
   SimulateResult result;
   {
-    const Progress quoted_value(
+    const Progress progress_line(
         o.progress, [&] { return static_cast<double>(progress) / all; }, [&] { return progress.load(); });
     result = loaded.simulate(options);
   }

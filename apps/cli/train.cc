@@ -6,6 +6,7 @@
 #include "common.h"
 #include "measures.h"
 #include "quorate/engine/model.h"
+#include "quorate/engine/prefetcher.h"
 #include "quorate/engine/round_builder.h"
 #include "quorate/registry.h"
 #include "quorate/store/files.h"
@@ -85,17 +86,18 @@ int run(const Options& o) {
   const std::stop_token stop = interrupt();
   Model model = open_model(o);
   Session& session = model.session;
-  const auto chooses = [&] { return session.learner().chooses(); };
-  const Rounds rounds = resolve_rounds(rounds_named(o.rounds), model.classes.has_value(), chooses);
-  check_labels_per_round(session.labels_per_round(), to_text(session.spec()), chooses);
+  const Capabilities& can = session.learner().capabilities();
+  const Rounds rounds = resolve_rounds(rounds_named(o.rounds), model.classes.has_value(), can);
+  check_labels_per_round(session.labels_per_round(), to_text(session.spec()), can);
   ExampleReader examples(o.data, o.read.options(), model.featurizer, model.labels);
 
   const auto& rate = session.budget().limits().rate;
   const bool by_time = rate && rate->seconds;
   std::atomic<std::uint64_t> seen = 0, consumed = 0;
-  RoundBuilder trainer(session, model.classes ? &*model.classes : nullptr, rounds);
+  const Prefetcher prefetcher(session);
+  RoundBuilder builder(session, model.classes ? &*model.classes : nullptr, rounds);
   {
-    const Progress quoted_value(o.progress, share_read(examples.path(), consumed), [&] { return seen.load(); });
+    const Progress progress_line(o.progress, share_read(examples.path(), consumed), [&] { return seen.load(); });
     ExampleReader::Item item;
     while (!stop.stop_requested() && examples.next(item)) {
       if (++seen <= o.skip) continue;
@@ -103,18 +105,16 @@ int run(const Options& o) {
       if (by_time && !item.time)
         throw DataError(examples.path() + ":" + std::to_string(examples.line_number()) + ": no time, which labels " +
                         to_text(*rate) + " need; expected --time-column to name it");
-      // What a step asks for is there four examples later, when the next step looks at it.
-      for (int step = 0; step < 4 && session.tasks().size() > Session::kFewTasks; ++step)
-        session.prefetch_task(examples.coming_task(static_cast<std::size_t>(16 - 4 * step)), step);
+      prefetcher.tasks([&](std::size_t ahead) { return examples.coming_task(ahead); });
       // Of classes an instance is shown to the tasks of all of them.
-      trainer.add(model.classes ? 0 : session.task(item.task), item.label, item.time, item.x);
+      builder.add(model.classes ? 0 : session.task(item.task), item.label, item.time, item.x);
     }
-    trainer.flush();
+    builder.flush();
   }
   model.save(o.model);
   report_skipped(examples);
-  if (session.learner().chooses() && 2 * trainer.rounds_without_choice() > trainer.rounds())
-    std::cerr << "quorate: " << grouped(trainer.rounds_without_choice()) << " of " << grouped(trainer.rounds())
+  if (can.selects && 2 * builder.rounds_without_choice() > builder.rounds())
+    std::cerr << "quorate: " << grouped(builder.rounds_without_choice()) << " of " << grouped(builder.rounds())
               << " rounds had no more examples than labels to buy, so nothing was chosen; expected tasks that take turns in "
                  "the data\n";
   const std::uint64_t learned = seen > o.skip ? seen - o.skip : 0;
@@ -123,8 +123,8 @@ int run(const Options& o) {
                       {"model", o.model},
                       {"examples", learned},
                       {"skipped_lines", examples.skipped()},
-                      {"online_accuracy", number(trainer.online().accuracy())},
-                      {"online_f1", number(trainer.online().f1())},
+                      {"progressive_accuracy", number(builder.progressive().accuracy())},
+                      {"progressive_f1", number(builder.progressive().f1())},
                       {"total",
                        {{"examples", session.total().examples},
                         {"labels", session.total().labels},
@@ -141,8 +141,8 @@ int run(const Options& o) {
               << "\n";
   } else {
     std::cout << o.model << ": " << to_text(session.spec()) << "\n" << grouped(learned) << " examples learned from";
-    if (trainer.online().total() > 0)
-      std::cout << ", " << percent(trainer.online().accuracy()) << " predicted right before their labels were known";
+    if (builder.progressive().total() > 0)
+      std::cout << ", " << percent(builder.progressive().accuracy()) << " predicted right before their labels were known";
     std::cout << "\n"
               << "in all " << grouped(session.total().examples) << " examples of " << grouped(session.tasks().size())
               << " tasks, " << grouped(session.total().labels) << " labels bought, " << grouped(session.model_bytes())

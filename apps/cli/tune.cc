@@ -128,7 +128,7 @@ int run(Options& o) {
   };
   std::vector<Row> rows;
   {
-    const Progress quoted_value(
+    const Progress progress_line(
         o.progress, [&] { return static_cast<double>(progress) / all; }, [&] { return progress.load(); });
     for (const Setting& s : specs) {
       options.learner = s.spec;
@@ -189,7 +189,7 @@ Command add_tune(CLI::App& app) {
       ->check(CLI::Range(1e-9, 1.0))
       ->capture_default_str();
   app.add_option("--measure", o->measure, "what is best")
-      ->check(CLI::IsMember({"accuracy", "balanced_accuracy", "f1", "auc", "online_f1"}))
+      ->check(CLI::IsMember({"accuracy", "balanced_accuracy", "f1", "auc", "progressive_f1"}))
       ->capture_default_str();
   o->classes.add(app);
   add_rounds(app, o->rounds, o->labels_per_round);

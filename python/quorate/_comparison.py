@@ -52,7 +52,7 @@ class Comparison(pd.DataFrame):
 
     @property
     def compared_by(self) -> str:
-        """The measure that `difference` is of: "accuracy" or "online_f1"."""
+        """The measure that `difference` is of: "accuracy" or "progressive_f1"."""
         return str(self.document["compared_by"])
 
     @property

@@ -53,7 +53,7 @@ class Estimator(ClassifierMixin, BaseEstimator):
 
     _learner: str  # the name in the registry
     _own: tuple[str, ...]  # its own parameters
-    _together: bool  # its tasks decide together, so that classes against the rest, which exclude each other, are beyond it
+    _joint: bool  # its tasks decide together, so classes against the rest, which exclude each other, are beyond it
 
     # scikit-learn's verbs --------------------------------------------------------------------------------------------
 
@@ -262,7 +262,7 @@ class Estimator(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.classifier_tags.poor_score = self._together
+        tags.classifier_tags.poor_score = self._joint
         return tags
 
     def _forget(self) -> None:

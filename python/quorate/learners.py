@@ -97,9 +97,9 @@ def _make(row: dict[str, Any]) -> type[Estimator]:
         "__module__": __name__,
         "_learner": row["name"],
         "_own": tuple(name for name, *_ in own),
-        "_together": row["name"] == "amlc",
+        "_joint": row["capabilities"]["joint"],
     }
-    return type(_class_name(row["name"]), (Calibrated if row["calibrated"] else Estimator,), body)
+    return type(_class_name(row["name"]), (Calibrated if row["capabilities"]["calibrated"] else Estimator,), body)
 
 
 _ROWS: list[dict[str, Any]] = _core.describe()

@@ -165,7 +165,7 @@ def simulate(data: Data, learner: Learner | None = None, *, per_task: bool = Fal
     bought.
 
     A frame with a row for each run: its seed, its measures on unseen examples (accuracy, balanced_accuracy, f1, auc;
-    NaN without any), online_f1 and mistakes of the predictions made before learning, labels bought, updates, seconds,
+    NaN without any), progressive_f1 and mistakes of the predictions made before learning, labels bought, updates, seconds,
     bytes. `per_task`: the measures by run and task instead. `trace`: every step instead. `attrs` has the rest: the
     learner in full, mean and std over the runs, tasks, features, examples, limits, and of classes the confusion
     matrices (rows: the truth).
@@ -179,7 +179,7 @@ def simulate(data: Data, learner: Learner | None = None, *, per_task: bool = Fal
     more = {"learner": learner, "stop_when": stop_when, "forecast": forecast, "per_task": per_task}
     document, steps = _experiment("simulate", data, {**options, **more}, progress, trace)
     runs = document.pop("runs")
-    for key in ("confusion", "online_confusion"):
+    for key in ("confusion", "progressive_confusion"):
         if key in runs[0]:
             document[key] = [run[key] for run in runs]
     if trace:
@@ -206,7 +206,7 @@ def compare(data: Data, learners: Sequence[Learner] | Mapping[str, Learner], *,
     """Several learners on the same splits and orders, and by how much each beats the first.
 
     A frame with a row for each learner (and budget), by its text or the name that a dict gives it: each measure's mean
-    over the runs, and its std; the mean of the one compared by (accuracy; online_f1 where there is no test set) has the
+    over the runs, and its std; the mean of the one compared by (accuracy; progressive_f1 where there is no test set) has the
     95 % interval _low, _high; its difference from the first learner's, pair by pair, is difference with difference_low
     and difference_high. A learner's full text is its spec. `plot()` draws it.
 
@@ -243,7 +243,7 @@ def tune(data: Data, learner: Learner, grid: str | Mapping[str, Any], *, measure
     data: a path, (X, y), (X, y, task), a frame or dicts, see quorate.runs. grid: "c=0.1..100:20, ..." as the program
     has it (lo..hi:n is n values at equal ratios), or a dict from a parameter to a value, such a range, or a list of
     values; "query.b" is the b inside query. measure: what is best, accuracy (default), balanced_accuracy, f1, auc or
-    online_f1. folds: default 10. share: learn from this share of the examples only. progress: show a bar. ValueError,
+    progressive_f1. folds: default 10. share: learn from this share of the examples only. progress: show a bar. ValueError,
     OSError and MemoryError say what is wrong with what."""
     pandas = _pandas()
     if isinstance(grid, Mapping):

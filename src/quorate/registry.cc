@@ -35,6 +35,8 @@ const Algorithm& algorithm(const Spec& spec) {
 
 Spec canonical(const Spec& spec) { return algorithm(spec).canonical(spec); }
 
+Capabilities capabilities(const Spec& spec) { return algorithm(spec).capabilities(spec); }
+
 std::unique_ptr<Learner> make_learner(const Spec& spec, const LearnerContext& context) {
   return algorithm(spec).make(spec, context);
 }

@@ -32,10 +32,10 @@ struct Bare {
       : tasks(task_names(K)), learner(make_learner(canonical(parse_spec(spec)), {tasks, &memory})) {}
   Decision decide(const Example& e) {
     Decision d;
-    learner->decide({&e, 1}, rng, {&d, 1});
+    learner->decide({{&e, 1}}, rng, {&d, 1});
     return d;
   }
-  bool learn(const Example& e, int y) { return learner->learn(e, {.probability = 1}, y, rng); }
+  bool learn(const Example& e, int y) { return learner->learn(e, {.probability = 1}, answer_of(y), rng); }
   std::string state() const {
     Tensors out;
     learner->save(Writer{out});
@@ -276,7 +276,7 @@ TEST(Cohort, ScoreIsPureAndTheSameFromFourThreadsAtOnce) {
     Bare bare(spec);
     for (std::size_t n = 0; n < 300; ++n) {
       const Decision d = bare.decide(s.example(n));
-      if (d.ask) bare.learner->learn(s.example(n), d, s.y[n], bare.rng);
+      if (d.ask) bare.learner->learn(s.example(n), d, answer_of(s.y[n]), bare.rng);
     }
     const std::string before = bare.state();
     std::vector<double> expected;

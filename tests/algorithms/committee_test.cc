@@ -91,16 +91,15 @@ TEST(Committees, CountWhomListeningHurtAndHelped) {
     std::uint64_t hurt = 0, helped = 0;
     for (Task k = 0; k < K; ++k) {
       const auto peer_benefit = session.learner().peer_benefit(k);
-      ASSERT_TRUE(peer_benefit.has_value());
-      EXPECT_LE(peer_benefit->hurt + peer_benefit->helped, session.count(k).labels);
-      hurt += peer_benefit->hurt;
-      helped += peer_benefit->helped;
+      EXPECT_LE(peer_benefit.hurt + peer_benefit.helped, session.count(k).labels);
+      hurt += peer_benefit.hurt;
+      helped += peer_benefit.helped;
     }
     EXPECT_GT(hurt, 0u) << spec;
     EXPECT_GT(helped, 0u) << spec;
   }
   const Session alone(parse_spec("perceptron"), {.seed = 1});
-  EXPECT_FALSE(alone.learner().peer_benefit(0).has_value());
+  EXPECT_FALSE(alone.learner().capabilities().peer_benefit);
 }
 
 }  // namespace

@@ -66,7 +66,8 @@ TEST(BudgetRandom, MakesNoMoreMistakesThanTheorem1Allows) {
         Session session(parse_spec(std::string("budget-random(budget=100, kernel=linear, graph=") +
                                    (complete ? "complete)" : "disconnected)")),
                         {.seed = static_cast<std::uint64_t>(run), .tasks = &names});
-        for (const Outcome& outcome : feed(session, s.stream)) mistakes += mistaken(*outcome.label, outcome.decision.margin);
+        for (const Outcome& outcome : feed(session, s.stream))
+          mistakes += mistaken(*outcome.answer, outcome.decision.margin);
         const double S = std::sqrt(static_cast<double>(K)) * c * s.path;
         bound += (cG * S * std::sqrt(kB) + kEps * std::pow(kB, 1.5) / 2 + kEps * kB / 4 * std::log(kB / 3)) / (1 - kEps);
       }

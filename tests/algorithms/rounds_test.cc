@@ -36,8 +36,8 @@ std::vector<Outcome> play_hard_round(Session& session, const Stream& s, std::siz
   std::vector<Example> round;
   for (std::size_t n = r * kTasks; n < (r + 1) * kTasks; ++n) round.push_back(s.example(n));
   std::vector<Outcome> out(kTasks);
-  session.round(
-      round,
+  run_round(
+      session, round,
       [&](std::size_t n) -> std::optional<int> {
         const std::size_t place = r * kTasks + n;
         if (place % 11 == 0) return std::nullopt;
@@ -56,7 +56,7 @@ TEST_P(SharedRounds, ExactlySoManyLabelsAreBoughtInEachWhileTheBudgetLasts) {
   const NameTable names = task_names(kTasks);
   for (const std::uint64_t m : {1u, 2u, 5u, 6u, 9u}) {
     Session session(spec(), {.seed = 3, .limits = {.total = 50}, .tasks = &names, .labels_per_round = m});
-    const std::uint64_t each = session.learner().chooses() ? std::min<std::uint64_t>(m, kTasks) : kTasks;
+    const std::uint64_t each = session.learner().capabilities().selects ? std::min<std::uint64_t>(m, kTasks) : kTasks;
     EXPECT_EQ(session.labels_per_round(), m);
     for (std::size_t r = 0; r < 40; ++r) {
       const std::uint64_t left = 50 - session.budget().bought();
@@ -86,9 +86,9 @@ TEST_P(SharedRounds, ARoundOfFewTasksBuysNoMoreThanItHas) {
     std::vector<Example> round;
     for (std::size_t k = 0; k < K; ++k) round.push_back(s.example(n + k));
     std::vector<Outcome> steps(K);
-    session.round(
-        round, [&](std::size_t k) { return s.y[n + k]; }, steps);
-    ASSERT_EQ(asked(steps), session.learner().chooses() ? std::min<std::size_t>(K, 2) : K);
+    run_round(
+        session, round, [&](std::size_t k) { return s.y[n + k]; }, steps);
+    ASSERT_EQ(asked(steps), session.learner().capabilities().selects ? std::min<std::size_t>(K, 2) : K);
     n += K;
   }
 }
@@ -123,7 +123,8 @@ TEST_P(SharedRounds, ASeedDecidesEverythingAndOnlyAChoiceAtRandomNeedsOne) {
 
 TEST_P(SharedRounds, ChoosesUnlessItWatchesAll) {
   const auto model = new_model(spec(), 1);
-  EXPECT_EQ(model->session.learner().chooses(), to_text(canonical(spec())).find("choose=all") == std::string::npos);
+  EXPECT_EQ(model->session.learner().capabilities().selects,
+            to_text(canonical(spec())).find("choose=all") == std::string::npos);
 }
 
 TEST_P(SharedRounds, TheSteadyStateAllocatesNothing) {
@@ -133,11 +134,11 @@ TEST_P(SharedRounds, TheSteadyStateAllocatesNothing) {
   std::vector<Example> round(kTasks);
   std::vector<Outcome> steps(kTasks);
   std::size_t r = 0;
-  const Oracle oracle = [&](std::size_t n) { return n % 5 == 4 ? 0 : s.y[r * kTasks + n]; };
+  const auto oracle = [&](std::size_t n) { return n % 5 == 4 ? 0 : s.y[r * kTasks + n]; };
   const auto pass = [&] {
     for (r = 0; r < 40; ++r) {
       for (std::size_t n = 0; n < kTasks; ++n) round[n] = s.example(r * kTasks + n);
-      session.round(round, oracle, steps);
+      run_round(session, round, oracle, steps);
     }
   };
   for (int warm = 0; warm < 30; ++warm) pass();  // matrices are looked at for drift only now and then

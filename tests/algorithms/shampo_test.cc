@@ -21,10 +21,12 @@ struct Alone {
     std::vector<Example> round;
     for (Task i = 0; i < x.size(); ++i) round.push_back({i, x[i]});
     std::vector<Decision> out(x.size());
-    learner->decide(round, rng, out);
+    learner->decide({round}, rng, out);
     return out;
   }
-  bool learn(Task task, const Vector& x, const Decision& d, int y) { return learner->learn({task, x}, d, y, rng); }
+  bool learn(Task task, const Vector& x, const Decision& d, int y) {
+    return learner->learn({task, x}, d, answer_of(y), rng);
+  }
   double score(Task task, const Vector& x) const { return learner->score({task, x}); }
 
   Memory memory;
@@ -142,8 +144,8 @@ TEST(Shampo, AggressiveUpdatesBelowLambdaToo) {
       EXPECT_FALSE(outcome.updated);
       continue;
     }
-    EXPECT_EQ(outcome.updated, mistaken(*outcome.label, m) || std::abs(m) < 0.3);
-    narrow += !mistaken(*outcome.label, m) && std::abs(m) < 0.3;
+    EXPECT_EQ(outcome.updated, mistaken(*outcome.answer, m) || std::abs(m) < 0.3);
+    narrow += !mistaken(*outcome.answer, m) && std::abs(m) < 0.3;
   }
   EXPECT_GT(narrow, 10);
   Alone a("shampo(aggressive=1)", 1);

@@ -76,7 +76,7 @@ TEST_P(Bits, AreTheSameInEveryInstructionSet) {
       for (std::size_t i = 0; i < stream.size(); ++i) {
         Outcome step;
         const Example e = stream.example(i);
-        session.round({&e, 1}, [&](std::size_t) { return stream.y[i]; }, {&step, 1});
+        run_round(session, {&e, 1}, [&](std::size_t) { return stream.y[i]; }, {&step, 1});
         said += std::to_string(std::bit_cast<std::uint64_t>(step.decision.margin)) + " ";
       }
       Tensors out;

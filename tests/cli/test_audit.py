@@ -157,7 +157,7 @@ def test_train_says_and_saves_what_audits_found(quorate, folder):
     for one in (audit["stream"], audit["recent"]):
         assert 0 <= one["low"] <= one["accuracy"] <= one["high"] <= 1 and 0 < one["audits"] <= audit["labels"]
     assert audit["stream"]["audits"] == audit["labels"]
-    assert audit["stream"]["low"] <= found["online_accuracy"] <= audit["stream"]["high"]
+    assert audit["stream"]["low"] <= found["progressive_accuracy"] <= audit["stream"]["high"]
     assert sum(t["labels"] for t in inside["tasks"]) == inside["labels"]["bought"] == found["total"]["labels"]
     shown = "{accuracy:.3f} [{low:.3f}, {high:.3f}]"
     for text in (quorate.ok("inspect", "m").out,

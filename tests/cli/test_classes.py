@@ -87,8 +87,8 @@ def test_the_measures_are_what_their_names_say(run, quorate, reduction, learner)
     truths = [NAMES.index(TRAIN[r[0]["example"]].label) for r in rounds]
     guesses = [scheme.predict([t["margin"] for t in r]) for r in rounds]
     wrong = sum(t != g for t, g in zip(truths, guesses))
-    assert one["online_error"] == pytest.approx(reference.error(truths, guesses), rel=1e-12)
-    assert one["online_confusion"] == reference.confusion(truths, guesses, 4).tolist()
+    assert one["progressive_error"] == pytest.approx(reference.error(truths, guesses), rel=1e-12)
+    assert one["progressive_confusion"] == reference.confusion(truths, guesses, 4).tolist()
     assert one["mistakes"] == wrong and 0 < wrong < 80
     asked = [t for r in rounds for t in r if t["asked"]]
     assert (one["labels"], one["updates"]) == (len(asked), sum(t["updated"] for t in asked))
@@ -113,7 +113,7 @@ def test_before_anything_is_learned_votes_go_to_the_last_class_and_the_argmax_to
     first = rounds_of(trace_of(quorate))[0]
     assert {t["margin"] for t in first} == {0}
     none = run("--learner", "shampo(b=0.1)", "--classes", "one-vs-one", "--labels", 0, "--test", "test.csv")["runs"][0]
-    assert all(row[:3] == [0, 0, 0] for row in none["confusion"] + none["online_confusion"])
+    assert all(row[:3] == [0, 0, 0] for row in none["confusion"] + none["progressive_confusion"])
     rest = run("--learner", "shampo(b=0.1)", "--classes", "one-vs-rest", "--labels", 0, "--test", "test.csv")["runs"][0]
     assert all(row[1:] == [0, 0, 0] for row in rest["confusion"])  # a tie of the argmax goes to the first
 
@@ -122,7 +122,7 @@ def test_before_anything_is_learned_votes_go_to_the_last_class_and_the_argmax_to
 def test_mean_and_standard_deviation_of_the_errors_are_those_of_the_runs(run, reduction):
     document = run("--learner", "shampo(b=0.1)", "--classes", reduction, "--test", "test.csv", "--runs", 4)
     assert len({one["error"] for one in document["runs"]}) > 1
-    for key in ("error", "online_error"):
+    for key in ("error", "progressive_error"):
         values = [one[key] for one in document["runs"]]
         assert document["mean"][key] == pytest.approx(statistics.mean(values), rel=1e-12)
         assert document["std"][key] == pytest.approx(statistics.stdev(values), rel=1e-9)
@@ -130,8 +130,8 @@ def test_mean_and_standard_deviation_of_the_errors_are_those_of_the_runs(run, re
 
 def test_without_a_test_set_its_measures_are_null_and_the_online_ones_are_not(run):
     one = run("--learner", "shampo", "--classes", "one-vs-one")["runs"][0]
-    assert one["error"] is None and one["online_error"] is not None
-    assert sum(map(sum, one["online_confusion"])) == 80
+    assert one["error"] is None and one["progressive_error"] is not None
+    assert sum(map(sum, one["progressive_confusion"])) == 80
 
 
 def test_numbers_are_classes_in_numeric_order_and_words_in_order_of_the_alphabet(quorate):
@@ -159,7 +159,7 @@ def test_every_format_gives_the_same_classes_and_results(quorate, kind):
     results = [quorate.ok("simulate", "--data", name, "--classes", "one-vs-one", "--learner", "shampo", "--json").json()
                for name in ("a.csv", f"a.{kind}")]
     assert results[0]["classes"] == results[1]["classes"] and len(results[0]["classes"]) == 4
-    assert results[0]["runs"][0]["online_confusion"] == results[1]["runs"][0]["online_confusion"]
+    assert results[0]["runs"][0]["progressive_confusion"] == results[1]["runs"][0]["progressive_confusion"]
 
 
 def test_tasks_that_the_data_name_are_not_looked_at(run, quorate):
@@ -186,11 +186,11 @@ def test_instances_without_a_label_are_not_judged_teach_nothing_and_cost_nothing
         known = rows[r[0]["example"]].label in NAMES
         asked = [t for t in r if t["asked"]]
         assert len(asked) == 1 and (asked[0]["label"] is not None) == known and (known or not asked[0]["updated"])
-    assert sum(map(sum, one["confusion"])) == sum(map(sum, one["online_confusion"])) == 45
+    assert sum(map(sum, one["confusion"])) == sum(map(sum, one["progressive_confusion"])) == 45
     scheme = REDUCTIONS[reduction](4)
     judged = [r for r in rounds if rows[r[0]["example"]].label in NAMES]
     wrong = sum(NAMES[scheme.predict([t["margin"] for t in r])] != rows[r[0]["example"]].label for r in judged)
-    assert one["mistakes"] == wrong and one["online_error"] == pytest.approx(wrong / 45, rel=1e-12)
+    assert one["mistakes"] == wrong and one["progressive_error"] == pytest.approx(wrong / 45, rel=1e-12)
     limited = quorate.ok(*command, "--labels", 20).json()["runs"][0]
     assert limited["labels"] == 20  # what nobody knows is not bought
 
@@ -202,7 +202,7 @@ def test_a_class_that_only_the_test_set_has_is_judged_too(quorate):
                      "--json").json()
     found = one["runs"][0]
     assert one["classes"] == NAMES and sum(map(sum, found["confusion"])) == 60
-    assert sum(found["confusion"][2]) == sum(r.label == "elm" for r in TEST) and found["online_confusion"][2] == [0] * 4
+    assert sum(found["confusion"][2]) == sum(r.label == "elm" for r in TEST) and found["progressive_confusion"][2] == [0] * 4
 
 
 def test_a_class_that_the_test_set_lacks_has_no_recall(run, quorate):
@@ -328,7 +328,7 @@ def test_the_table_shows_classes_recalls_and_the_confusion_matrix(run, quorate):
     options = ["--classes", "one-vs-one", "--learner", "shampo(b=0.1)", "--test", "test.csv"]
     one = run(*options)["runs"][0]
     lines = [line.split() for line in quorate.ok("simulate", "--data", "train.csv", *options).out.splitlines()]
-    assert ["error", f"{one['error']:.4f}", "-"] in lines and ["online_error", f"{one['online_error']:.4f}", "-"] in lines
+    assert ["error", f"{one['error']:.4f}", "-"] in lines and ["progressive_error", f"{one['progressive_error']:.4f}", "-"] in lines
     for name, row in zip(NAMES, one["confusion"]):
         assert [name, f"{100 * one['recall'][name]:.1f}", "%", *map(str, row)] in lines
 
@@ -339,7 +339,7 @@ def test_train_per_task_takes_that_many_of_each_class_and_tests_on_the_others(ru
     for r, one in enumerate(document["runs"]):
         taken = {t["example"] for t in trace_of(quorate) if t["run"] == r}
         assert [sum(TRAIN[i].label == name for i in taken) for name in NAMES] == [6] * 4
-        assert [sum(row) for row in one["online_confusion"]] == [6] * 4
+        assert [sum(row) for row in one["progressive_confusion"]] == [6] * 4
         assert [sum(row) for row in one["confusion"]] == [sum(r.label == name for r in TRAIN) - 6 for name in NAMES]
         splits.append(frozenset(taken))
     assert len(set(splits)) == 3

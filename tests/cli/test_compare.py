@@ -52,7 +52,7 @@ def test_every_learner_gets_the_numbers_of_a_simulation_of_its_own(compare, quor
     options = [*split, "--runs", 4, "--seed", 5]
     document = compare(*options, "--json", learners=LEARNERS).json()
     assert (document["tasks"], document["features"], document["runs"]) == (4, 7, 4)
-    assert document["compared_by"] == ("accuracy" if split else "online_f1")
+    assert document["compared_by"] == ("accuracy" if split else "progressive_f1")
     assert len(document["learners"]) == 4
     for learner, found in zip(LEARNERS, document["learners"]):
         alone = quorate.ok("simulate", "--data", "a.csv", "--learner", learner, *options, "--json").json()

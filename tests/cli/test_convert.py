@@ -205,7 +205,7 @@ def test_the_same_data_in_two_formats_give_the_same_run(quorate, learner):
     assert set(traces[:4]) == {traces[0]}
     for document in documents:
         for one, other in zip(document["runs"], documents[0]["runs"]):
-            for key in ("mistakes", "labels", "updates", "online_f1"):
+            for key in ("mistakes", "labels", "updates", "progressive_f1"):
                 assert one[key] == other[key]
     # CSV columns lie one place before the indices 1, 2, ..., which may change the last bit of a sum.
     for a, b in zip(traces[4].splitlines(), traces[0].splitlines()):

@@ -10,7 +10,7 @@ import samples
 from conftest import CHECKOUT
 
 PAPERS = sorted((CHECKOUT / "papers").glob("*.json"))
-MEASURES = {"accuracy", "balanced_accuracy", "f1", "auc", "online_f1", "mistakes", "labels", "updates", "error", "online_error",
+MEASURES = {"accuracy", "balanced_accuracy", "f1", "auc", "progressive_f1", "mistakes", "labels", "updates", "error", "progressive_error",
             "brier", "calibration_error"}
 GROUP = {"name": "Tiny", "data": "tiny/all.csv", "rows": [{"name": "All", "learner": "perceptron"},
                                                           {"name": "Half", "learner": "perceptron(query=random(p=0.5))"}]}

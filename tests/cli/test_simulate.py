@@ -12,7 +12,7 @@ from reference.perceptron import Perceptron
 from reference.replay import replay
 
 TESTED = ["accuracy", "balanced_accuracy", "f1", "auc"]
-MEASURES = [*TESTED, "online_f1", "mistakes", "labels", "updates"]
+MEASURES = [*TESTED, "progressive_f1", "mistakes", "labels", "updates"]
 RUN = ["seed", *MEASURES, "seconds", "model_bytes", "peak_bytes"]
 COUNTS = {"mistakes", "labels", "updates", "model_bytes", "peak_bytes"}
 LEARNERS = ["perceptron", "perceptron(query=margin(b=1))", "cmtl", "cmtl(graph=disconnected, query=random(p=0.5))", "amtl",
@@ -77,7 +77,7 @@ def test_the_document_has_every_promised_key_and_type(run):
         assert list(one) == RUN
         for key, value in one.items():
             assert isinstance(value, int if key in COUNTS | {"seed"} else float), key
-        assert all(0 <= one[key] <= 1 for key in [*TESTED, "online_f1"])
+        assert all(0 <= one[key] <= 1 for key in [*TESTED, "progressive_f1"])
         assert 0 < one["model_bytes"] <= one["peak_bytes"] and one["seconds"] > 0
         assert 0 < one["mistakes"] < one["labels"] == 120 and 0 < one["updates"] < 120
     for summary in (document["mean"], document["std"]):
@@ -98,7 +98,7 @@ def test_without_a_test_set_its_measures_are_null(run):
     document = run("--runs", 2)
     for part in (*document["runs"], document["mean"], document["std"]):
         assert [part[key] for key in TESTED] == [None] * 4
-        assert part["online_f1"] is not None
+        assert part["progressive_f1"] is not None
 
 
 def test_mean_and_standard_deviation_are_those_of_the_runs(run):
@@ -126,7 +126,7 @@ def test_the_measures_are_what_their_names_say(run, quorate, learner, twin):
         truth, guess = [steps[n]["label"] for n in online], [rounds[n]["margin"] for n in online]
         finished = [model.margin(task_of(TEST[n]), x_of(TEST[n])) for n in tested]
         return {**measures([int(TEST[n].label) for n in tested], finished),
-                "online_f1": measures(truth, guess)["f1"],
+                "progressive_f1": measures(truth, guess)["f1"],
                 "mistakes": sum(common.predict(m) != y for m, y in zip(guess, truth)),
                 "labels": sum(rounds[n]["asked"] for n in online), "updates": sum(rounds[n]["updated"] for n in online)}
 
@@ -148,7 +148,7 @@ def test_tasks_that_only_the_test_set_has_are_counted_and_tested(run, quorate):
     document = run("--learner", "cmtl", "--test", "new.csv", "--per-task")
     assert document["tasks"] == 5
     found = document["runs"][0]["per_task"]["t9"]
-    assert (found["examples"], found["labels"], found["online_f1"]) == (0, 0, None)
+    assert (found["examples"], found["labels"], found["progressive_f1"]) == (0, 0, None)
     assert found["accuracy"] == document["runs"][0]["accuracy"] > 0.6  # from what the other tasks share
 
 

@@ -311,7 +311,7 @@ def test_the_summary_says_what_was_learned(quorate, folder):
     assert summary["learner"] == "cmtl(graph=complete, query=always, scale=none)" and summary["model"] == "m"
     assert (summary["examples"], summary["skipped_lines"], summary["tasks"], summary["interrupted"]) == (70, 0, 4, False)
     assert summary["total"] == {"examples": 70, "labels": 70, "updates": inspect(quorate, "m")["updates"]}
-    assert summary["online_accuracy"] == pytest.approx(1 - summary["total"]["updates"] / 70, abs=0.03)
+    assert summary["progressive_accuracy"] == pytest.approx(1 - summary["total"]["updates"] / 70, abs=0.03)
     assert quorate.ok("train", "--data", "second.csv", "--model", "m", "--json").json()["total"]["examples"] == 160
 
 

@@ -63,7 +63,7 @@ History run(const World& world, std::uint64_t seed, const std::function<bool(con
       out.labels.push_back(before);
       if (p > 0) out.errors += wrong;
       if (out.audit.draw(coins)) {
-        out.audit.record(1, wrong ? -1 : 1);
+        out.audit.record(1, wrong ? kNo : kYes);
       } else if (asked) {
         ++out.learned;
         out.online_mistakes += wrong;
@@ -136,7 +136,7 @@ TEST(Audit, AnIntervalHoldsItsOwnValueWhereAllOrNoneWereRight) {
     for (std::uint64_t learned = 1; learned < 400; ++learned) {
       audit.begin(1, learned);
       if (!audit.draw(coins)) continue;
-      audit.record(1, answer);
+      audit.record(1, answer_of(answer));
       for (const Accuracy& a : {audit.stream(), audit.recent()}) {
         EXPECT_EQ(a.value, answer == 1 ? 1 : 0);
         EXPECT_TRUE(0 <= a.low && a.low <= a.value && a.value <= a.high && a.high <= 1) << a.low << ' ' << a.high;
@@ -193,7 +193,7 @@ TEST(Audit, AModelThatLearnedBeforeOwesNoAudits) {
   Rng coins = make_rng(1, 1);
   for (std::uint64_t t = 0; t < 1000; ++t) {
     audit.begin(1, 5000 + t / 2);
-    if (audit.draw(coins)) audit.record(1, 1);
+    if (audit.draw(coins)) audit.record(1, kYes);
   }
   EXPECT_GE(audit.bought(), 45u);
   EXPECT_LE(audit.bought(), 56u) << "a tenth of the 500 labels bought since, and of themselves";
@@ -205,7 +205,7 @@ TEST(Audit, ALimitLoweredOrRaisedIsKept) {
   const auto go = [&](int examples, std::uint64_t learned, std::uint64_t limit) {
     for (int i = 0; i < examples; ++i) {
       audit.begin(1, learned, limit);
-      if (audit.draw(coins)) audit.record(1, 1);
+      if (audit.draw(coins)) audit.record(1, kYes);
     }
   };
   go(1, 0, 100);
@@ -235,7 +235,7 @@ TEST(Audit, TheChanceOfAnExampleIsWhatItSays) {
         expected[t / 500] += audit.probability();
         if (audit.draw(coins)) {
           parts[t / 500] += 1;
-          audit.record(1, 1);
+          audit.record(1, kYes);
         }
       }
     }
@@ -255,11 +255,11 @@ TEST(Audit, NothingIsAuditedBeforeTheFirstLabelNorLongAfterTheLast) {
   std::uint64_t t = 0;
   for (; t < 100; ++t) {
     audit.begin(1, 100);
-    if (audit.draw(coins)) audit.record(1, 1);
+    if (audit.draw(coins)) audit.record(1, kYes);
   }
   for (; t < 100000; ++t) {
     audit.begin(1, 100);
-    if (audit.draw(coins)) audit.record(1, 1);
+    if (audit.draw(coins)) audit.record(1, kYes);
   }
   EXPECT_EQ(audit.probability(), 0);
   EXPECT_LT(audit.covered(), 50000u);
@@ -283,7 +283,7 @@ TEST(Audit, AnswersThatAreMissingCostNothingAndNeitherCountsAsALabelOnly) {
   EXPECT_GT(asked, 200u) << "it goes on asking";
   for (int i = 0; i < 20000; ++i) {
     audit.begin(1, 50);
-    if (audit.draw(coins)) audit.record(1, 0);
+    if (audit.draw(coins)) audit.record(1, kNeither);
   }
   EXPECT_GE(audit.bought(), 45u);
   EXPECT_LE(audit.bought(), 51u);
@@ -346,7 +346,7 @@ TEST(Audit, MemoryIsBoundedAndMergingKeepsWhatItEstimates) {
     if (!audit.draw(coins)) continue;
     const bool mistake = uniform(rng) < 0.3;
     const std::size_t allowed = audit.bytes_to_add(), before = memory.bytes();
-    audit.record(-1, mistake ? 1 : -1);
+    audit.record(-1, mistake ? kYes : kNo);
     EXPECT_LE(memory.bytes(), before + allowed);
     audited.emplace_back(1 / audit.probability(), mistake);
   }
@@ -376,7 +376,7 @@ TEST(Audit, SavedAndContinuedIsAsIfNeverSaved) {
         audit.begin(1, i / 3);
         if (audit.draw(c)) {
           const double u = uniform(e);
-          audit.record(1, u < 0.1 ? std::nullopt : std::optional(u < 0.15 ? 0 : u < 0.35 ? -1 : 1));
+          audit.record(1, u < 0.1 ? std::nullopt : std::optional(u < 0.15 ? kNeither : u < 0.35 ? kNo : kYes));
           log += std::to_string(i) + ' ';
         }
         if (rule.holds(audit)) log += "stop ";

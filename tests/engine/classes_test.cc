@@ -68,7 +68,7 @@ std::pair<std::size_t, double> says(Classes::Reduction reduction, std::size_t C,
   for (std::size_t c = 0; c < C; ++c) names.push_back(std::to_string(c));
   Classes::Ballot ballot{{7, 7, 7}, {9, 9}};  // what was left of another example
   const auto p = Classes(reduction, names).predict(margins, ballot);
-  return {p.place, p.margin};
+  return {p.index, p.margin};
 }
 using Said = std::pair<std::size_t, double>;
 
@@ -112,7 +112,7 @@ RC_GTEST_PROP(Classes, PerfectMarginsSayTheTruth, ()) {
       margins.push_back(y != 0 ? 0.01 * y : *rc::gen::inRange(-9, 10));
     }
     Classes::Ballot ballot;
-    RC_ASSERT(classes.predict(margins, ballot).place == truth);
+    RC_ASSERT(classes.predict(margins, ballot).index == truth);
   }
 }
 

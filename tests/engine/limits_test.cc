@@ -37,10 +37,7 @@ RC_GTEST_PROP(Limits, AreNeverExceededByOneLabelOrOneByte, ()) {
   const double late = one_of({0.0, 0.5, 1.0});
   Rng rng = make_rng(*rc::gen::arbitrary<std::uint64_t>(), 9);
   if (o.limits.total != LabelLimits::kNone && *rc::gen::arbitrary<bool>()) {
-    NameTable names;
-    Memory memory;
-    if (make_learner(canonical(spec), {names, &memory})->set_query_scale(1))
-      o.spread_over = *rc::gen::inRange<std::uint64_t>(1, 300);
+    if (capabilities(canonical(spec)).paced) o.spread_over = *rc::gen::inRange<std::uint64_t>(1, 300);
   }
 
   std::uint64_t asked = 0, back = 0;  // bought, and given back
@@ -57,8 +54,8 @@ RC_GTEST_PROP(Limits, AreNeverExceededByOneLabelOrOneByte, ()) {
       for (std::size_t k = n; k < n + size; ++k) round.push_back({session.task(task_name(s.task[k])), s.x[k]});
       session.set_time(now += std::floor(40 * uniform(rng)) / 8);
       std::vector<Outcome> outcomes(size);
-      session.round(
-          round,
+      run_round(
+          session, round,
           [&](std::size_t k) -> std::optional<int> {
             if (uniform(rng) < late) return kLater;
             if (uniform(rng) < 0.1) return std::nullopt;
@@ -69,7 +66,7 @@ RC_GTEST_PROP(Limits, AreNeverExceededByOneLabelOrOneByte, ()) {
         ++seen;
         const Outcome& outcome = outcomes[k];
         RC_ASSERT(!outcome.asked || outcome.decision.ask);
-        if (!outcome.asked || (!outcome.label && !outcome.ticket)) continue;
+        if (!outcome.asked || (!outcome.answer && !outcome.ticket)) continue;
         ++asked;
         times.push_back(seconds ? now : static_cast<double>(seen));
         const std::string name = task_name(s.task[n + k]);
@@ -90,7 +87,7 @@ RC_GTEST_PROP(Limits, AreNeverExceededByOneLabelOrOneByte, ()) {
           --of_task[it->second];
           ++back;
         } else {
-          RC_ASSERT(session.answer(it->first, uniform(rng) < 0.5 ? 1 : -1).has_value());
+          RC_ASSERT(answer_to(session, it->first, uniform(rng) < 0.5 ? 1 : -1).has_value());
         }
         open.erase(it);
       }

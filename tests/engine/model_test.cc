@@ -31,7 +31,7 @@ Model trained(const Spec& spec, const TempDir& dir) {
   ExampleReader examples(dir.write("train.csv", text), options, model.featurizer, model.labels);
   for (ExampleReader::Item item; examples.next(item);) {
     const Task task = model.session.task(item.task);
-    feed_one(model.session, {task, item.x}, item.label);
+    feed_one(model.session, {task, item.x}, item.label.answer());
   }
   return model;
 }

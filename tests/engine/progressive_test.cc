@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "quorate/engine/progressive.h"
+
 #include "quorate/engine/rounds.h"
 
 namespace quorate::test {
@@ -10,8 +12,7 @@ namespace {
 using testing::HasSubstr;
 
 TEST(Rounds, AreThoseWantedOrTheOnesThatFitDataAndLearner) {
-  const auto yes = [] { return true; };
-  const auto no = [] { return false; };
+  const Capabilities yes{.selects = true}, no;
   EXPECT_EQ(resolve_rounds({}, false, no), Rounds::kEach);
   EXPECT_EQ(resolve_rounds({}, false, yes), Rounds::kPerTask);
   EXPECT_EQ(resolve_rounds({}, true, yes), Rounds::kAllTasks);
@@ -24,13 +25,13 @@ TEST(Rounds, AreThoseWantedOrTheOnesThatFitDataAndLearner) {
   EXPECT_THROW(check_labels_per_round(2, "x", no), UsageError);
 }
 
-TEST(OnlineCount, JudgesPredictionsWhoseLabelIsKnown) {
-  OnlineCount count(nullptr, 2);
+TEST(ProgressiveCount, CountsPredictionsWhoseLabelIsKnown) {
+  ProgressiveCount count(nullptr, 2);
   const std::vector<Example> round{{0, {}}, {1, {}}, {1, {}}, {0, {}}};
   std::vector<Outcome> outcomes(4);
   const double margins[] = {1, -1, 2, 0};
   for (std::size_t n = 0; n < 4; ++n) outcomes[n].decision.margin = margins[n];
-  const int labels[] = {1, 1, 0, -1};  // right, wrong, unknown, right
+  const Label labels[] = {kYes, kYes, {}, kNo};  // right, wrong, unknown, right
   count.add(round, outcomes, [&](std::size_t n) { return labels[n]; });
   EXPECT_EQ(count.total(), 3u);
   EXPECT_EQ(count.mistakes(), 1u);
@@ -38,23 +39,23 @@ TEST(OnlineCount, JudgesPredictionsWhoseLabelIsKnown) {
   EXPECT_EQ(count.of(1).total(), 1u);
 }
 
-TEST(OnlineCount, OfClassesJudgesTheClassThatAllTasksSay) {
+TEST(ProgressiveCount, OfClassesCountsTheClassThatAllTasksSay) {
   const Classes classes(Classes::Reduction::kOneVsOne, {"a", "b", "c"});
-  OnlineCount count(&classes, 3);
+  ProgressiveCount count(&classes, 3);
   const std::vector<Example> round{{0, {}}, {1, {}}, {2, {}}};
   std::vector<Outcome> outcomes(3);
   outcomes[0].decision.margin = 1, outcomes[1].decision.margin = 1, outcomes[2].decision.margin = 1;  // a, a, b
-  count.add(round, outcomes, [](std::size_t) { return 1; });
-  count.add(round, outcomes, [](std::size_t) { return 3; });
-  count.add(round, outcomes, [](std::size_t) { return 0; });
+  count.add(round, outcomes, [](std::size_t) { return Label::of_class(0); });
+  count.add(round, outcomes, [](std::size_t) { return Label::of_class(2); });
+  count.add(round, outcomes, [](std::size_t) { return Label(); });
   EXPECT_EQ(count.total(), 2u);
   EXPECT_EQ(count.mistakes(), 1u);
   EXPECT_EQ(count.classes()(2, 0), 1u);
   EXPECT_EQ(count.of(0).total(), 1u) << "a or b? neither, for a c";
   EXPECT_EQ(count.of(1).mistakes(), 1u);
-  EXPECT_EQ(known_answer(&classes, 0, 3), 0);
-  EXPECT_EQ(known_answer(&classes, 0, 0), std::nullopt);
-  EXPECT_EQ(known_answer(nullptr, 0, -1), -1);
+  EXPECT_EQ(reply_of(Label::of_class(2), &classes, 0), kNeither);
+  EXPECT_EQ(reply_of({}, &classes, 0), Reply::unknown());
+  EXPECT_EQ(reply_of(kNo, nullptr, 0), kNo);
 }
 
 }  // namespace

@@ -27,8 +27,8 @@ std::vector<Outcome> feed_rounds(Session& session, const Stream& s,
     const std::size_t size = std::min(s.size() - n, 1 + r % 3);
     std::vector<Example> round;
     for (std::size_t k = n; k < n + size; ++k) round.push_back({session.task(task_name(s.task[k])), s.x[k]});
-    session.round(
-        round, [&](std::size_t k) { return answer(n + k); }, std::span(out).subspan(n, size));
+    run_round(
+        session, round, [&](std::size_t k) { return answer(n + k); }, std::span(out).subspan(n, size));
     n += size;
   }
   return out;
@@ -64,12 +64,12 @@ TEST_P(SessionAudit, LimitsHoldForAuditsAndLearningTogether) {
     ASSERT_FALSE(outcome.asked && outcome.audited) << n;
     ASSERT_TRUE(outcome.asked || !outcome.updated) << n << ": an audit taught something";
     updates += outcome.asked && outcome.updated;
-    if (!outcome.label) continue;
+    if (!outcome.answer) continue;
     ASSERT_TRUE(outcome.asked || outcome.audited) << n;
     at.push_back(n);
     ++of_task[s.task[n]];
     audits += outcome.audited;
-    mistakes += outcome.asked && predicted(outcome.decision.margin) != *outcome.label;
+    mistakes += outcome.asked && predicted(outcome.decision.margin) != *outcome.answer;
   }
   EXPECT_EQ(questions, at.size()) << "the oracle is asked for no label that is not bought";
   EXPECT_EQ(session.budget().bought(), at.size());
@@ -96,9 +96,9 @@ TEST_P(SessionAudit, AnAuditedAnswerNeverReachesTheLearner) {
   std::uint64_t audits = 0;
   for (std::size_t n = 0; n < s.size(); ++n) {
     Outcome told = second[n];
-    if (first[n].audited && told.label) {
+    if (first[n].audited && told.answer) {
       ++audits;
-      told.label = -*told.label;
+      told.answer = *told.answer == kYes ? kNo : kYes;
     }
     ASSERT_EQ(told, first[n]) << n;
   }
@@ -143,10 +143,11 @@ TEST(Audited, AModelWhoseQuestionsWereWithdrawnIsSavedAndGoesOnToTheBit) {
     Outcome outcomes[2];
     for (Session* one : {never.get(), often.get()}) {
       const Example e{one->task(task_name(s.task[n])), s.x[n]};
-      one->round({&e, 1}, [&](std::size_t) { return n % 4 == 0 ? s.y[n] : kLater; }, {&outcomes[one == often.get()], 1});
+      run_round(*one, {&e, 1}, [&](std::size_t) { return n % 4 == 0 ? s.y[n] : kLater; },
+                {&outcomes[one == often.get()], 1});
     }
     ASSERT_EQ(outcomes[0], outcomes[1]) << n;
-    audits += outcomes[0].audited && outcomes[0].label;
+    audits += outcomes[0].audited && outcomes[0].answer;
     if (outcomes[0].ticket) open.push_back(*outcomes[0].ticket);
     if (n % 60 == 59)  // nobody will answer any of them
       for (; !open.empty(); open.pop_front()) {
@@ -174,10 +175,10 @@ TEST(Audited, AnAuditDoesNotWaitForAnAnswerAndSpendsNothingWithoutOne) {
     const std::uint64_t bought = session.budget().bought();
     const Example e{session.task(task_name(s.task[first])), s.x[first]};
     Outcome out;
-    session.round({&e, 1}, [&](std::size_t) { return answer; }, {&out, 1});
+    run_round(session, {&e, 1}, [&](std::size_t) { return answer; }, {&out, 1});
     EXPECT_TRUE(out.audited);
     EXPECT_FALSE(out.asked);
-    EXPECT_EQ(out.label, std::nullopt);
+    EXPECT_EQ(out.answer, std::nullopt);
     EXPECT_EQ(out.ticket, std::nullopt);
     EXPECT_EQ(session.pending().size(), 0u);
     EXPECT_EQ(session.budget().bought(), bought);
@@ -201,8 +202,8 @@ TEST(Audited, AnOracleThatThrowsAtAnAuditLeavesASessionThatCanBeSavedAndGoesOn) 
     const Example e{session.task(task_name(s.task[n])), s.x[n]};
     Outcome out;
     try {
-      session.round({&e, 1}, [&](std::size_t) -> int { return n % 5 == 4 ? throw std::runtime_error("asleep") : s.y[n]; },
-                    {&out, 1});
+      run_round(session, {&e, 1},
+                [&](std::size_t) -> int { return n % 5 == 4 ? throw std::runtime_error("asleep") : s.y[n]; }, {&out, 1});
     } catch (const std::runtime_error&) {
       ++thrown;
     }

@@ -57,9 +57,9 @@ TEST(Session, ALabelThatTheLearnerRefusesIsCountedSoThatItCanBeSaved) {
   EXPECT_EQ(session.count(task).labels, 1u);
   Outcome asked;
   const Example example{task, wide};
-  session.round({&example, 1}, [](std::size_t) { return kLater; }, {&asked, 1});
-  EXPECT_THROW(session.answer(asked.ticket.value(), 1), DataError);
-  EXPECT_FALSE(session.answer(*asked.ticket, 1)) << "it was answered";
+  run_round(session, {&example, 1}, [](std::size_t) { return kLater; }, {&asked, 1});
+  EXPECT_THROW(answer_to(session, asked.ticket.value(), 1), DataError);
+  EXPECT_FALSE(answer_to(session, *asked.ticket, 1)) << "it was answered";
   Tensors saved;
   session.save(saved);
   Reader reader(saved);
@@ -81,15 +81,15 @@ TEST(Session, ARoundBuysInOrderUntilTheBudgetIsSpent) {
   const std::vector<Example> round{{0, x[0]}, {0, x[1]}, {0, x[2]}};
   std::vector<std::size_t> asked;
   std::vector<Outcome> outcomes(3);
-  session.round(
-      round, [&](std::size_t n) { return asked.push_back(n), 1; }, outcomes);
+  run_round(
+      session, round, [&](std::size_t n) { return asked.push_back(n), 1; }, outcomes);
   EXPECT_THAT(asked, ElementsAre(0, 1));
   EXPECT_TRUE(outcomes[2].decision.ask) << "the learner wanted it";
   EXPECT_FALSE(outcomes[2].asked) << "but the budget was spent";
-  EXPECT_EQ(outcomes[2].label, std::nullopt);
+  EXPECT_EQ(outcomes[2].answer, std::nullopt);
   session.set_limits({.total = 3});
-  session.round(
-      round, [&](std::size_t n) { return asked.push_back(n), 1; }, outcomes);
+  run_round(
+      session, round, [&](std::size_t n) { return asked.push_back(n), 1; }, outcomes);
   EXPECT_THAT(asked, ElementsAre(0, 1, 0));
   session.set_limits({.total = 1});
   EXPECT_FALSE(session.budget().left()) << "a limit below what was bought buys nothing more";
@@ -99,10 +99,10 @@ TEST(Session, ARoundBuysInOrderUntilTheBudgetIsSpent) {
 TEST(Session, AnUnansweredQuestionLeavesTheLabelInTheBudget) {
   Session session(parse_spec("perceptron"), {.seed = 1, .limits = {.total = 1}});
   session.task("a");
-  EXPECT_EQ(feed_one(session, {0, dense({1})}, 0).label, std::nullopt);
+  EXPECT_EQ(feed_one(session, {0, dense({1})}, 0).answer, std::nullopt);
   EXPECT_EQ(session.unanswered(), 1u);
   EXPECT_TRUE(session.budget().left());
-  EXPECT_EQ(feed_one(session, {0, dense({1})}, 1).label, 1);
+  EXPECT_EQ(feed_one(session, {0, dense({1})}, 1).answer, 1);
   EXPECT_FALSE(session.budget().left());
 }
 
@@ -112,7 +112,7 @@ TEST(Session, AnOracleThatThrowsLeavesTheModelAsItWas) {
   const Vector x = dense({1});
   const Example e{0, x};
   Outcome out;
-  EXPECT_THROW(session.round({&e, 1}, [](std::size_t) -> int { throw std::runtime_error("asleep"); }, {&out, 1}),
+  EXPECT_THROW(run_round(session, {&e, 1}, [](std::size_t) -> int { throw std::runtime_error("asleep"); }, {&out, 1}),
                std::runtime_error);
   EXPECT_EQ(session.learner().score(e), 0);
   EXPECT_EQ(session.budget().bought(), 0u);
@@ -191,17 +191,17 @@ TEST(Session, TheAnswerNeitherCostsALabelTeachesAPerceptronNothingAndIsNoMistake
   const auto answer = [&](std::optional<int> y) {
     const Example e{0, x};
     Outcome out;
-    session.round({&e, 1}, [y](std::size_t) { return y; }, {&out, 1});
+    run_round(session, {&e, 1}, [y](std::size_t) { return y; }, {&out, 1});
     return out;
   };
   const Outcome neither = answer(0);
   EXPECT_TRUE(neither.asked);
-  EXPECT_EQ(neither.label, 0);
+  EXPECT_EQ(neither.answer, 0);
   EXPECT_FALSE(neither.updated);
   EXPECT_EQ(session.budget().bought(), 1u);
   EXPECT_EQ(session.unanswered(), 0u);
   EXPECT_EQ(session.learner().score({0, x}), 0);
-  EXPECT_EQ(answer(std::nullopt).label, std::nullopt);
+  EXPECT_EQ(answer(std::nullopt).answer, std::nullopt);
   EXPECT_EQ(session.budget().bought(), 1u) << "nobody knew: free";
   EXPECT_EQ(session.unanswered(), 1u);
   answer(1);
@@ -229,6 +229,94 @@ TEST(Session, LabelsPerRoundIsSavedAndZeroIsRefused) {
   bytes.assign(8, std::byte{0});
   Reader zero(saved);
   EXPECT_THROW(Session::load(session.spec(), zero), DataError);
+}
+
+TEST(Session, QuestionsComeOneAtATimeAndWantOneReplyEach) {
+  Session session(parse_spec("perceptron"), {.seed = 1});
+  session.task("a");
+  const Vector x = dense({1});
+  const std::vector<Example> round{{0, x}, {0, x}, {0, x}};
+  const auto outcomes = session.decide({round});
+  EXPECT_THROW(session.reply(kYes), UsageError) << "no question was taken";
+  EXPECT_EQ(session.next_question()->example, 0u);
+  Tensors saved;
+  EXPECT_THROW(session.save(saved), UsageError) << "a round is open";
+  session.reply(kYes);
+  EXPECT_THROW(session.reply(kYes), UsageError) << "the question was answered";
+  EXPECT_EQ(session.next_question()->example, 1u);
+  EXPECT_EQ(session.next_question()->example, 2u) << "without a reply, the one before is unanswered";
+  session.reply(Reply::later());
+  EXPECT_FALSE(session.next_question());
+  EXPECT_EQ(outcomes[0].answer, kYes);
+  EXPECT_TRUE(outcomes[1].asked);
+  EXPECT_EQ(outcomes[1].answer, std::nullopt);
+  EXPECT_EQ(outcomes[2].ticket, 0u);
+  EXPECT_EQ(session.total().labels, 1u);
+  EXPECT_EQ(session.unanswered(), 1u);
+  EXPECT_EQ(session.pending().size(), 1u);
+}
+
+TEST(Session, ARoundLeftInTheMiddleIsEndedByTheNext) {
+  const Stream s = make_stream(60, 2, 3, 5);
+  const NameTable names = task_names(2);
+  Session left(parse_spec("perceptron"), {.seed = 1, .tasks = &names}),
+      asked(parse_spec("perceptron"), {.seed = 1, .tasks = &names});
+  for (std::size_t n = 0; n < s.size(); n += 2) {
+    const std::vector<Example> round{s.example(n), s.example(n + 1)};
+    left.decide({round});
+    left.next_question();
+    left.reply(answer_of(s.y[n]));  // and nobody asks what comes next
+    std::vector<Outcome> out(2);
+    run_round(
+        asked, round, [&](std::size_t k) { return k == 0 ? std::optional(s.y[n]) : std::nullopt; }, out);
+  }
+  while (left.next_question()) {
+  }
+  EXPECT_EQ(left.total().examples, asked.total().examples);
+  EXPECT_EQ(left.unanswered(), asked.unanswered());
+  for (Task task = 0; task < 2; ++task)
+    EXPECT_TRUE(same_bits(left.learner().score({task, s.x[0]}), asked.learner().score({task, s.x[0]})));
+}
+
+TEST(Session, ATaskOrRoundThatCannotBeIsRefused) {
+  Session session(parse_spec("perceptron"), {.seed = 1});
+  session.task("a");
+  const Vector x = dense({1});
+  const std::vector<Example> unknown{{7, x}}, three{{0, x}, {0, x}, {0, x}};
+  EXPECT_THROW(session.decide({unknown}), UsageError);
+  EXPECT_THROW(session.decide({three, 2}), UsageError);
+  EXPECT_THROW(session.decide({three, 0}), UsageError);
+  EXPECT_EQ(session.total().examples, 0u);
+}
+
+TEST(Session, TasksThatMemoryDoesNotHoldAreAnsweredByWhatAllShare) {
+  constexpr std::size_t kLimit = 300'000;
+  Session session(parse_spec("cohort(query=always)"), {.seed = 1, .memory_limit = kLimit});
+  const Vector x = dense({1, 0.5});
+  std::size_t untracked = 0;
+  for (std::uint32_t i = 0; i < 20'000; ++i) {
+    const Task task = session.task("a user with a rather long name " + std::to_string(i));
+    untracked += task == kUntracked;
+    const Outcome outcome = feed_one(session, {task, x}, 1);
+    ASSERT_TRUE(outcome.asked);
+    ASSERT_LE(session.peak_bytes(), kLimit);
+  }
+  EXPECT_GT(untracked, 10'000u);
+  EXPECT_EQ(session.ledger().untracked().examples, untracked);
+  EXPECT_EQ(session.ledger().untracked().labels, untracked);
+  EXPECT_EQ(session.total().examples, 20'000u);
+  EXPECT_EQ(session.tasks().size() + untracked, 20'000u);
+  EXPECT_GT(session.learner().score({kUntracked, x}), 0.5) << "what all share";
+  Tensors saved;
+  session.save(saved);
+  Reader reader(saved);
+  Session back = Session::load(session.spec(), reader);
+  EXPECT_EQ(back.ledger().untracked().examples, untracked);
+  EXPECT_EQ(back.task("another user"), session.task("another user"));
+  EXPECT_EQ(feed_one(back, {kUntracked, x}, -1), feed_one(session, {kUntracked, x}, -1));
+
+  Session limited(parse_spec("cohort(query=always)"), {.seed = 1, .limits = {.per_task = 1}});
+  EXPECT_FALSE(feed_one(limited, {kUntracked, x}, 1).asked) << "a limit per task holds for those that nobody counts";
 }
 
 }  // namespace

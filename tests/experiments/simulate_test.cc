@@ -1,5 +1,7 @@
 #include "quorate/experiments/simulate.h"
 
+#include "quorate/registry.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +22,7 @@ constexpr Task kTasks = 4;
 
 Dataset dataset(const Stream& s) {
   Dataset out;
-  for (std::size_t n = 0; n < s.size(); ++n) out.add(s.task[n], s.y[n], s.x[n]);
+  for (std::size_t n = 0; n < s.size(); ++n) out.add(s.task[n], answer_of(s.y[n]), s.x[n]);
   return out;
 }
 SimulateOptions options(const std::string& spec) {
@@ -33,7 +35,7 @@ std::vector<double> numbers(const RunResult& r) {
   std::vector<double> out{static_cast<double>(r.seed), static_cast<double>(r.model_bytes),
                           static_cast<double>(r.peak_bytes)};
   const auto add = [&](const RunTotals& o) {
-    for (const double v : {o.test.accuracy, o.test.balanced_accuracy, o.test.f1, o.test.auc, o.online_f1})
+    for (const double v : {o.test.accuracy, o.test.balanced_accuracy, o.test.f1, o.test.auc, o.progressive_f1})
       out.push_back(std::isnan(v) ? -1 : v);
     for (const std::uint64_t v : {o.mistakes, o.labels, o.updates, o.examples}) out.push_back(static_cast<double>(v));
   };
@@ -97,7 +99,7 @@ TEST(Simulate, CountsWhatASessionCounts) {
   Confusion online;
   std::vector<std::uint64_t> mistakes(kTasks);
   for (const TraceLine& t : trace) {
-    const Outcome again = feed_one(session, train.example(t.example), train.label(t.example));
+    const Outcome again = feed_one(session, train.example(t.example), train.label(t.example).answer());
     ASSERT_EQ(again, t.outcome);
     EXPECT_EQ(t.task, train.task(t.example));
     online.add(s.y[t.example], predicted(t.outcome.decision.margin));
@@ -109,7 +111,7 @@ TEST(Simulate, CountsWhatASessionCounts) {
   EXPECT_EQ(all.updates, session.total().updates);
   EXPECT_EQ(all.examples, 240u);
   EXPECT_EQ(all.mistakes, online.mistakes());
-  EXPECT_EQ(all.online_f1, online.f1());
+  EXPECT_EQ(all.progressive_f1, online.f1());
   EXPECT_EQ(result.runs[0].model_bytes, session.model_bytes());
   EXPECT_TRUE(std::isnan(all.test.accuracy)) << "no test set";
   RunTotals sum{};
@@ -134,7 +136,7 @@ TEST(Simulate, ADelayedAnswerComesAfterSoManyMoreExamplesAndThoseDueAfterTheEndD
   std::uint64_t late = 0;
   for (const TraceLine& t : trace) {
     if (!t.late) {
-      EXPECT_EQ(t.outcome.label, std::nullopt);
+      EXPECT_EQ(t.outcome.answer, std::nullopt);
       EXPECT_EQ(t.outcome.asked, t.outcome.ticket.has_value());
       if (t.outcome.ticket) asked[*t.outcome.ticket] = t;
       continue;
@@ -144,7 +146,7 @@ TEST(Simulate, ADelayedAnswerComesAfterSoManyMoreExamplesAndThoseDueAfterTheEndD
     EXPECT_EQ(t.round, question.round + 10) << "a round is one example";
     EXPECT_EQ(t.example, question.example);
     EXPECT_EQ(t.task, question.task);
-    EXPECT_EQ(t.outcome.label, train.label(t.example));
+    EXPECT_EQ(t.outcome.answer, train.label(t.example).answer());
     EXPECT_TRUE(same_bits(t.outcome.decision.margin, question.outcome.decision.margin));
   }
   EXPECT_GT(late, 20u);
@@ -207,7 +209,8 @@ TEST(Simulate, ARateInATimeNeedsTheDatasTime) {
   o.in_order = true;
   EXPECT_THROW(simulate(dataset(s), nullptr, tasks, o), DataError) << "no time";
   Dataset timed;
-  for (std::size_t n = 0; n < s.size(); ++n) timed.add(s.task[n], s.y[n], s.x[n], 1e9 + 600.0 * static_cast<double>(n));
+  for (std::size_t n = 0; n < s.size(); ++n)
+    timed.add(s.task[n], answer_of(s.y[n]), s.x[n], 1e9 + 600.0 * static_cast<double>(n));
   EXPECT_EQ(timed.time(3), 1e9 + 1800);
   EXPECT_EQ(dataset(s).time(3), std::nullopt);
   std::vector<std::uint64_t> asked;
@@ -281,11 +284,11 @@ TEST(Simulate, TrainPerTaskLearnsFromThatManyOfEachAndTestsOnTheRest) {
     SimulateOptions again = o;
     again.seed = 1 + run;
     again.runs = 1;
-    again.trace = [&](const TraceLine& t) { feed_one(session, train.example(t.example), train.label(t.example)); };
+    again.trace = [&](const TraceLine& t) { feed_one(session, train.example(t.example), train.label(t.example).answer()); };
     simulate(train, nullptr, names, again);
     Scores rest;
     for (std::uint64_t i = 0; i < train.size(); ++i)
-      if (!examples.contains(i)) rest.add(train.label(i), session.learner().score(train.example(i)));
+      if (!examples.contains(i)) rest.add(train.label(i).answer(), session.learner().score(train.example(i)));
     EXPECT_EQ(rest.size(), 200u - 15 * kTasks);
     EXPECT_EQ(result.runs[run].all.test.accuracy, rest.measures().accuracy);
     EXPECT_EQ(result.runs[run].all.test.auc, rest.measures().auc);
@@ -385,7 +388,7 @@ TEST(Simulate, RoundsPerTaskHaveEachTaskThatIsLeftOnceAndInOrder) {
   Dataset train;
   for (std::size_t n = 0; n < 7; ++n)
     for (Task i = 0; i < 4; ++i)
-      if (n < has[i]) train.add(i, n % 2 == 0 ? 1 : -1, dense({1, static_cast<double>(n)}));
+      if (n < has[i]) train.add(i, n % 2 == 0 ? kYes : kNo, dense({1, static_cast<double>(n)}));
   SimulateOptions o = options("perceptron(query=shared(b=0.5))");
   o.passes = 3;
   o.rounds = Rounds::kPerTask;
@@ -445,11 +448,12 @@ TEST(Simulate, ARoundIsWhatASessionIsGiven) {
     std::vector<Example> round;
     for (const TraceLine& t : outcomes) round.push_back(train.example(t.example));
     std::vector<Outcome> again(round.size());
-    session.round(
-        round, [&, &of_round = outcomes](std::size_t n) { return train.label(of_round[n].example); }, again);
+    run_round(
+        session, round, [&, &of_round = outcomes](std::size_t n) { return train.label(of_round[n].example).answer(); },
+        again);
     for (std::size_t n = 0; n < again.size(); ++n) {
       ASSERT_EQ(again[n], outcomes[n].outcome);
-      mistakes += predicted(again[n].decision.margin) != train.label(outcomes[n].example);
+      mistakes += predicted(again[n].decision.margin) != train.label(outcomes[n].example).answer();
     }
   }
   EXPECT_EQ(result.runs[0].all.labels, 60u);
@@ -475,9 +479,9 @@ TEST(Simulate, RoundsAreWhatTheLearnerNeedsUnlessSaidOtherwise) {
   EXPECT_EQ(rounds("cmtl(query=shared)"), Rounds::kPerTask);
   EXPECT_EQ(rounds("perceptron", Rounds::kPerTask), Rounds::kPerTask);
   EXPECT_EQ(rounds("shampo", Rounds::kEach), Rounds::kEach);
-  EXPECT_TRUE(chooses(parse_spec("shampo")));
-  EXPECT_FALSE(chooses(parse_spec("perceptron")));
-  EXPECT_FALSE(chooses(parse_spec("shampo(choose=all)")));
+  EXPECT_TRUE(capabilities(parse_spec("shampo")).selects);
+  EXPECT_FALSE(capabilities(parse_spec("perceptron")).selects);
+  EXPECT_FALSE(capabilities(parse_spec("shampo(choose=all)")).selects);
 }
 
 /// Unit vectors whose class is their largest coordinate; every 10th has no label. Labels are 1 + the class.
@@ -488,7 +492,7 @@ Dataset of_classes(std::size_t examples, std::size_t C, std::uint64_t seed) {
     std::vector<double> x(C);
     for (double& v : x) v = uniform(rng);
     const auto largest = std::max_element(x.begin(), x.end()) - x.begin();
-    out.add(0, n % 10 == 9 ? 0 : static_cast<int>(largest) + 1, dense(x));
+    out.add(0, n % 10 == 9 ? Label() : Label::of_class(static_cast<std::size_t>(largest)), dense(x));
   }
   return out;
 }
@@ -519,7 +523,7 @@ TEST(Simulate, OfClassesShowsOneInstanceToEveryTask) {
       ASSERT_EQ(outcomes.size(), K);
       const std::uint64_t place = outcomes[0].example;
       seen.insert(place);
-      const int label = train.label(place);
+      const Label label = train.label(place);
       std::vector<Example> round;
       for (Task task = 0; task < K; ++task) {
         EXPECT_EQ(outcomes[task].task, task);
@@ -527,32 +531,32 @@ TEST(Simulate, OfClassesShowsOneInstanceToEveryTask) {
         round.push_back({task, train.example(place).x});
       }
       std::vector<Outcome> again(K);
-      session.round(
-          round,
+      run_round(
+          session, round,
           [&](std::size_t n) {
-            return label == 0 ? std::nullopt
-                              : std::optional(classes.feedback(static_cast<Task>(n), static_cast<std::size_t>(label) - 1));
+            return !label.known() ? std::nullopt
+                                  : std::optional<int>(classes.feedback(static_cast<Task>(n), label.class_index()));
           },
           again);
       for (std::size_t n = 0; n < K; ++n) {
         ASSERT_EQ(again[n], outcomes[n].outcome);
         margins[n] = again[n].decision.margin;
       }
-      if (label != 0) online.add(static_cast<std::size_t>(label) - 1, classes.predict(margins, ballot).place);
+      if (label.known()) online.add(label.class_index(), classes.predict(margins, ballot).index);
     }
     EXPECT_EQ(seen.size(), 200u);
     for (std::size_t i = 0; i < test.size(); ++i) {
-      if (test.label(i) == 0) continue;
+      if (!test.label(i).known()) continue;
       for (Task task = 0; task < K; ++task) margins[task] = session.learner().score({task, test.example(i).x});
-      tested.add(static_cast<std::size_t>(test.label(i)) - 1, classes.predict(margins, ballot).place);
+      tested.add(test.label(i).class_index(), classes.predict(margins, ballot).index);
     }
     const RunResult& run = result.runs[0];
     for (std::size_t t = 0; t < 4; ++t)
       for (std::size_t p = 0; p < 4; ++p) {
-        EXPECT_EQ(run.online(t, p), online(t, p));
+        EXPECT_EQ(run.progressive(t, p), online(t, p));
         EXPECT_EQ(run.test(t, p), tested(t, p));
       }
-    EXPECT_EQ(run.online.total(), 360u) << "those with a label";
+    EXPECT_EQ(run.progressive.total(), 360u) << "those with a label";
     EXPECT_EQ(run.test.total(), 90u);
     EXPECT_EQ(run.all.mistakes, online.mistakes());
     EXPECT_EQ(run.all.test.accuracy, 1 - tested.error());
@@ -571,7 +575,7 @@ TEST(Simulate, TrainPerTaskOfClassesIsSoManyOfEachClass) {
   o.classes = &classes;
   o.train_per_task = 20;
   std::map<int, std::set<std::uint64_t>> learned;
-  o.trace = [&](const TraceLine& t) { learned[train.label(t.example)].insert(t.example); };
+  o.trace = [&](const TraceLine& t) { learned[train.label(t.example).code()].insert(t.example); };
   const SimulateResult result = simulate(train, nullptr, names, o);
   EXPECT_EQ(result.examples, 60u);
   ASSERT_EQ(learned.size(), 3u);

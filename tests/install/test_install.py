@@ -5,6 +5,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = Path(os.environ.get("QUORATE", ROOT / "build/release/quorate")).resolve().parent
 
@@ -37,3 +39,45 @@ def test_installed_headers_say_all_that_they_need(tmp_path):
     for header in headers:
         source.write_text(f'#include "{header.relative_to(prefix / "include")}"\n')
         run("g++", "-std=c++20", "-fsyntax-only", "-I", prefix / "include", source)
+
+
+LEARNER = """
+#include "quorate/scaled_learner.h"
+namespace quorate {
+struct Toy {
+  static constexpr std::string_view name = "toy", title = "Toy", source = "none";
+  struct Params {
+    Query query;
+    static constexpr auto fields() { return std::tuple{query_field(&Params::query)}; }
+  };
+  Toy(const Params& params, const LearnerContext& context) : query(params.query, context) {}
+  double score(const Example&) const { return 0; }
+  void prefetch(const Example&) const {}
+  void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) { query(round, rng, out); }
+  bool learn(const Example&, const Decision&, double, Rng&) { return false; }
+  double influence(Task, Task) const { return 0; }
+  double VERB(double margin) const { return margin; }
+  void CHECK() const {}
+  QueryPolicy<Query> query;
+  template <class S> static void state(S& s, auto&& v) { v("query", s.query); }
+};
+constexpr Algorithm kToy = registered<Toy, Capabilities{CAN}>();
+const Algorithm* use() { return &kToy; }
+}
+"""
+
+
+@pytest.mark.parametrize(("verb", "check", "can", "good"), [
+    ("log_odds", "check", ".calibrated = true", True),
+    ("other_verb", "check", "", True),
+    ("log_odd", "check", ".calibrated = true", False),  # promised, and misspelt
+    ("log_odds", "check", "", False),  # there, and not promised
+    ("log_odds", "chekc", ".calibrated = true", False),  # a verb that all must have
+])
+def test_a_learner_compiles_only_with_the_verbs_that_its_row_promises(tmp_path, verb, check, can, good):
+    source = tmp_path / "toy.cc"
+    source.write_text(LEARNER.replace("VERB", verb).replace("CHECK", check).replace("CAN", can))
+    done = subprocess.run(["g++", "-std=c++20", "-fsyntax-only", "-I", ROOT / "src", source], capture_output=True, text=True)
+    assert (done.returncode == 0) == good, done.stderr
+    if not good:
+        assert "optional verbs are not those" in done.stderr or "constraint" in done.stderr

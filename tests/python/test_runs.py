@@ -95,7 +95,7 @@ def test_simulate_has_the_programs_runs(folder, cli):
 
 def test_what_is_not_defined_is_nan(folder):
     frame = runs.simulate(Path("a.csv"), "perceptron")
-    assert frame["accuracy"].dtype == float and frame["accuracy"].isna().all() and frame["online_f1"].notna().all()
+    assert frame["accuracy"].dtype == float and frame["accuracy"].isna().all() and frame["progressive_f1"].notna().all()
 
 
 def test_simulate_by_task_and_by_step(folder, cli):
@@ -137,7 +137,7 @@ def test_compare_has_the_programs_means_and_differences(folder, cli):
     assert found.compared_by == "accuracy" and list(found.index) == ["alone", "house"]
     for name, entry in zip(("alone", "house"), document["learners"]):
         row = found.loc[name]
-        for measure in ("accuracy", "labels", "online_f1"):
+        for measure in ("accuracy", "labels", "progressive_f1"):
             assert (row[measure], row[f"{measure}_std"]) == (entry["mean"][measure], entry["std"][measure])
         assert [row[f"difference{end}"] for end in ("", "_low", "_high")] == list(entry["against_first"].values())
         assert [row[f"accuracy{end}"] for end in ("_low", "_high")] == list(entry["interval"].values())
@@ -154,7 +154,7 @@ def test_compare_at_label_budgets(folder):
     assert found["labels"].tolist() == [10, 24, 10, 24]
     assert found.runs.groupby(["learner", "label_budget"])["labels"].agg(list)["cmtl", 10] == [10, 10, 10]
     one = runs.compare("a.csv", "perceptron", label_budgets="10", runs=1)
-    assert one.index.tolist() == [("perceptron", 10)] and math.isnan(one["online_f1_low"].iloc[0])
+    assert one.index.tolist() == [("perceptron", 10)] and math.isnan(one["progressive_f1_low"].iloc[0])
 
 
 def test_tune_has_the_best_first_and_of_equals_the_first(folder, cli):
@@ -169,8 +169,8 @@ def test_tune_has_the_best_first_and_of_equals_the_first(folder, cli):
     settings = sorted(document["settings"], key=lambda s: -s["mean"])  # stable
     assert frame["learner"].tolist() == [s["learner"] for s in settings]
     assert frame["accuracy"].tolist() == [s["mean"] for s in settings]
-    tied = runs.tune("a.csv", "perceptron", {"scale": ["none", "none", "none"]}, folds=2, measure="online_f1")
-    assert len(tied) == 3 and tied["online_f1"].nunique() == 1
+    tied = runs.tune("a.csv", "perceptron", {"scale": ["none", "none", "none"]}, folds=2, measure="progressive_f1")
+    assert len(tied) == 3 and tied["progressive_f1"].nunique() == 1
 
 
 def test_an_estimator_is_a_learner(folder):

@@ -1,5 +1,7 @@
 #include "quorate/queries/shared_annotator.h"
 
+#include "quorate/registry.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -270,9 +272,9 @@ TEST(SharedAnnotator, SmallestTakesTheMostDoubtfulAndTheEarlierOfEquals) {
 
 TEST(SharedAnnotator, AllBuysEveryLabelAndDrawsNothing) {
   const Made made("choose=all", 1);
-  EXPECT_FALSE(made.chooser.chooses());
-  EXPECT_TRUE(Made("choose=smallest").chooser.chooses());
-  EXPECT_TRUE(Made("").chooser.chooses());
+  EXPECT_FALSE(capabilities(parse_spec("shampo(choose=all)")).selects);
+  EXPECT_TRUE(capabilities(parse_spec("shampo(choose=smallest)")).selects);
+  EXPECT_TRUE(capabilities(parse_spec("shampo")).selects);
   Rng rng = make_rng(1, 1), same = rng;
   Round r = round_of({0, 1, 2}, {0, 5, -1});
   made.chooser.by_margin(r.examples, rng, r.decisions);

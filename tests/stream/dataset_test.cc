@@ -16,10 +16,10 @@ std::vector<double> values(const Features& x) { return {x.value.begin(), x.value
 
 TEST(Dataset, KeepsDenseAndSparseExamplesAsTheyCame) {
   Dataset data;
-  data.add(0, 1, dense({1, 2}));
-  data.add(1, -1, sparse({3, 9}, {5, 6}));
-  data.add(0, 0, dense({}));
-  data.add(2, 1, sparse({9}, {7}));
+  data.add(0, kYes, dense({1, 2}));
+  data.add(1, kNo, sparse({3, 9}, {5, 6}));
+  data.add(0, {}, dense({}));
+  data.add(2, kYes, sparse({9}, {7}));
   ASSERT_EQ(data.size(), 4u);
   EXPECT_TRUE(data.example(0).x.dense());
   EXPECT_THAT(values(data.example(0).x), ElementsAre(1, 2));
@@ -28,8 +28,8 @@ TEST(Dataset, KeepsDenseAndSparseExamplesAsTheyCame) {
   EXPECT_EQ(data.example(2).x.size(), 0u);
   EXPECT_THAT(values(data.example(3).x), ElementsAre(7));
   EXPECT_EQ(data.example(3).task, 2u);
-  EXPECT_EQ(data.label(1), -1);
-  EXPECT_EQ(data.label(2), 0);
+  EXPECT_EQ(data.label(1).code(), -1);
+  EXPECT_EQ(data.label(2).code(), 0);
   EXPECT_EQ(data.distinct_features(), 4u) << "0, 1, 3 and 9";
 }
 
@@ -47,7 +47,9 @@ TEST(Dataset, ReadsAFileWithItsTasksAndLabels) {
   EXPECT_EQ(data.task(0), 1u);
   EXPECT_EQ(data.task(1), 0u);
   EXPECT_EQ(tasks[data.task(3)], kOnlyTask) << "no task named";
-  EXPECT_THAT((std::vector{data.label(0), data.label(1), data.label(2), data.label(3)}), ElementsAre(1, -1, 0, 1));
+  EXPECT_THAT((std::vector{int{data.label(0).code()}, int{data.label(1).code()}, int{data.label(2).code()},
+                           int{data.label(3).code()}}),
+              ElementsAre(1, -1, 0, 1));
 }
 
 TEST(Dataset, KnowsTheTimesThereAre) {
@@ -65,8 +67,8 @@ TEST(Dataset, KnowsTheTimesThereAre) {
   EXPECT_EQ(data.time(1), 86400);
   EXPECT_EQ(data.time(2), std::nullopt);
   EXPECT_EQ(data.time(3), 0.5);
-  data.clear();
-  data.add(0, 1, dense({1}));
+  data = {};
+  data.add(0, kYes, dense({1}));
   EXPECT_EQ(data.time(0), std::nullopt) << "no time at all";
 }
 
@@ -90,7 +92,7 @@ TEST(ExampleReader, ALabelOutsideTheSetIsABadLine) {
   o.skip_bad_lines = true;
   ExampleReader examples(path, o, featurizer, labels);
   std::vector<int> seen;
-  while (examples.next(item)) seen.push_back(item.label);
+  while (examples.next(item)) seen.push_back(item.label.code());
   EXPECT_THAT(seen, ElementsAre(1, -1, 1)) << "-1 first, so 0 is another kind of negative";
   EXPECT_EQ(examples.skipped(), 2u);
   EXPECT_THAT(examples.first_skipped(), HasSubstr(path + ":2"));

@@ -25,7 +25,7 @@ std::string all_of(const std::string& path, const ReadOptions& options, bool ahe
     ExampleReader examples(path, options, featurizer, labels, ahead);
     try {
       for (ExampleReader::Item item; examples.next(item);) {
-        out += std::string(item.id) + "/" + std::string(item.task) + "/" + std::to_string(item.label) + "/" +
+        out += std::string(item.id) + "/" + std::string(item.task) + "/" + std::to_string(item.label.code()) + "/" +
                (item.time ? shortest(*item.time) : "-") + "/" + shortest(item.x.norm);
         for (std::size_t k = 0; k < item.x.size(); ++k)
           out += " " + std::to_string(item.x.at(k)) + ":" + shortest(item.x.value[k]);

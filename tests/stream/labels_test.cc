@@ -12,17 +12,17 @@ using testing::HasSubstr;
 
 TEST(Labels, OnesAndMinusOnesOrZerosAreTheLabels) {
   Labels a;
-  EXPECT_EQ(a("1"), 1);
-  EXPECT_EQ(a("+1"), 1);
-  EXPECT_EQ(a("1.0"), 1);
-  EXPECT_EQ(a("-1"), -1);
-  EXPECT_EQ(a("-1.0"), -1);
+  EXPECT_EQ(a("1").code(), 1);
+  EXPECT_EQ(a("+1").code(), 1);
+  EXPECT_EQ(a("1.0").code(), 1);
+  EXPECT_EQ(a("-1").code(), -1);
+  EXPECT_EQ(a("-1.0").code(), -1);
   EXPECT_EQ(a.word(1), "1");
   EXPECT_EQ(a.word(-1), "-1");
   Labels b;
-  EXPECT_EQ(b("0"), -1);
-  EXPECT_EQ(b("1"), 1);
-  EXPECT_EQ(b("0.0"), -1);
+  EXPECT_EQ(b("0").code(), -1);
+  EXPECT_EQ(b("1").code(), 1);
+  EXPECT_EQ(b("0.0").code(), -1);
   EXPECT_EQ(b.word(-1), "0");
   EXPECT_EQ(Labels().word(-1), "-1");
 }
@@ -30,8 +30,8 @@ TEST(Labels, OnesAndMinusOnesOrZerosAreTheLabels) {
 TEST(Labels, NothingAndAQuestionMarkAreMissing) {
   for (const std::string positive : {"", "spam"}) {
     Labels labels(positive);
-    EXPECT_EQ(labels(""), 0);
-    EXPECT_EQ(labels("?"), 0);
+    EXPECT_EQ(labels("").code(), 0);
+    EXPECT_EQ(labels("?").code(), 0);
     EXPECT_EQ(labels.negative(), "");
   }
 }
@@ -53,43 +53,43 @@ TEST(Labels, TwoKindsOfNegativesAreRefused) {
   Labels labels;
   labels("0");
   EXPECT_THROW(labels("-1"), DataError);
-  EXPECT_EQ(labels("0"), -1);
-  EXPECT_EQ(labels("1"), 1);
+  EXPECT_EQ(labels("0").code(), -1);
+  EXPECT_EQ(labels("1").code(), 1);
 }
 
 TEST(Labels, WithAPositiveWordEveryOtherIsNegative) {
   Labels labels("spam");
-  EXPECT_EQ(labels("spam"), 1);
+  EXPECT_EQ(labels("spam").code(), 1);
   EXPECT_EQ(labels.word(-1), "not-spam");
-  EXPECT_EQ(labels("ham"), -1);
-  EXPECT_EQ(labels("ham"), -1);
+  EXPECT_EQ(labels("ham").code(), -1);
+  EXPECT_EQ(labels("ham").code(), -1);
   EXPECT_EQ(labels.word(-1), "ham");
-  EXPECT_EQ(labels("1"), -1);
+  EXPECT_EQ(labels("1").code(), -1);
   EXPECT_EQ(labels.word(-1), "not-spam") << "there are several";
-  EXPECT_EQ(labels("ham"), -1);
+  EXPECT_EQ(labels("ham").code(), -1);
   EXPECT_EQ(labels.word(-1), "not-spam");
   EXPECT_EQ(labels.word(1), "spam");
   Labels restored;
   restored.restore("spam", "ham");
-  EXPECT_EQ(restored("spam"), 1);
+  EXPECT_EQ(restored("spam").code(), 1);
   EXPECT_EQ(restored.word(-1), "ham");
 }
 
 TEST(ClassNames, WordsGetTheirPlacesAsTheyCome) {
   ClassNames classes;
-  EXPECT_EQ(classes("b", false), 1);
-  EXPECT_EQ(classes("a", false), 2);
-  EXPECT_EQ(classes("b", false), 1);
-  EXPECT_EQ(classes("", false), 0);
-  EXPECT_EQ(classes("?", false), 0);
-  EXPECT_EQ(classes("0", false), 3) << "a word like any other";
+  EXPECT_EQ(classes("b", false).code(), 1);
+  EXPECT_EQ(classes("a", false).code(), 2);
+  EXPECT_EQ(classes("b", false).code(), 1);
+  EXPECT_EQ(classes("", false).code(), 0);
+  EXPECT_EQ(classes("?", false).code(), 0);
+  EXPECT_EQ(classes("0", false).code(), 3) << "a word like any other";
   EXPECT_THAT(classes.names(), testing::ElementsAre("b", "a", "0"));
 }
 
 TEST(ClassNames, AWordThatIsNoClassIsRefusedWithTheClasses) {
   ClassNames few({"cat", "dog"});
-  EXPECT_EQ(few("dog", true), 2);
-  EXPECT_EQ(few("", true), 0) << "missing is no error";
+  EXPECT_EQ(few("dog", true).code(), 2);
+  EXPECT_EQ(few("", true).code(), 0) << "missing is no error";
   try {
     few("cow", true);
     FAIL() << "accepted";
@@ -111,8 +111,8 @@ TEST(ClassNames, AWordThatIsNoClassIsRefusedWithTheClasses) {
 
 TEST(ClassNames, ThereAreAtMostAThousand) {
   ClassNames classes;
-  for (std::size_t c = 0; c < ClassNames::kMost; ++c) ASSERT_EQ(classes(std::to_string(c), false), static_cast<int>(c) + 1);
-  EXPECT_EQ(classes("999", false), 1000) << "those that are there stay";
+  for (std::size_t c = 0; c < ClassNames::kMost; ++c) ASSERT_EQ(classes(std::to_string(c), false), Label::of_class(c));
+  EXPECT_EQ(classes("999", false).code(), 1000) << "those that are there stay";
   try {
     classes("one more", false);
     FAIL() << "accepted";
@@ -139,12 +139,12 @@ TEST(ClassNames, SortIsByValueIfAllAreNumbersElseAsText) {
 
 TEST(Labels, OfClassesGiveOnePlusThePlace) {
   Labels grows = Labels::of_classes({}, true), known = Labels::of_classes(ClassNames({"cat", "dog"}), false);
-  EXPECT_EQ(grows("7"), 1);
-  EXPECT_EQ(grows("-1"), 2) << "not a negative";
-  EXPECT_EQ(grows("?"), 0);
+  EXPECT_EQ(grows("7").code(), 1);
+  EXPECT_EQ(grows("-1").code(), 2) << "not a negative";
+  EXPECT_EQ(grows("?").code(), 0);
   EXPECT_THAT(grows.classes().names(), testing::ElementsAre("7", "-1"));
-  EXPECT_EQ(known("dog"), 2);
-  EXPECT_EQ(known(""), 0);
+  EXPECT_EQ(known("dog").code(), 2);
+  EXPECT_EQ(known("").code(), 0);
   EXPECT_THROW(known("cow"), DataError);
 }
 

@@ -68,10 +68,27 @@ inline Stream make_stream(std::size_t examples, std::size_t K, std::size_t d, st
 /// What an oracle answers about a label of the data: nothing if it is 0, unknown.
 inline std::optional<int> known(int y) { return y == 0 ? std::nullopt : std::optional(y); }
 
+/// An oracle's number for an answer that comes later.
+inline constexpr int kLater = 2;
+inline Reply reply_of(std::optional<int> y) {
+  return !y ? Reply::unknown() : *y == kLater ? Reply::later() : Reply(answer_of(*y));
+}
+
+inline std::optional<Outcome> answer_to(Session& session, std::uint64_t ticket, int y) {
+  return session.answer(ticket, answer_of(y));
+}
+
+/// One round; oracle(n) is a number or nothing, as above.
+template <class Oracle>
+void run_round(Session& session, std::span<const Example> round, Oracle oracle, std::span<Outcome> out) {
+  const auto outcomes = quorate::run_round(session, {round}, [&](std::size_t n) { return reply_of(oracle(n)); });
+  std::copy(outcomes.begin(), outcomes.end(), out.begin());
+}
+
 /// One example through a session; y is its label, 0 if nobody knows it.
 inline Outcome feed_one(Session& session, const Example& e, int y) {
   Outcome out;
-  session.round({&e, 1}, [y](std::size_t) { return known(y); }, {&out, 1});
+  run_round(session, {&e, 1}, [y](std::size_t) { return known(y); }, {&out, 1});
   return out;
 }
 
@@ -106,12 +123,12 @@ inline bool operator==(const Outcome& a, const Outcome& b) {
   return test::same_bits(a.decision.margin, b.decision.margin) &&
          test::same_bits(a.decision.probability, b.decision.probability) &&
          test::same_bits(a.decision.draw, b.decision.draw) && a.decision.ask == b.decision.ask && a.asked == b.asked &&
-         a.label == b.label && a.updated == b.updated && a.audited == b.audited && a.ticket == b.ticket;
+         a.answer == b.answer && a.updated == b.updated && a.audited == b.audited && a.ticket == b.ticket;
 }
 inline void PrintTo(const Outcome& s, std::ostream* os) {
   *os << "margin " << s.decision.margin << " p " << s.decision.probability << " draw " << s.decision.draw << " ask "
-      << s.decision.ask << " asked " << s.asked << " label " << (s.label ? std::to_string(*s.label) : "none") << " updated "
-      << s.updated << " audited " << s.audited;
+      << s.decision.ask << " asked " << s.asked << " label " << (s.answer ? std::to_string(int{*s.answer}) : "none")
+      << " updated " << s.updated << " audited " << s.audited;
 }
 
 }  // namespace quorate

@@ -35,8 +35,8 @@ inline std::vector<Outcome> play_round(Session& session, const Stream& s, Task K
   std::vector<Example> round;
   for (std::size_t n = r * K; n < (r + 1) * K; ++n) round.push_back(s.example(n));
   std::vector<Outcome> out(K);
-  session.round(
-      round, [&](std::size_t n) { return s.y[r * K + n]; }, out);
+  run_round(
+      session, round, [&](std::size_t n) { return s.y[r * K + n]; }, out);
   return out;
 }
 /// All rounds, one step after the other.

@@ -17,27 +17,19 @@ struct Setting {
   Spec spec;
   std::string name;  // of the test
 
-  /// Chooses among the examples of a round; of a round of one it asks for the one.
-  bool shares() const { return to_text(spec).find("query=shared") != std::string::npos || spec.word.starts_with("shampo"); }
-  bool asks_always() const { return shares() || to_text(spec).find("query=always") != std::string::npos; }
-  /// Moves on every mistake, a margin of 0 among them, and on nothing else. Committees share labels, too.
-  bool is_perceptron() const {
-    return spec.word == "perceptron" || spec.word == "cmtl" || spec.word == "amtl" || spec.word == "shampo" ||
-           keeps_instances();
-  }
-  bool keeps_instances() const { return spec.word == "kernel-perceptron" || spec.word.starts_with("budget-"); }
+  Capabilities can() const { return capabilities(canonical(spec)); }
+  /// Has one annotator for all tasks; of a round of one it asks for the one.
+  bool shares() const { return can().selects || has("choose=all"); }
+  bool asks_always() const { return shares() || has("query=always"); }
+  bool has(std::string_view text) const { return to_text(canonical(spec)).find(text) != std::string::npos; }
   /// Every mistake costs memory, for ever.
-  bool grows() const { return spec.word == "kernel-perceptron"; }
-  /// Answers that cost nothing go on teaching when the budget is spent: those of the peers, its own guesses.
-  bool learns_without_labels() const { return spec.word == "peer" || spec.word == "cohort"; }
+  bool grows() const { return can().keeps_instances && !can().forgets; }
   /// Counts how common features are, in every example that comes.
-  bool counts() const { return to_text(spec).find("scale=log-idf") != std::string::npos || spec.word == "cohort"; }
+  bool counts() const { return has("scale=log-idf") || has("scale=auto"); }
   /// Keeps matrices of features x features.
-  bool squares_features() const {
-    return spec.word == "shampo-second-order" && to_text(spec).find("diagonal=true") == std::string::npos;
-  }
+  bool squares_features() const { return has("diagonal=false"); }
   /// Only rules that draw depend on the seed.
-  bool draws() const { return !asks_always() || spec.word == "budget-random"; }
+  bool draws() const { return !asks_always() || algorithm(spec).own.draws; }
 };
 inline void PrintTo(const Setting& s, std::ostream* os) { *os << to_text(s.spec); }
 

@@ -15,7 +15,7 @@
 #include <cmath>
 
 #include "quorate/queries/query_rules.h"
-#include "quorate/registry.h"
+#include "quorate/scaled_learner.h"
 #include "quorate/weights/feature_major.h"
 #include "quorate/weights/trust.h"
 
@@ -82,6 +82,7 @@ struct Amlc {
     ensure_tasks(context.tasks.size());
   }
 
+  void prefetch(const Example&) const {}
   double score(const Example& e) const {
     if (e.task >= w.tasks()) return 0;
     std::vector<double> member(w.tasks());  // pure, so not the scratch
@@ -161,6 +162,6 @@ struct Amlc {
 }  // namespace
 
 extern const Algorithm kAmlc;
-constexpr Algorithm kAmlc = row<Amlc>();
+constexpr Algorithm kAmlc = registered<Amlc, Capabilities{.joint = true, .peer_benefit = true}>();
 
 }  // namespace quorate

@@ -12,7 +12,7 @@
 #include "quorate/base/simd.h"
 #include "quorate/graph/task_graph.h"
 #include "quorate/queries/query_rules.h"
-#include "quorate/registry.h"
+#include "quorate/scaled_learner.h"
 #include "quorate/weights/feature_major.h"
 #include "quorate/weights/task_gram.h"
 
@@ -24,6 +24,8 @@ struct Similarity {
   static constexpr std::string_view
       name = "similarity",
       meaning = "buy a label with probability b / (b + |margin|), b = sum of the task's similarities";
+  static constexpr QueryTraits traits{.paced = true, .draws = true};
+  static constexpr bool by_learner = true;
   static constexpr auto fields() { return std::tuple{}; }
 };
 
@@ -32,7 +34,7 @@ struct Amtl {
                                     source = "Saha et al. 2011, eq. 3.1";
   struct Params {
     Graph graph;
-    std::variant<Always, RandomQuery, MarginQuery, SharedQuery, Similarity> query;
+    QueryWith<Similarity> query = Always{};
     static constexpr auto fields() {
       return std::tuple{Field{&Params::graph, "graph", kAny, "which tasks may be related", "Cavallanti et al. 2.1"},
                         query_field(&Params::query)};
@@ -48,6 +50,7 @@ struct Amtl {
     ensure_tasks(A.tasks());
   }
 
+  void prefetch(const Example&) const {}
   double score(const Example& e) const { return w(e.task, e.x); }
 
   void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
@@ -76,10 +79,6 @@ struct Amtl {
     G.add(c, w.margins(e.x), squared_norm(e.x));
     w.add(c, e.x);  // w_j += y (A^-1)[j,i] U[j,i] x
     return true;
-  }
-
-  bool set_query_scale(double factor) {
-    return query.set_query_scale(factor) || std::holds_alternative<Similarity>(p.query);
   }
 
   double influence(Task to, Task from) const {
@@ -128,6 +127,6 @@ struct Amtl {
 }  // namespace
 
 extern const Algorithm kAmtl;
-constexpr Algorithm kAmtl = row<Amtl>();
+constexpr Algorithm kAmtl = registered<Amtl, Capabilities{.mistake_driven = true}>();
 
 }  // namespace quorate

@@ -13,7 +13,7 @@
 //         for a stream whose tasks are all known at the start that is the paper's K.
 #include "quorate/graph/task_graph.h"
 #include "quorate/queries/query_rules.h"
-#include "quorate/registry.h"
+#include "quorate/scaled_learner.h"
 #include "quorate/weights/linear.h"
 
 namespace quorate {
@@ -62,6 +62,8 @@ struct Cmtl {
     return true;
   }
 
+  void check() const {}
+
   double influence(Task to, Task from) const { return A.inverse(to, from); }
 
   /// Whether the task's weights are v and s together. In the complete graph always, as more tasks may come.
@@ -87,6 +89,6 @@ struct Cmtl {
 }  // namespace
 
 extern const Algorithm kCmtl;
-constexpr Algorithm kCmtl = row<Cmtl>();
+constexpr Algorithm kCmtl = registered<Cmtl, Capabilities{.mistake_driven = true}>();
 
 }  // namespace quorate

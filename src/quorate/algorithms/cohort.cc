@@ -27,7 +27,7 @@
 #include "quorate/base/prefetch.h"
 #include "quorate/base/segmented_vector.h"
 #include "quorate/queries/query_rules.h"
-#include "quorate/registry.h"
+#include "quorate/scaled_learner.h"
 #include "quorate/weights/beliefs.h"
 #include "quorate/weights/calibration.h"
 
@@ -40,6 +40,7 @@ struct ConfidenceQuery {
                                     meaning =
                                         "buy a label with probability 1 / (1 + (log-odds / b)^3), the log-odds of the "
                                         "prediction being right";
+  static constexpr QueryTraits traits{.paced = true, .draws = true};
   double b = 0.5;
   static constexpr auto fields() {
     return std::tuple{
@@ -73,7 +74,7 @@ struct Cohort {
   static constexpr std::string_view name = "cohort", title = "Shared and own weights that know how sure they are",
                                     source = "docs/cohort.md";
   struct Params {
-    std::variant<ConfidenceQuery, Always, RandomQuery, MarginQuery, SharedQuery> query;
+    QueryWith<ConfidenceQuery> query;
     double noise = 0.1, guess = 1, eta = 0.3;
     std::variant<StoreAuto, StoreExact, StoreHashed> store;
     static constexpr auto fields() {
@@ -87,8 +88,6 @@ struct Cohort {
           Field{&Params::store, "store", kAny, "where weights lie", "docs/cohort.md"}};
     }
   };
-  static constexpr Scale default_scale{ScaleAuto{}};
-
   static constexpr std::array kRatio{1.0 / 32, 1.0 / 8, 1.0 / 2, 2.0, 8.0};
   static constexpr double kTotal = 1.2, kHalf = 60;  // kHalf: labels of a task until its guesses count half
   static constexpr std::uint32_t kGuesses = 64;
@@ -122,10 +121,12 @@ struct Cohort {
   /// What memory is slowest to give first: what the task has of its own.
   void prefetch(const Example& e) const {
     if (e.task < tasks.size()) quorate::prefetch(&tasks[e.task]);
-    v.prefetch(e.task, e.x);
+    if (e.task != kUntracked) v.prefetch(e.task, e.x);
     w.prefetch(0, e.x);
   }
-  Prediction predict(const Example& e) const { return combine(w(0, e.x), v(e.task, e.x)); }
+  Prediction predict(const Example& e) const {
+    return combine(w(0, e.x), e.task == kUntracked ? MarginEstimate{0, squared_norm(e.x)} : v(e.task, e.x));
+  }
 
   double score(const Example& e) const { return predict(e).p; }
   /// Never against the prediction: after few labels the margin's sign is the better judge of the two (docs/cohort.md).
@@ -147,8 +148,10 @@ struct Cohort {
   }
 
   bool learn(const Example& e, const Decision& d, double y, Rng&) {
-    if (e.task >= tasks.size()) tasks.resize(std::size_t{e.task} + 1);
-    ++tasks[e.task].labels;
+    if (e.task != kUntracked) {
+      if (e.task >= tasks.size()) tasks.resize(std::size_t{e.task} + 1);
+      ++tasks[e.task].labels;
+    }
     guesses = kGuesses;
     Prediction j = predict(e);
     for (std::size_t l = 0; l < kRatio.size(); ++l)
@@ -175,7 +178,7 @@ struct Cohort {
     if (y * j.p >= 1) return false;
     const double alpha = weight * (1 - y * j.p) / (j.r + p.noise) * y;
     w.learn(0, e.x, E, alpha, beta);
-    v.learn(e.task, e.x, O, alpha, beta);
+    if (e.task != kUntracked) v.learn(e.task, e.x, O, alpha, beta);
     return true;
   }
 
@@ -194,6 +197,9 @@ struct Cohort {
     E /= sum;
     O /= sum;
   }
+
+  std::size_t bytes_for_tasks(std::size_t K) const { return tasks.bytes_to_grow(K); }
+  void reserve_tasks(std::size_t K) { tasks.reserve(K); }
 
   double influence(Task to, Task from) const { return to == from ? 1 : E * E / (E * E + O * O); }
 
@@ -268,6 +274,7 @@ struct Cohort {
 }  // namespace
 
 extern const Algorithm kCohort;
-constexpr Algorithm kCohort = row<Cohort>();
+constexpr Algorithm kCohort =
+    registered<Cohort, Capabilities{.calibrated = true, .learns_unasked = true, .untracked_tasks = true}, ScaleAuto>();
 
 }  // namespace quorate

@@ -24,7 +24,7 @@
 #include "quorate/kernel/projection.h"
 #include "quorate/kernel/task_weights.h"
 #include "quorate/queries/query_rules.h"
-#include "quorate/registry.h"
+#include "quorate/scaled_learner.h"
 
 namespace quorate {
 namespace {
@@ -100,6 +100,8 @@ struct KernelMachine {
     S.z.row_of(slot, k);
     return k;
   }
+  void prefetch(const Example&) const {}
+  std::size_t support_vectors() const { return S.size(); }
   double influence(Task to, Task from) const { return A.inverse(to, from); }
 
   /// Bytes that other parts of the model may take before the next mistake: tables of tasks.
@@ -512,10 +514,16 @@ struct BudgetProjectronShared : KernelMachine<ProjectionParams> {
 }  // namespace
 
 extern const Algorithm kKernelPerceptron, kBudgetRandom, kBudgetForgetron, kBudgetProjectron, kBudgetProjectronShared;
-constexpr Algorithm kKernelPerceptron = row<KernelPerceptron>();
-constexpr Algorithm kBudgetRandom = row<BudgetRandom>();
-constexpr Algorithm kBudgetForgetron = row<BudgetForgetron>();
-constexpr Algorithm kBudgetProjectron = row<BudgetProjectron>();
-constexpr Algorithm kBudgetProjectronShared = row<BudgetProjectronShared>();
+constexpr Algorithm kKernelPerceptron =
+    registered<KernelPerceptron, Capabilities{.mistake_driven = true, .keeps_instances = true}>();
+constexpr Algorithm kBudgetRandom =
+    registered<BudgetRandom,
+               Capabilities{.draws = true, .mistake_driven = true, .keeps_instances = true, .forgets = true}>();
+constexpr Algorithm kBudgetForgetron =
+    registered<BudgetForgetron, Capabilities{.mistake_driven = true, .keeps_instances = true, .forgets = true}>();
+constexpr Algorithm kBudgetProjectron =
+    registered<BudgetProjectron, Capabilities{.mistake_driven = true, .keeps_instances = true, .forgets = true}>();
+constexpr Algorithm kBudgetProjectronShared =
+    registered<BudgetProjectronShared, Capabilities{.mistake_driven = true, .keeps_instances = true, .forgets = true}>();
 
 }  // namespace quorate

@@ -13,7 +13,7 @@
 #include <cmath>
 
 #include "quorate/queries/query_rules.h"
-#include "quorate/registry.h"
+#include "quorate/scaled_learner.h"
 #include "quorate/weights/feature_major.h"
 #include "quorate/weights/trust.h"
 
@@ -53,6 +53,7 @@ struct Peer {
     ensure_tasks(context.tasks.size());
   }
 
+  void prefetch(const Example&) const {}
   double score(const Example& e) const { return w(e.task, e.x); }
 
   void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
@@ -99,9 +100,8 @@ struct Peer {
     return updated;
   }
 
-  bool set_query_scale(double factor) {  // of both: who asks the peers more has to believe them less
+  void set_query_scale(double factor) {  // of both: who asks the peers more has to believe them less
     scale = factor;
-    return true;
   }
 
   double influence(Task to, Task from) const {  // to listens to from
@@ -142,6 +142,7 @@ struct Peer {
 }  // namespace
 
 extern const Algorithm kPeer;
-constexpr Algorithm kPeer = row<Peer>();
+constexpr Algorithm kPeer =
+    registered<Peer, Capabilities{.paced = true, .draws = true, .learns_unasked = true, .peer_benefit = true}>();
 
 }  // namespace quorate

@@ -7,7 +7,7 @@
 // Cost    O(non-zeros) per example. Memory O(non-zero weights).
 // Draws   decide: what the query rule draws, example by example. learn: none.
 #include "quorate/queries/query_rules.h"
-#include "quorate/registry.h"
+#include "quorate/scaled_learner.h"
 #include "quorate/weights/linear.h"
 
 namespace quorate {
@@ -36,6 +36,8 @@ struct Perceptron {
     return true;
   }
 
+  void check() const {}
+
   double influence(Task to, Task from) const { return to == from ? 1 : 0; }
 
   QueryPolicy<Query> query;
@@ -51,6 +53,6 @@ struct Perceptron {
 }  // namespace
 
 extern const Algorithm kPerceptron;
-constexpr Algorithm kPerceptron = row<Perceptron>();
+constexpr Algorithm kPerceptron = registered<Perceptron, Capabilities{.mistake_driven = true}>();
 
 }  // namespace quorate

@@ -10,7 +10,7 @@
 //         from 1, so that the first rounds are defined, and is multiplied by b. In a round with no more examples than labels
 //         all are bought.
 #include "quorate/queries/shared_annotator.h"
-#include "quorate/registry.h"
+#include "quorate/scaled_learner.h"
 #include "quorate/weights/linear.h"
 
 namespace quorate {
@@ -31,9 +31,12 @@ struct Shampo {
                            "Aggressive perceptron SHAMPO"},
                      Field{&Params::zero, "zero", kAny, "what the answer 0, neither, teaches", "One vs. one"}});
     }
+    void refine(Capabilities& can) const { can.mistake_driven = aggressive == 0; }
   };
   Shampo(const Params& params, const LearnerContext& context) : p(params), query(params, context), w(context.memory) {}
 
+  void prefetch(const Example&) const {}
+  void check() const {}
   double score(const Example& e) const { return w(e.task, e.x); }
 
   void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
@@ -70,6 +73,6 @@ struct Shampo {
 }  // namespace
 
 extern const Algorithm kShampo;
-constexpr Algorithm kShampo = row<Shampo>();
+constexpr Algorithm kShampo = registered<Shampo, Capabilities{.mistake_driven = true, .learns_neither = true}>();
 
 }  // namespace quorate

@@ -12,7 +12,7 @@
 #include <cmath>
 
 #include "quorate/queries/shared_annotator.h"
-#include "quorate/registry.h"
+#include "quorate/scaled_learner.h"
 #include "quorate/weights/second_order.h"
 
 namespace quorate {
@@ -38,6 +38,7 @@ struct ShampoSecondOrder {
   ShampoSecondOrder(const Params& params, const LearnerContext& context)
       : p(params), query(params, context), full(context.memory), diagonal(context.memory) {}
 
+  void prefetch(const Example&) const {}
   double score(const Example& e) const { return estimate(e).margin(); }
 
   void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
@@ -97,6 +98,6 @@ struct ShampoSecondOrder {
 }  // namespace
 
 extern const Algorithm kShampoSecondOrder;
-constexpr Algorithm kShampoSecondOrder = row<ShampoSecondOrder>();
+constexpr Algorithm kShampoSecondOrder = registered<ShampoSecondOrder, Capabilities{.learns_neither = true}>();
 
 }  // namespace quorate

@@ -6,10 +6,13 @@
 
 namespace quorate {
 
-using Index = std::uint32_t;  ///< a feature's place
-using Task = std::uint32_t;   ///< a task's place, in order of first appearance
+using Index = std::uint32_t;  ///< a feature's index
+using Task = std::uint32_t;   ///< a task's id: 0, 1, 2, ... in order of first appearance
 
-/// Largest feature index a reader accepts; one less than the type holds, as place 0 is the constant feature's.
+/// The task of examples whose task has no place in memory (Session::task): answered with what all tasks share.
+inline constexpr Task kUntracked = 0xFFFFFFFEu;
+
+/// Largest feature index a reader accepts; one less than the type holds, as index 0 is the constant feature's.
 inline constexpr Index kMaxIndex = 0xFFFFFFFDu;
 
 /// A vector, not owned. Sparse: index ascending and unique, same size as value. Dense: index empty, value[k] belongs to

@@ -15,13 +15,14 @@ class Memory final : public std::pmr::memory_resource {
  public:
   static constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
-  explicit Memory(std::size_t limit = kNoLimit) : limit_(limit) {}
+  /// set_aside: bytes of the limit that something else may use; they are never allocated here.
+  explicit Memory(std::size_t limit = kNoLimit, std::size_t set_aside = 0) : limit_(limit), set_aside_(set_aside) {}
 
   std::size_t bytes() const { return now_; }  ///< allocated now
   std::size_t peak() const { return peak_; }  ///< most ever allocated at once, transient copies of growing tables included
   std::size_t limit() const { return limit_; }
   bool limited() const { return limit_ != kNoLimit; }
-  std::size_t left() const { return limit_ - now_; }
+  std::size_t left() const { return limit_ - set_aside_ - now_; }
 
  private:
   /// What is large begins with a cache line, so that what is looked up together in it lies in one.
@@ -31,7 +32,8 @@ class Memory final : public std::pmr::memory_resource {
   void* do_allocate(std::size_t bytes, std::size_t alignment) override {
     if (bytes > left())
       throw MemoryError("the memory limit of " + std::to_string(limit_) +
-                        " bytes does not hold the model: " + std::to_string(now_) + " are in use and " +
+                        " bytes does not hold the model: " + std::to_string(now_) + " are in use" +
+                        (set_aside_ > 0 ? ", " + std::to_string(set_aside_) + " set aside for rounds" : "") + " and " +
                         std::to_string(bytes) + " more are needed; expected a larger --memory, or a learner with a budget");
     void* p = std::pmr::new_delete_resource()->allocate(bytes, alignment_of(bytes, alignment));
     now_ += bytes;
@@ -44,7 +46,7 @@ class Memory final : public std::pmr::memory_resource {
   }
   bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
 
-  std::size_t limit_, now_ = 0, peak_ = 0;
+  std::size_t limit_, set_aside_, now_ = 0, peak_ = 0;
 };
 
 /// Bytes that may still be allocated; Memory::kNoLimit or so of a resource that does not count.

@@ -138,14 +138,14 @@ bool Audit::draw(Rng& rng) {
   return marks_ > 0 && left_ > 0;  // left_ is 0 only where rounding made S too large by a last bit
 }
 
-void Audit::record(double margin, std::optional<int> label) {
-  if (!label) {
+void Audit::record(double margin, std::optional<Answer> answer) {
+  if (!answer) {
     refunded_ += marks_;
     return;
   }
   ++bought_;
   --left_;
-  if (*label == 0) return;
+  if (*answer == kNeither) return;
   if (bins_.empty() || bins_.back().audits == width_) {
     if (bins_.size() == kMost) {
       for (std::size_t i = 0; i < kMost / 2; ++i) {
@@ -158,7 +158,7 @@ void Audit::record(double margin, std::optional<int> label) {
     bins_.emplace_back();
   }
   const double weight = marks_ / p_;
-  const bool mistake = predicted(margin) != *label;
+  const bool mistake = predicted(margin) != *answer;
   bins_.back().add({learned_, 1, mistake, weight, weight * weight, mistake ? weight : 0});
 }
 

@@ -28,6 +28,7 @@
 #include <string_view>
 #include <vector>
 
+#include "quorate/base/answer.h"
 #include "quorate/base/memory.h"
 #include "quorate/base/rng.h"
 #include "quorate/engine/label_budget.h"
@@ -67,7 +68,7 @@ class Audit {
   bool draw(Rng& rng);
   /// The answer about the example just drawn, predicted with this margin: +1, -1, 0 for neither (a label is spent, nothing
   /// learned about the accuracy), nothing if nobody knew (nothing is spent). O(1), rarely O(kMost).
-  void record(double margin, std::optional<int> label);
+  void record(double margin, std::optional<Answer> answer);
 
   std::uint64_t bought() const { return bought_; }    ///< labels
   std::uint64_t learned() const { return learned_; }  ///< as begin() was told last

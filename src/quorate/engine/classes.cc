@@ -30,10 +30,10 @@ NameTable Classes::task_names() const {
   return out;
 }
 
-int Classes::feedback(Task task, std::size_t truth) const {
-  if (reduction_ == Reduction::kOneVsRest) return task == truth ? 1 : -1;
+Answer Classes::feedback(Task task, std::size_t truth) const {
+  if (reduction_ == Reduction::kOneVsRest) return task == truth ? kYes : kNo;
   const auto& [plus, minus] = pairs_[task];
-  return plus == truth ? 1 : minus == truth ? -1 : 0;
+  return plus == truth ? kYes : minus == truth ? kNo : kNeither;
 }
 
 Classes::Prediction Classes::predict(std::span<const double> margins, Ballot& ballot) const {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "quorate/base/answer.h"
 #include "quorate/base/features.h"
 #include "quorate/base/name_table.h"
 
@@ -20,7 +21,7 @@ class Classes {
     kOneVsOne,   ///< C (C - 1) / 2 tasks, (0,1), (0,2), ..., (1,2), ...; task (i,j) asks "i or j?", + is i
   };
 
-  /// At least two classes, in the order of their places. Throws DataError for fewer.
+  /// At least two classes, in the order of their indices. Throws DataError for fewer.
   Classes(Reduction reduction, std::vector<std::string> names);
 
   Reduction reduction() const { return reduction_; }
@@ -33,8 +34,8 @@ class Classes {
   std::string question(Task task) const;   ///< "is it a 3?", "3 or 8?"
   NameTable task_names() const;
 
-  /// What a good annotator answers: +1, -1, or 0 if it is neither of the two. truth < size(). O(1).
-  int feedback(Task task, std::size_t truth) const;
+  /// What a good annotator answers, kNeither if it is neither of the two. truth < size(). O(1).
+  Answer feedback(Task task, std::size_t truth) const;
 
   /// What predict() works with.
   struct Ballot {
@@ -42,8 +43,8 @@ class Classes {
     std::vector<double> sums;
   };
   struct Prediction {
-    std::size_t place;
-    double margin;  ///< one-vs-rest: the class's own; one-vs-one: the sum of its margins against the others
+    std::size_t index;  ///< of the class
+    double margin;      ///< one-vs-rest: the class's own; one-vs-one: the sum of its margins against the others
   };
   /// The class that the margins of all tasks say. One-vs-rest: the largest margin. One-vs-one: most votes, a margin of 0
   /// voting for the second of the pair; among equals the largest sum of margins. Then the first. O(tasks).

@@ -114,7 +114,7 @@ class Pace {
 
   DueLabels rate_, even_;
   double scale_ = 1;
-  double seen_ = 0, per_example_ = 0;  // mean of the rate's units from one example to the next
+  double seen_ = 0, per_example_ = 1;  // mean of the rate's units from one example to the next
   double q_ = 1;                       // scratch, of the example at hand
 };
 

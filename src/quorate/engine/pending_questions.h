@@ -1,4 +1,4 @@
-// Examples that were asked about and whose answer has not come.
+// Questions that were asked and not answered yet.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "quorate/base/example.h"
+#include "quorate/base/feature_rows.h"
 #include "quorate/base/memory.h"
 
 namespace quorate {
@@ -25,21 +26,22 @@ class PendingQuestions {
 
   explicit PendingQuestions(std::pmr::memory_resource* memory) : items_(memory), of_task_(memory) {}
 
-  /// Bytes of an example, or a few more.
+  /// An upper bound of the bytes that add() allocates.
   static std::size_t bytes_of(const Features& x) {
-    constexpr std::size_t kNode = 64;  // what a map keeps beside an item
-    return kNode + sizeof(Items::value_type) + x.index.size() * sizeof(Index) + x.value.size() * sizeof(double);
-  }
-  /// Bytes that add() may allocate, what it then frees included.
-  std::size_t bytes_to_add(const Example& e) const {
-    return bytes_of(e.x) + (e.task < of_task_.size() ? 0 : growth(of_task_, e.task + std::size_t{1} - of_task_.size()));
+    constexpr std::size_t kNodes = 128;  // of both maps, beside the item
+    return kNodes + sizeof(Items::value_type) + x.index.size() * sizeof(Index) + x.value.size() * sizeof(double);
   }
   void add(std::uint64_t ticket, const Example& e, const Decision& d);  ///< ticket: above all there are
   const Item* find(std::uint64_t ticket) const;                         ///< null if it is not there
   void erase(std::uint64_t ticket);
   std::uint64_t oldest() const { return items_.begin()->first; }  ///< size() > 0
   std::size_t size() const { return items_.size(); }
-  std::uint64_t of_task(Task task) const { return task < of_task_.size() ? of_task_[task] : 0; }
+  /// How many are about the task. O(log of the tasks with any).
+  std::uint64_t of_task(Task task) const {
+    if (of_task_.empty()) return 0;
+    const auto found = of_task_.find(task);
+    return found == of_task_.end() ? 0 : found->second;
+  }
   std::size_t bytes() const { return bytes_; }  ///< of all examples, by bytes_of
   template <class F>
   void for_each(F f) const {
@@ -49,24 +51,18 @@ class PendingQuestions {
   struct Packed {
     std::pmr::vector<std::uint64_t> ticket;
     std::pmr::vector<std::uint32_t> task;
-    std::pmr::vector<double> decision;  // kNumbers of each
-    std::pmr::vector<std::uint64_t> index_end, value_end;
-    std::pmr::vector<std::uint32_t> index;
-    std::pmr::vector<double> value, norm;
+    std::pmr::vector<double> decision;  // six numbers of each
+    FeatureRows x;
     template <class S>
     static void state(S& s, auto&& v) {
       v("ticket", s.ticket);
       v("task", s.task);
       v("decision", s.decision);
-      v("index_end", s.index_end);
-      v("value_end", s.value_end);
-      v("index", s.index);
-      v("value", s.value);
-      v("norm", s.norm);
+      FeatureRows::state(s.x, v);
     }
   };
   Packed pack() const;
-  void unpack(const Packed& packed);  ///< throws DataError: sizes that do not fit, places that do not ascend
+  void unpack(const Packed& packed);  ///< throws DataError: sizes that do not fit, tickets or indices that do not ascend
 
  private:
   using Items = std::pmr::map<std::uint64_t, Item>;
@@ -74,7 +70,7 @@ class PendingQuestions {
   std::pmr::memory_resource* memory() const { return items_.get_allocator().resource(); }
 
   Items items_;
-  std::pmr::vector<std::uint32_t> of_task_;  // how many
+  std::pmr::map<Task, std::uint32_t> of_task_;  // how many, of tasks that have any
   std::size_t bytes_ = 0;
 };
 

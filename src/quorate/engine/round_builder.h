@@ -1,74 +1,103 @@
-// Examples as they come, cut into rounds, for those who do not know beforehand what will come.
+// Examples as they come, cut into rounds.
 #pragma once
 #include <functional>
 #include <optional>
 #include <vector>
 
+#include "quorate/base/feature_rows.h"
+#include "quorate/engine/progressive.h"
 #include "quorate/engine/rounds.h"
-#include "quorate/stream/dataset.h"
 
 namespace quorate {
 
 /// Shows a session one example after the other: each by itself; until a task comes again; or one instance to the tasks of
-/// all classes.
+/// all classes. An open round is copied; under a memory limit, into the part that the session sets aside for it
+/// (Session::round_memory), and a round that fills it ends early.
 class RoundBuilder {
  public:
   /// One example of a round, after it: called in the order in which examples came, of classes in that of their tasks.
   using Watch = std::function<void(Task, const Outcome&)>;
 
-  /// `classes` may be null. `later`: whoever is asked answers later (Session::answer), labels of the data or not.
+  /// `classes` may be null. `later`: answers come later (Session::answer), whether the data have labels or not.
   RoundBuilder(Session& session, const Classes* classes, Rounds rounds, bool later = false, Watch watch = {})
-      : session_(session), classes_(classes), rounds_(rounds), later_(later), watch_(std::move(watch)), online_(classes_) {}
+      : session_(session),
+        classes_(classes),
+        rounds_(rounds),
+        later_(later),
+        watch_(std::move(watch)),
+        memory_(session.round_memory()),
+        open_(&memory_),
+        progressive_(classes_) {
+    if (rounds == Rounds::kPerTask && session.round_memory() == 0)
+      throw UsageError(
+          "rounds per-task under a memory limit: " + to_text(session.spec()) +
+          " does not select among a round's examples; expected a learner that does, as shampo, or query=shared");
+  }
 
-  /// label: as in the data, 0 if unknown; task: the session's, not looked at with classes. Throws as Session::round.
-  void add(Task task, int label, std::optional<double> time, const Features& x) {
-    if (classes_ != nullptr) {
-      if (time) session_.set_time(*time);
-      for (Task of_class = 0; of_class < classes_->tasks(); ++of_class) round_examples_.push_back({of_class, x});
-      return learn([&](std::size_t) { return label; });
-    }
-    if (rounds_ == Rounds::kEach) {
-      if (time) session_.set_time(*time);
-      round_examples_.push_back({task, x});
-      ++round_;
-      ++without_choice_;
-      return learn([&](std::size_t) { return label; });
-    }
-    if (task < in_round_.size() && in_round_[task] == round_) flush();
+  /// task: the session's, not looked at with classes. Throws as Session::decide and Session::reply.
+  void add(Task task, Label label, std::optional<double> time, const Features& x) {
+    if (rounds_ == Rounds::kPerTask) return add_to_round(task, label, time, x);
     if (time) session_.set_time(*time);
-    if (task >= in_round_.size()) in_round_.resize(std::size_t{task} + 1);
-    in_round_[task] = round_;
-    pending_.add(task, label, x);
+    examples_.clear();
+    if (classes_ != nullptr)
+      for (Task of_class = 0; of_class < classes_->tasks(); ++of_class) examples_.push_back({of_class, x});
+    else
+      examples_.push_back({task, x});
+    run([&](std::size_t) { return label; });
   }
 
   /// Ends the round, if one is open.
   void flush() {
-    if (pending_.size() == 0) return;
-    for (std::size_t n = 0; n < pending_.size(); ++n) round_examples_.push_back(pending_.example(n));
-    without_choice_ += pending_.size() <= session_.labels_per_round();
-    learn([&](std::size_t n) { return pending_.label(n); });
-    pending_.clear();
+    if (labels_.empty()) return;
+    examples_.clear();
+    for (std::size_t n = 0; n < labels_.size(); ++n) examples_.push_back({tasks_[n], open_[n]});
+    run([&](std::size_t n) { return labels_[n]; });
+    drop();
+  }
+  /// Forgets the open round. Returns how many examples it had: those were not learned from.
+  std::size_t drop() {
+    const std::size_t size = labels_.size();
+    tasks_.clear();
+    labels_.clear();
+    open_.clear();
     ++round_;
+    return size;
   }
 
-  std::uint64_t rounds() const { return round_ - 1; }
+  std::uint64_t rounds() const { return ended_; }
   /// Rounds with no more examples than labels to buy.
   std::uint64_t rounds_without_choice() const { return without_choice_; }
-  const OnlineCount& online() const { return online_; }
+  const ProgressiveCount& progressive() const { return progressive_; }
 
  private:
-  /// A round of round_examples_; label(n) as in the data.
-  template <class Label>
-  void learn(Label label) {
-    steps_.assign(round_examples_.size(), {});
-    const auto answer = [&](std::size_t n) {
-      return later_ ? kLater : known_answer(classes_, round_examples_[n].task, label(n));
+  void add_to_round(Task task, Label label, std::optional<double> time, const Features& x) {
+    const bool again = task < in_round_.size() && in_round_[task] == round_;
+    if (again || open_.bytes_to_add(x) > memory_.left()) flush();
+    if (time) session_.set_time(*time);
+    if (open_.bytes_to_add(x) > memory_.left()) {  // a round of its own
+      examples_.assign(1, {task, x});
+      return run([&](std::size_t) { return label; });
+    }
+    if (task != kUntracked) {
+      if (task >= in_round_.size()) in_round_.resize(std::size_t{task} + 1);
+      in_round_[task] = round_;
+    }
+    open_.add(x);
+    tasks_.push_back(task);
+    labels_.push_back(label);
+  }
+  /// A round of examples_.
+  template <class LabelOf>
+  void run(LabelOf label) {
+    const auto reply = [&](std::size_t n) {
+      return later_ ? Reply::later() : reply_of(label(n), classes_, examples_[n].task);
     };
-    session_.round(round_examples_, std::cref(answer), steps_);
-    online_.add(round_examples_, steps_, label);
+    without_choice_ += examples_.size() <= session_.labels_per_round();
+    ++ended_;
+    const auto outcomes = run_round(session_, {examples_, classes_ != nullptr ? classes_->tasks() : 1}, reply);
+    progressive_.add(examples_, outcomes, label);
     if (watch_)
-      for (std::size_t n = 0; n < steps_.size(); ++n) watch_(round_examples_[n].task, steps_[n]);
-    round_examples_.clear();
+      for (std::size_t n = 0; n < outcomes.size(); ++n) watch_(examples_[n].task, outcomes[n]);
   }
 
   Session& session_;
@@ -76,12 +105,14 @@ class RoundBuilder {
   Rounds rounds_;
   bool later_;
   Watch watch_;
-  std::uint64_t round_ = 1, without_choice_ = 0;
+  std::uint64_t round_ = 1, ended_ = 0, without_choice_ = 0;
   std::vector<std::uint64_t> in_round_;  // of a task: the last round it was in
-  Dataset pending_;
-  std::vector<Example> round_examples_;
-  std::vector<Outcome> steps_;
-  OnlineCount online_;
+  std::vector<Task> tasks_;              // of the open round, with labels_ and open_
+  std::vector<Label> labels_;
+  Memory memory_;
+  FeatureRows open_;
+  std::vector<Example> examples_;
+  ProgressiveCount progressive_;
 };
 
 }  // namespace quorate

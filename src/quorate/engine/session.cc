@@ -1,223 +1,193 @@
 #include "quorate/engine/session.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <sstream>
+#include <new>
 
-#include "quorate/base/prefetch.h"
 #include "quorate/base/utf8.h"
 #include "quorate/registry.h"
+#include "quorate/store/rng_state.h"
 
 namespace quorate {
 namespace {
 
-constexpr std::size_t kPendingPart = 4;      // of a limited memory: what examples that wait may take of it
-constexpr std::uint64_t kLearnerStream = 1;  // of the run's seed; the order of the examples has stream 0
-constexpr std::uint64_t kAuditStream = 3;    // 2 is a simulated annotator's
+constexpr std::size_t kPendingPart = 4;      // of a limited memory: what questions that wait may take of it
+constexpr std::size_t kRoundPart = 8;        // what an open round may take
+constexpr std::uint64_t kLearnerStream = 1;  // of the run's seed; HACKING.md has them all
 
-std::vector<std::uint64_t> words_of(const Rng& rng) {
-  std::stringstream text;
-  text << rng;
-  std::vector<std::uint64_t> out;
-  for (std::uint64_t word = 0; text >> word;) out.push_back(word);
-  return out;
+/// The part of a memory limit that is set aside for rounds.
+std::size_t round_part(const Spec& spec, std::size_t limit) {
+  if (limit == Memory::kNoLimit) return limit;
+  return capabilities(spec).selects ? limit / kRoundPart : 0;
 }
-
-Rng rng_of(const std::vector<std::uint64_t>& words) {
-  std::stringstream text;
-  for (const std::uint64_t word : words) text << word << ' ';
-  Rng out;
-  if (words.size() != words_of(out).size() || words.back() > 312 || !(text >> out))
-    throw DataError("model file: the random generator's state does not fit");
-  return out;
-}
-
-using Column = std::uint64_t TaskCounters::*;
-constexpr std::array<std::pair<std::string_view, Column>, 4> kColumns{{{"examples", &TaskCounters::examples},
-                                                                       {"labels", &TaskCounters::labels},
-                                                                       {"updates", &TaskCounters::updates},
-                                                                       {"mistakes", &TaskCounters::mistakes}}};
 
 }  // namespace
 
-Session::Session(const Spec& spec, std::unique_ptr<Memory> memory)
+Session::Session(const Spec& spec, std::size_t memory_limit)
     : spec_(canonical(spec)),
-      memory_(std::move(memory)),
+      round_memory_(round_part(spec_, memory_limit)),
+      memory_(std::make_unique<Memory>(memory_limit, memory_limit == Memory::kNoLimit ? 0 : round_memory_)),
       tasks_(memory_.get()),
-      budget_({}, memory_.get()),
-      counts_(memory_.get()),
+      ledger_(memory_.get()),
       pending_(memory_.get()) {}
 
-Session::Session(const Spec& spec, const SessionOptions& o) : Session(spec, std::make_unique<Memory>(o.memory_limit)) {
+Session::Session(const Spec& spec, const SessionOptions& o) : Session(spec, o.memory_limit) {
   if (o.labels_per_round < 1) throw UsageError("labels per round 0: expected at least 1");
   labels_per_round_ = o.labels_per_round;
   rng_ = make_rng(o.seed, kLearnerStream);
   max_pending_ = o.max_pending;
-  if (o.audit != 0) {
-    audit_.emplace(o.audit, memory_.get());
-    audit_rng_ = make_rng(o.seed, kAuditStream);
-  }
-  budget_.set_limits(o.limits);
+  if (o.audit != 0) ledger_.start_audit(o.audit, o.seed);
   if (o.tasks != nullptr)
     for (std::uint32_t i = 0; i < o.tasks->size(); ++i) tasks_.intern((*o.tasks)[i]);
   learner_ = make_learner(spec_, {tasks_, memory_.get(), false, labels_per_round_});
-  start_pace();
+  set_limits(o.limits);
   if (o.spread_over > 0) set_spread_over(o.spread_over);
 }
 
-void Session::start_pace() {
-  const auto& rate = budget_.limits().rate;
-  if (rate && learner_->set_query_scale(1))
-    pace_.follow_rate(static_cast<double>(rate->count), rate->window, rate->seconds);
-  else
-    pace_.follow_rate(0, 0, false);
-}
-
-void Session::set_limits(const LabelLimits& limits) {
-  const bool same_rate = limits.rate == budget_.limits().rate, same_total = limits.total == budget_.limits().total;
-  budget_.set_limits(limits);
-  if (!same_rate) start_pace();
-  if (!same_total && pace_.even())
-    set_spread_over(limits.total == LabelLimits::kNone ? 0 : static_cast<std::uint64_t>(pace_.remaining()));
-}
+void Session::set_limits(const LabelLimits& limits) { ledger_.set_limits(limits, learner_->capabilities().paced); }
 
 void Session::set_spread_over(std::uint64_t examples) {
-  const LabelLimits& limits = budget_.limits();
-  if (examples > 0 && limits.total == LabelLimits::kNone)
+  if (examples > 0 && budget().limits().total == LabelLimits::kNone)
     throw UsageError("pace even: no number of labels in all; expected one, as 500");
-  if (examples > 0 && !learner_->set_query_scale(1))
+  if (examples > 0 && !learner_->capabilities().paced)
     throw UsageError("pace even: " + to_text(spec_) +
                      " has no b that decides how much it asks; expected a learner that has, as query=margin");
-  const std::uint64_t bought = budget_.bought();
-  pace_.follow_even(limits.total > bought ? static_cast<double>(limits.total - bought) : 0, static_cast<double>(examples));
+  ledger_.spread_over(examples);
 }
 
-bool Session::open(Task task) const {
-  return left(task) && pace_.allows() && (!audit_ || bought_to_learn() < audit_->learning_limit(budget_.limits().total));
-}
+void Session::set_time(double seconds) { ledger_.set_time(seconds); }
 
-double Session::clock() const {
-  const auto& rate = budget_.limits().rate;
-  return rate && rate->seconds ? time_ : static_cast<double>(total_.examples);
-}
-
-void Session::set_time(double seconds) {
-  if (!std::isfinite(seconds)) throw UsageError("time: expected a finite number of seconds");
-  time_ = std::max(time_, seconds);
+void Session::free_memory(std::size_t bytes) {
+  if (memory_->limited() && learner_->capabilities().forgets) learner_->free_memory(bytes);
 }
 
 Task Session::task(std::string_view name) {
   if (const auto known = tasks_.find(name)) return *known;
-  if (memory_->limited()) learner_->free_memory(tasks_.bytes_to_add(name) + counts_.bytes_to_grow(tasks_.size() + 1));
+  check_whole();
+  if (memory_->limited()) {
+    const std::size_t tasks = tasks_.size() + 1;
+    std::size_t bytes = tasks_.bytes_to_add(name) + ledger_.bytes_for_tasks(tasks);
+    if (learner_->capabilities().untracked_tasks) {
+      bytes += learner_->bytes_for_tasks(tasks);
+      if (bytes > memory_->left()) return kUntracked;
+      learner_->reserve_tasks(tasks);
+    }
+    free_memory(bytes);
+    ledger_.reserve_tasks(tasks);
+  }
   return tasks_.intern(name);
 }
 
-void Session::prefetch_task(std::string_view name, int step) const {
-  if (step < 3) return tasks_.prefetch(name, step);
-  if (const auto task = tasks_.find(name); task && *task < counts_.size()) prefetch(&counts_[*task]);
-}
-
-Task Session::known_task(std::string_view name) const {
-  return tasks_.find(name).value_or(static_cast<Task>(tasks_.size()));
-}
-
-void Session::round(std::span<const Example> round, const Oracle& oracle, std::span<Outcome> out) {
-  const auto& rate = budget_.limits().rate;
-  const bool by_time = rate && rate->seconds;
-  if (by_time && std::isinf(time_)) throw UsageError("labels " + to_text(*rate) + ": the stream has no time; expected one");
-  const double before = budget_.clock();
-  if (by_time) budget_.advance(time_);
-  // What is due when the round comes decides its b; a rate in examples sees the first of them.
-  const double units =
-      by_time ? (std::isinf(before) ? 0 : (budget_.clock() - before) / static_cast<double>(round.size())) : 1;
-  if (pace_) learner_->set_query_scale(pace_.factor(static_cast<double>(budget_.free())));
-  // By what was answered: a question that waits may be withdrawn, and what an audit knows of labels never falls.
-  if (audit_) audit_->begin(round.size(), total_.labels - audit_->bought(), budget_.limits().total);
-  decisions_.assign(round.size(), {});
-  learner_->decide(round, rng_, decisions_);
-  for (std::size_t n = 0; n < round.size(); ++n) {
-    const Task task = round[n].task;
-    if (task >= counts_.size()) counts_.resize(std::size_t{task} + 1);
-    ++counts_[task].examples;
-    ++total_.examples;
-    budget_.advance(clock());
-    pace_.advance(units);
-    if (audit_ && audit_->draw(audit_rng_)) {
-      Outcome& outcome = out[n] = {decisions_[n]};
-      const bool is_left = left(task);
-      record_audit(round[n], is_left ? oracle(n) : std::nullopt, outcome);
-      unanswered_ += is_left && !outcome.label;
-      continue;
-    }
-    const bool is_open = open(task);
-    if (is_open) pace_.observe(decisions_[n].ask);
-    Outcome& outcome = out[n] = {decisions_[n], decisions_[n].ask && is_open};
-    if (!outcome.asked) continue;
-    outcome.label = oracle(n);
-    if (outcome.label == kLater) {
-      outcome.label.reset();
-      outcome.ticket = keep(round[n], outcome.decision);
-      outcome.asked = outcome.ticket.has_value();
-    } else if (outcome.label) {
-      buy();
-      learn(round[n], outcome);
-    } else {
-      ++unanswered_;
-    }
+/// Work that changes the learner. MemoryError leaves it as it was (Learner); anything else may leave it in pieces.
+template <class Work>
+auto Session::guarded(Work work) {
+  try {
+    return work();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    broken_ = "the machine has no memory left";
+    throw;
+  } catch (const std::exception& e) {
+    broken_ = e.what();
+    throw;
   }
 }
 
-/// An answer that would come later is not waited for.
-void Session::record_audit(const Example& e, std::optional<int> label, Outcome& outcome) {
-  if (label == kLater) label.reset();
-  if (memory_->limited()) learner_->free_memory(audit_->bytes_to_add());
-  audit_->record(outcome.decision.margin, label);
-  outcome.audited = true;
-  outcome.label = label;
-  if (!label) return;
-  buy();
-  ++counts_[e.task].labels;
-  ++total_.labels;
+void Session::check_whole() const {
+  if (!broken_.empty()) throw MemoryError("the session broke off and cannot be used any more: " + broken_);
 }
 
-void Session::buy() {
-  budget_.buy();
-  pace_.buy();
+std::span<const Outcome> Session::decide(const Round& round) {
+  check_whole();
+  end_round();
+  if (round.tasks_per_instance == 0 || round.examples.size() % round.tasks_per_instance != 0)
+    throw UsageError("a round of " + std::to_string(round.examples.size()) + " examples is no multiple of the " +
+                     std::to_string(round.tasks_per_instance) + " tasks that an instance is shown to");
+  for (const Example& e : round.examples)
+    if (e.task != kUntracked && e.task >= tasks_.size())
+      throw UsageError("task " + std::to_string(e.task) + ": expected one of the session's " +
+                       std::to_string(tasks_.size()));
+  if (const auto factor = ledger_.begin_round(round.examples.size())) learner_->set_query_scale(*factor);
+  decisions_.assign(round.examples.size(), {});
+  outcomes_.assign(round.examples.size(), {});
+  guarded([&] { learner_->decide(round, rng_, decisions_); });
+  for (std::size_t n = 0; n < outcomes_.size(); ++n) outcomes_[n].decision = decisions_[n];
+  round_ = round.examples;
+  next_ = 0;
+  return outcomes_;
+}
+
+std::optional<Question> Session::next_question() {
+  if (asked_) reply(Reply::unknown());
+  while (next_ < round_.size()) {
+    const std::size_t n = next_++;
+    const Task task = round_[n].task;
+    Outcome& outcome = outcomes_[n];
+    ledger_.begin_example(task);
+    if (ledger_.draw_audit()) {
+      outcome.audited = true;
+      if (ledger_.has_label_left(task, pending_.of_task(task))) {
+        asked_ = true;
+        return Question{n, true};
+      }
+      ledger_.record_audit(task, outcome.decision.margin, std::nullopt);
+    } else if (ledger_.may_buy(task, pending_.of_task(task), outcome.decision.ask) && outcome.decision.ask) {
+      outcome.asked = asked_ = true;
+      return Question{n, false};
+    }
+  }
+  return std::nullopt;
+}
+
+void Session::reply(Reply reply) {
+  check_whole();
+  if (!asked_) throw UsageError("a reply without a question; expected next_question() before it");
+  asked_ = false;
+  const Example& e = round_[next_ - 1];
+  Outcome& outcome = outcomes_[next_ - 1];
+  if (outcome.audited) {  // which does not wait for an answer
+    free_memory(ledger_.bytes_to_record());
+    if (reply.answered()) outcome.answer = reply.answer();
+    ledger_.record_audit(e.task, outcome.decision.margin, outcome.answer);
+    if (!outcome.answer) ledger_.count_unanswered();
+  } else if (reply.answered()) {
+    outcome.answer = reply.answer();
+    ledger_.buy();
+    learn(e, outcome);
+  } else if (reply == Reply::later()) {
+    outcome.ticket = enqueue(e, outcome.decision);
+    outcome.asked = outcome.ticket.has_value();
+  } else {
+    ledger_.count_unanswered();
+  }
 }
 
 void Session::learn(const Example& e, Outcome& outcome) {
-  // Counted first: the label is bought, even if the learner has no memory left to learn from it and throws.
-  const bool mistake = *outcome.label != 0 && predicted(outcome.decision.margin) != *outcome.label;
-  for (TaskCounters* c : {&counts_[e.task], &total_}) {
-    ++c->labels;
-    c->mistakes += mistake;
-  }
-  outcome.updated = learner_->learn(e, outcome.decision, *outcome.label, rng_);
-  for (TaskCounters* c : {&counts_[e.task], &total_}) c->updates += outcome.updated;
+  const Answer y = *outcome.answer;
+  ledger_.record_label(e.task, y != kNeither && predicted(outcome.decision.margin) != y);
+  guarded([&] { outcome.updated = learner_->learn(e, outcome.decision, y, rng_); });
+  if (outcome.updated) ledger_.record_update(e.task);
 }
 
-std::optional<std::uint64_t> Session::keep(const Example& e, const Decision& d) {
-  const std::size_t bytes = pending_.bytes_to_add(e), limit = memory_->limit();
+std::optional<std::uint64_t> Session::enqueue(const Example& e, const Decision& d) {
+  const std::size_t bytes = pending_.bytes_of(e.x), limit = memory_->limit();
   if (max_pending_ == 0 || bytes > limit / kPendingPart) return std::nullopt;
   while (pending_.size() > 0 &&
          (pending_.size() >= max_pending_ || (memory_->limited() && pending_.bytes() + bytes > limit / kPendingPart)))
-    refund(pending_.oldest());
+    give_up(pending_.oldest());
   if (memory_->limited()) {
-    learner_->free_memory(bytes);
-    while (memory_->left() < bytes && pending_.size() > 0) refund(pending_.oldest());
+    free_memory(bytes);
+    while (memory_->left() < bytes && pending_.size() > 0) give_up(pending_.oldest());
     if (memory_->left() < bytes) return std::nullopt;
   }
   pending_.add(next_ticket_, e, d);
-  buy();
+  ledger_.buy();
   return next_ticket_++;
 }
 
-void Session::refund(std::uint64_t ticket) {
+void Session::give_up(std::uint64_t ticket) {
   pending_.erase(ticket);
-  budget_.refund();
-  pace_.refund();
-  ++unanswered_;
+  ledger_.refund();
 }
 
 void Session::check_issued(std::uint64_t ticket) const {
@@ -226,15 +196,15 @@ void Session::check_issued(std::uint64_t ticket) const {
                      std::to_string(next_ticket_));
 }
 
-std::optional<Outcome> Session::answer(std::uint64_t ticket, int label) {
+std::optional<Outcome> Session::answer(std::uint64_t ticket, Answer y) {
+  check_whole();
   check_issued(ticket);
-  if (label < -1 || label > 1) throw UsageError("label " + std::to_string(label) + ": expected 1, -1, or 0 for neither");
   const PendingQuestions::Item* item = pending_.find(ticket);
   if (item == nullptr) {
     ++too_late_;
     return std::nullopt;
   }
-  Outcome outcome{.decision = item->decision, .asked = true, .label = label, .ticket = ticket};
+  Outcome outcome{.decision = item->decision, .asked = true, .answer = y, .ticket = ticket};
   try {
     learn(item->example(), outcome);
   } catch (...) {
@@ -248,96 +218,54 @@ std::optional<Outcome> Session::answer(std::uint64_t ticket, int label) {
 bool Session::withdraw(std::uint64_t ticket) {
   check_issued(ticket);
   if (pending_.find(ticket) == nullptr) return false;
-  refund(ticket);
+  give_up(ticket);
   return true;
 }
 
-TaskCounters Session::count(Task task) const { return task < counts_.size() ? counts_[task] : TaskCounters{}; }
-
 void Session::save(Tensors& out) const {
+  check_whole();
+  if (asked_ || next_ < round_.size()) throw UsageError("a round is open; expected a reply to each of its questions first");
   Writer writer(out);
   writer("tasks", tasks_);
   writer("rng", words_of(rng_));
-  writer("budget", budget_);
   writer("labels_per_round", labels_per_round_);
   writer("memory_limit", std::uint64_t{memory_->limit()});
-  writer("unanswered", unanswered_);
   writer("too_late", too_late_);
-  writer("time", time_);
-  writer("pace", pace_);
   writer("pending", pending_);
   writer("next_ticket", next_ticket_);
   writer("max_pending", max_pending_);
-  writer("audited", std::uint32_t{audit_.has_value()});
-  if (audit_) {
-    writer("audit", *audit_);
-    writer("audit_rng", words_of(audit_rng_));
-  }
-  for (const auto& [name, column] : kColumns) {
-    std::vector<std::uint64_t> values;
-    values.reserve(counts_.size());
-    for (std::size_t i = 0; i < counts_.size(); ++i) values.push_back(counts_[i].*column);
-    writer("count." + std::string(name), values);
-  }
+  ledger_.save(writer);
   learner_->save(Writer(out, "learner."));
 }
 
 Session Session::load(const Spec& spec, Reader& reader) {
   std::uint64_t memory_limit = 0;
   reader("memory_limit", memory_limit);
-  Session out(spec, std::make_unique<Memory>(memory_limit));
+  Session out(spec, memory_limit);
   reader("tasks", out.tasks_);
   for (std::uint32_t i = 0; i < out.tasks_.size(); ++i)
     if (find_not_utf8(out.tasks_[i]) != std::string_view::npos) throw DataError("model file: a task's name is not UTF-8");
   std::vector<std::uint64_t> words;
   reader("rng", words);
   out.rng_ = rng_of(words);
-  reader("budget", out.budget_);
   reader("labels_per_round", out.labels_per_round_);
   if (out.labels_per_round_ < 1) throw DataError("model file: labels_per_round is 0; expected at least 1");
-  reader("unanswered", out.unanswered_);
   reader("too_late", out.too_late_);
-  reader("time", out.time_);
-  if (std::isnan(out.time_) || out.time_ == std::numeric_limits<double>::infinity())
-    throw DataError("model file: time is not a number");
-  reader("pace", out.pace_);
-  out.pace_.check();
   reader("pending", out.pending_);
   reader("next_ticket", out.next_ticket_);
   reader("max_pending", out.max_pending_);
-  std::uint32_t audited = 0;
-  reader("audited", audited);
-  if (audited > 1) throw DataError("model file: audited is neither 0 nor 1");
-  if (audited == 1) {
-    reader("audit", out.audit_.emplace(0.5, out.memory_.get()));
-    reader("audit_rng", words);
-    out.audit_rng_ = rng_of(words);
-  }
-  for (const auto& [name, column] : kColumns) {
-    std::vector<std::uint64_t> values;
-    reader("count." + std::string(name), values);
-    if (column != kColumns[0].second && values.size() != out.counts_.size())
-      throw DataError("model file: counts differ in size");
-    out.counts_.resize(values.size());
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      out.counts_[i].*column = values[i];
-      out.total_.*column += values[i];
-    }
-  }
+  out.ledger_.load(reader);
   out.pending_.for_each([&](std::uint64_t ticket, const PendingQuestions::Item& item) {
-    if (item.task >= out.counts_.size() || ticket >= out.next_ticket_)
-      throw DataError("model file: a pending example of a task or ticket that is not known");
+    if ((item.task != kUntracked && item.task >= out.tasks_.size()) || ticket >= out.next_ticket_)
+      throw DataError("model file: a pending question has an unknown task or ticket");
   });
-  if (out.counts_.size() > out.tasks_.size() || out.total_.labels + out.pending_.size() != out.budget_.bought())
-    throw DataError("model file: counts do not fit the tasks or the labels bought");
-  if (out.audit_ &&
-      (out.audit_->bought() > out.total_.labels || out.audit_->learned() > out.total_.labels - out.audit_->bought() ||
-       out.audit_->covered() > out.total_.examples))
-    throw DataError("model file: audits do not fit the labels bought or the examples");
+  out.ledger_.check(out.tasks_.size(), out.pending_.size());
   out.learner_ = make_learner(out.spec_, {out.tasks_, out.memory_.get(), true, out.labels_per_round_});
   Reader part = reader.part("learner.");
   out.learner_->load(part);
-  if (out.pace_ && !out.learner_->set_query_scale(1)) throw DataError("model file: a pace for a learner that has no b");
+  const Capabilities& can = out.learner_->capabilities();
+  if (out.pace() && !can.paced) throw DataError("model file: a pace for a learner that has no b");
+  if (memory_limit != Memory::kNoLimit && can.untracked_tasks) out.learner_->reserve_tasks(out.tasks_.size());
   return out;
 }
 

@@ -1,159 +1,187 @@
-// A learner at work: rounds, label budget, counters, generator. The same steps whatever the examples come from.
+// A learner at work: it predicts rounds, asks for labels within the limits, and learns from the answers.
 #pragma once
-#include <functional>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "quorate/base/answer.h"
 #include "quorate/base/memory.h"
 #include "quorate/base/name_table.h"
-#include "quorate/base/segmented_vector.h"
-#include "quorate/engine/audit.h"
-#include "quorate/engine/label_budget.h"
-#include "quorate/engine/pace.h"
+#include "quorate/engine/label_ledger.h"
 #include "quorate/engine/pending_questions.h"
 #include "quorate/learner.h"
 #include "quorate/params/spec.h"
 
 namespace quorate {
 
-/// What an oracle says of an answer that comes later, if at all: Session::answer().
-inline constexpr int kLater = 2;
-
-/// Who answers when a label is asked for: +1, -1 or 0 for neither, about the round's n-th example; nothing if nobody knows;
-/// or kLater.
-using Oracle = std::function<std::optional<int>(std::size_t n)>;
-
 /// What happened with one example.
 struct Outcome {
   Decision decision;
-  bool asked = false;                        ///< decision.ask, and the limits and the pace had a label left
-  std::optional<int> label = {};             ///< the answer; nothing if not asked or not answered
+  bool asked = false;                        ///< the learner asked, and limits and pace had a label left
+  std::optional<Answer> answer = {};         ///< nothing if not asked, or not answered
   bool updated = false;                      ///< the model changed
-  bool audited = false;                      ///< bought to judge the prediction by, not to learn from; then not `asked`
-  std::optional<std::uint64_t> ticket = {};  ///< of an answer that comes later: 0, 1, 2, ... in the order of asking
+  bool audited = false;                      ///< bought to audit the prediction, not to learn from; then not `asked`
+  std::optional<std::uint64_t> ticket = {};  ///< of a question that waits for its answer: 0, 1, 2, ... in order of asking
 };
 
-/// What is known of one task.
-struct TaskCounters {
-  std::uint64_t examples = 0, labels = 0, updates = 0,
-                mistakes = 0;  // labels: audits among them; mistakes: of the others, answers +1 or -1 not as predicted
+/// A question about an example of the open round.
+struct Question {
+  std::size_t example;  ///< its index in the round
+  bool audit;           ///< the answer is used to audit the prediction, not to learn from
 };
 
 struct SessionOptions {
   std::uint64_t seed = 1;  ///< of the learner's draws
   LabelLimits limits = {};
-  /// > 0: limits.total is spent evenly over so many examples (every task's; a guess will do). If more come, what is left is
-  /// asked for at once; if fewer come, it is not bought. For learners whose set_query_scale() works.
+  /// > 0: limits.total is spent evenly over so many examples of all tasks (a guess will do). If more come, what is left is
+  /// asked for at once; if fewer come, it is not bought. For learners that are `paced`.
   std::uint64_t spread_over = 0;
-  const NameTable* tasks = nullptr;    ///< named beforehand; others get their place when they come
-  std::uint64_t labels_per_round = 1;  ///< how many a learner that chooses among a round's examples asks for; at least 1
-  /// Bytes that the model, growth included, never exceeds; a learner that can forget does, others throw MemoryError.
+  const NameTable* tasks = nullptr;    ///< named beforehand; others get their id when they come
+  std::uint64_t labels_per_round = 1;  ///< that a learner which selects asks for in each round; at least 1
+  /// Bytes that the model, growth included, never exceeds. Learners that forget do; others throw MemoryError.
   std::size_t memory_limit = Memory::kNoLimit;
-  /// > 0: that share of all labels is bought at random, whatever the learner asks for, and used for nothing but to judge its
-  /// predictions (audit.h). A label limit is for both together. Drawn from generator 3 of the seed.
+  /// > 0: that share of all labels is bought at random, whatever the learner asks for, and used for nothing but to estimate
+  /// its accuracy (audit.h). A label limit is for both together. Drawn from generator 3 of the seed.
   double audit = 0;
-  std::uint64_t max_pending = 10'000;  ///< answers waited for; beyond that the longest awaited is withdrawn
+  std::uint64_t max_pending = 10'000;  ///< questions that wait; beyond that the oldest is withdrawn
 };
 
+/// The one way to a learner: decide() a round, take its questions, reply to each; answer() or withdraw() later what could
+/// not be answered at once.
+///
+///   session.decide({examples});
+///   while (const auto question = session.next_question()) session.reply(annotator(question->example));
+///
+/// The calls and their arguments decide everything that follows, so whoever records them can repeat a session to the bit.
+///
+/// Thread-safety: one thread at a time; or any number that call const members only.
 class Session {
  public:
-  /// A new learner. `spec` may leave parameters out. Throws as make_learner.
+  /// A new learner. `spec` may leave parameters out. Throws as make_learner; UsageError for options out of range.
   explicit Session(const Spec& spec, const SessionOptions& options = {});
 
   Session(Session&&) = default;
   Session& operator=(Session&&) = delete;  // its parts live in its own memory
 
-  /// The place of the task called `name`, given to it now if it is new.
+  /// The id of the task called `name`, given to it now if it is new; kUntracked if memory holds no more tasks and the
+  /// learner can go on without. Throws MemoryError; then nothing has changed.
   Task task(std::string_view name);
-
-  /// Before task(name): lets the processor fetch what that and the task's rounds read. To be called with step 0, 1, 2 and 3,
-  /// other work in between (NameTable::prefetch). Worth it for more than kFewTasks, which do not stay in its caches.
-  static constexpr std::size_t kFewTasks = 4096;
-  void prefetch_task(std::string_view name, int step) const;
-  /// Before round({e}), as Learner::expect.
-  void expect(const Example& e) { learner_->expect(e); }
-
-  /// The same to predict by, which changes nothing: a task never seen gets a place no task has, as learners answer such with
-  /// what all tasks share.
-  Task known_task(std::string_view name) const;
+  /// The same to predict with, which changes nothing: kUntracked for a task never seen.
+  Task known_task(std::string_view name) const { return tasks_.find(name).value_or(kUntracked); }
 
   /// The stream's time, in seconds since whenever, from the next round on; an earlier one than before changes nothing.
   void set_time(double seconds);
 
-  /// One round: predict all, ask for what is worth it and left in the budget, learn from the answers in order.
-  /// out.size() == round.size(); tasks of the examples are < tasks().size(). Throws UsageError if labels are limited in a
-  /// time and none was ever set.
-  void round(std::span<const Example> round, const Oracle& oracle, std::span<Outcome> out);
+  /// Predicts a round, and opens it: next_question() goes through its questions. Questions of the round before that had no
+  /// reply count as unanswered. The result has an outcome for each example, filled as replies come; both it and the round's
+  /// examples have to stay until the last question. Tasks of the examples are < tasks().size(), or kUntracked. Throws
+  /// UsageError if labels are limited in time and none was ever set; MemoryError, and then the round is not opened.
+  std::span<const Outcome> decide(const Round& round);
+  /// The open round's next question; nothing at its end. A question without a reply counts as unanswered.
+  std::optional<Question> next_question();
+  /// Ends the open round: its examples that are left are counted, and nobody answers questions about them.
+  void end_round() {
+    while (next_question()) {
+    }
+  }
+  /// Replies to the question given last. Of a later answer the example is copied; if there is no memory for it, it is not
+  /// asked about after all. Throws MemoryError if the learner has no memory to learn: the label is bought, nothing learned.
+  void reply(Reply reply);
 
-  /// Learns from an answer that came later, by the decision that was made then; +1, -1, or 0 for neither. Returns the step
-  /// or, if the ticket is no longer pending, nothing: a second answer, or one that came after the question was withdrawn,
-  /// changes nothing and is counted as too late. Throws UsageError for a ticket never issued and for another label.
-  std::optional<Outcome> answer(std::uint64_t ticket, int label);
+  /// Learns from an answer that came later, by the decision that was made then. Returns the outcome or, if the ticket no
+  /// longer waits, nothing: a second answer, or one that came after the question was withdrawn, changes nothing and is
+  /// counted as too late. Throws UsageError for a ticket never issued; MemoryError as reply().
+  std::optional<Outcome> answer(std::uint64_t ticket, Answer y);
   /// Nobody will answer: the label goes back to the budget (a rate keeps it) and is counted as unanswered. Returns whether
-  /// the ticket was pending. Throws UsageError for a ticket never issued.
+  /// the ticket waited. Throws UsageError for a ticket never issued.
   bool withdraw(std::uint64_t ticket);
+
+  /// Other limits from now on (LabelBudget::set_limits). What is spent evenly is now the new total.
+  void set_limits(const LabelLimits& limits);
+  /// Spends what is left of limits.total over so many examples from now on, as SessionOptions::spread_over; 0: as the
+  /// learner asks. Throws UsageError without a total, or if the learner is not paced.
+  void set_spread_over(std::uint64_t examples);
 
   const Learner& learner() const { return *learner_; }
   const Spec& spec() const { return spec_; }  ///< canonical
   const NameTable& tasks() const { return tasks_; }
-  const LabelBudget& budget() const { return budget_; }
-  std::uint64_t labels_per_round() const { return labels_per_round_; }
-  /// Other limits from now on (LabelBudget::set_limits). What is spent evenly is now the new total.
-  void set_limits(const LabelLimits& limits);
-  /// Spends what is left of limits.total over so many examples from now on, as SessionOptions::spread_over; 0: no more so.
-  /// Throws UsageError without a total, or if the learner has no b.
-  void set_spread_over(std::uint64_t examples);
-  const Pace& pace() const { return pace_; }
+  const LabelLedger& ledger() const { return ledger_; }
+  const LabelBudget& budget() const { return ledger_.budget(); }
+  const Pace& pace() const { return ledger_.pace(); }
+  const Audit* audit() const { return ledger_.audit(); }               ///< null: none
+  TaskCounters count(Task task) const { return ledger_.count(task); }  ///< zeros for a task never seen
+  const TaskCounters& total() const { return ledger_.total(); }
   const PendingQuestions& pending() const { return pending_; }
-  std::uint64_t tickets() const { return next_ticket_; }              ///< issued so far: 0 to one less than this
-  const Audit* audit() const { return audit_ ? &*audit_ : nullptr; }  ///< null: none
-  TaskCounters count(Task task) const;                                ///< zeros for a task never seen
-  TaskCounters total() const { return total_; }
-  std::uint64_t unanswered() const { return unanswered_; }      ///< asked for and never answered: not known, or withdrawn
-  std::uint64_t too_late() const { return too_late_; }          ///< answers to questions answered or withdrawn before
-  std::size_t model_bytes() const { return memory_->bytes(); }  ///< learner, task names and counters
+  std::uint64_t labels_per_round() const { return labels_per_round_; }
+  std::uint64_t tickets() const { return next_ticket_; }             ///< issued so far: 0 to one less than this
+  std::uint64_t unanswered() const { return ledger_.unanswered(); }  ///< questions nobody answered, or withdrawn
+  std::uint64_t too_late() const { return too_late_; }               ///< answers to tickets that no longer waited
+  Memory& memory() const { return *memory_; }                        ///< for all else that the model owns
+  /// Bytes of the limit that are set aside for whoever collects a round (RoundBuilder): an eighth, if the learner selects.
+  std::size_t round_memory() const { return round_memory_; }
+  std::size_t model_bytes() const { return memory_->bytes(); }  ///< all that was allocated in memory()
   std::size_t peak_bytes() const { return memory_->peak(); }
   std::size_t memory_limit() const { return memory_->limit(); }  ///< Memory::kNoLimit: none
+  /// Lets the learner forget, if it can, until so many bytes are free.
+  void free_memory(std::size_t bytes);
 
-  /// Everything that decides what comes next. load() replaces this session; throws DataError.
+  /// Everything that decides what comes next, between rounds. load() makes a new session; throws DataError.
   void save(Tensors& out) const;
   static Session load(const Spec& spec, Reader& reader);
 
  private:
-  Session(const Spec& spec, std::unique_ptr<Memory> memory);
+  friend class Prefetcher;
 
-  double clock() const;  ///< in the unit of the rate
-  bool left(Task task) const { return budget_.left(counts_[task].labels + pending_.of_task(task)); }
-  std::uint64_t bought_to_learn() const { return budget_.bought() - (audit_ ? audit_->bought() : 0); }
-  bool open(Task task) const;
-  void record_audit(const Example& e, std::optional<int> label, Outcome& outcome);
-  void buy();
+  Session(const Spec& spec, std::size_t memory_limit);
+
   void learn(const Example& e, Outcome& outcome);
-  std::optional<std::uint64_t> keep(const Example& e, const Decision& d);  ///< its ticket; nothing if there is no memory
-  void refund(std::uint64_t ticket);
+  std::optional<std::uint64_t> enqueue(const Example& e, const Decision& d);  ///< its ticket; nothing without memory for it
+  void give_up(std::uint64_t ticket);
   void check_issued(std::uint64_t ticket) const;
-  void start_pace();
+  void check_whole() const;
+  template <class Work>
+  auto guarded(Work work);
 
   Spec spec_;
+  std::size_t round_memory_;
   std::unique_ptr<Memory> memory_;  // first among what it serves
   NameTable tasks_;
   std::unique_ptr<Learner> learner_;
   Rng rng_;
-  LabelBudget budget_;
-  std::uint64_t labels_per_round_ = 1;
-  SegmentedVector<TaskCounters> counts_;  // by task
-  TaskCounters total_;
-  std::uint64_t unanswered_ = 0, too_late_ = 0;
-  double time_ = -std::numeric_limits<double>::infinity();  // none so far
-  Pace pace_;
+  LabelLedger ledger_;
   PendingQuestions pending_;
-  std::uint64_t next_ticket_ = 0, max_pending_ = 0;
-  std::optional<Audit> audit_;
-  Rng audit_rng_;
-  std::vector<Decision> decisions_;  // scratch
+  std::uint64_t labels_per_round_ = 1, too_late_ = 0, next_ticket_ = 0, max_pending_ = 0;
+  std::string broken_;  // why it can be used no more; empty: it can
+
+  // The open round: examples up to next_ were counted, and asked_ says whether the last of them waits for a reply.
+  std::span<const Example> round_;
+  std::size_t next_ = 0;
+  bool asked_ = false;
+  std::vector<Decision> decisions_;
+  std::vector<Outcome> outcomes_;
 };
+
+/// Decides a round and replies to all of its questions at once: reply(n) for the round's n-th example. If it throws, the
+/// round is ended.
+template <class Oracle>
+std::span<const Outcome> run_round(Session& session, const Round& round, Oracle reply) {
+  const std::span<const Outcome> outcomes = session.decide(round);
+  try {
+    while (const auto question = session.next_question()) session.reply(reply(question->example));
+  } catch (...) {
+    session.end_round();
+    throw;
+  }
+  return outcomes;
+}
+
+/// Decides a round whose answers come later: each question gets a ticket.
+inline std::span<const Outcome> run_round_later(Session& session, const Round& round) {
+  return run_round(session, round, [](std::size_t) { return Reply::later(); });
+}
 
 }  // namespace quorate

@@ -55,7 +55,7 @@ Shift shift_named(const std::string& name) {
 }
 
 void generate_drift(const DriftOptions& o,
-                    const std::function<void(Task task, int label, std::span<const double> x)>& sink) {
+                    const std::function<void(Task task, Answer label, std::span<const double> x)>& sink) {
   const auto check = [](bool good, const char* expected) {
     if (!good) throw UsageError(std::string("drift: expected ") + expected);
   };
@@ -79,7 +79,7 @@ void generate_drift(const DriftOptions& o,
     const auto task = static_cast<Task>(n % o.tasks);
     const Eigen::VectorXd x = direction(o.features, rng);
     const bool wrong = uniform(rng) < o.noise;
-    sink(task, (target[task].dot(x) > 0) != wrong ? 1 : -1, {x.data(), o.features});
+    sink(task, (target[task].dot(x) > 0) != wrong ? kYes : kNo, {x.data(), o.features});
   }
 }
 

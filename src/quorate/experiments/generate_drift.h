@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "quorate/base/answer.h"
 #include "quorate/base/features.h"
 
 namespace quorate {
@@ -31,6 +32,6 @@ struct DriftOptions {
 /// sink(task, label, x) for every example: task by task in turn, x uniform on the unit sphere, the label the sign of <u_k,
 /// x>. Draws: generator 2 of the seed. Throws UsageError for options out of range.
 void generate_drift(const DriftOptions& options,
-                    const std::function<void(Task task, int label, std::span<const double> x)>& sink);
+                    const std::function<void(Task task, Answer label, std::span<const double> x)>& sink);
 
 }  // namespace quorate

@@ -6,76 +6,19 @@
 #include <exception>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <thread>
 
 #include "quorate/base/portable_math.h"
 #include "quorate/base/rng.h"
+#include "quorate/engine/prefetcher.h"
+#include "quorate/engine/progressive.h"
+#include "quorate/experiments/splits.h"
 #include "quorate/registry.h"
 
 namespace quorate {
 namespace {
 
 constexpr std::uint64_t kOrderStream = 0;
-
-/// The examples of one run: places in the training data to learn from, and to test on.
-struct Split {
-  std::vector<std::uint64_t> learn, test;
-};
-
-/// per_task examples of each of the groups named; group(i) is example i's.
-template <class Group, class Name>
-Split split_per_task(const Dataset& data, std::size_t groups, Group group, Name name, std::uint64_t per_task, Rng& rng) {
-  std::vector<std::vector<std::uint64_t>> of_group(groups);
-  for (std::uint64_t i = 0; i < data.size(); ++i)
-    if (const std::size_t g = group(i); g < groups) of_group[g].push_back(i);
-  Split out;
-  for (std::size_t g = 0; g < groups; ++g) {
-    auto& places = of_group[g];
-    if (places.size() < per_task)
-      throw DataError(name(g) + " has " + std::to_string(places.size()) + " examples; expected at least the " +
-                      std::to_string(per_task) + " to learn from");
-    shuffle(std::span(places), rng);
-    const auto cut = places.begin() + static_cast<std::ptrdiff_t>(per_task);
-    out.learn.insert(out.learn.end(), places.begin(), cut);
-    out.test.insert(out.test.end(), cut, places.end());
-  }
-  return out;
-}
-
-/// Part `fold` of `folds` to test on. All runs of one seed cut the same shuffled order, so every example is tested on once.
-Split split_folds(const Dataset& data, std::uint64_t folds, std::uint64_t fold, std::uint64_t seed) {
-  std::vector<std::uint64_t> places(data.size());
-  std::iota(places.begin(), places.end(), std::uint64_t{0});
-  Rng order = make_rng(seed, kOrderStream);
-  shuffle(std::span(places), order);
-  Split out;
-  for (std::size_t n = 0; n < places.size(); ++n) (n % folds == fold ? out.test : out.learn).push_back(places[n]);
-  return out;
-}
-
-/// The examples in rounds of one of every task: examples of round r are place[end[r - 1]] .. place[end[r] - 1].
-struct Schedule {
-  std::vector<std::uint64_t> place;
-  std::vector<std::size_t> end;
-};
-
-void make_rounds_per_task(const Dataset& data, std::span<const std::uint64_t> order, std::size_t tasks, Schedule& out) {
-  std::vector<std::vector<std::uint64_t>> queue(tasks);
-  std::size_t longest = 0;
-  for (const std::uint64_t i : order) {
-    auto& of_task = queue[data.task(i)];
-    of_task.push_back(i);
-    longest = std::max(longest, of_task.size());
-  }
-  out.place.clear();
-  out.end.clear();
-  for (std::size_t r = 0; r < longest; ++r) {
-    for (const auto& of_task : queue)
-      if (r < of_task.size()) out.place.push_back(of_task[r]);
-    out.end.push_back(out.place.size());
-  }
-}
 
 /// What a run finds on its test set, whether labels are binary or classes.
 class TestCount {
@@ -85,20 +28,21 @@ class TestCount {
     if (classes != nullptr) confusion_ = ClassConfusion(classes->size());
   }
 
-  void add(const Learner& learner, Example e, int label) {
-    if (label == 0) return;
+  void add(const Learner& learner, Example e, Label label) {
+    if (!label.known()) return;
     if (classes_ == nullptr) {
+      const Answer y = label.answer();
       const double margin = learner.score(e);
-      all_.add(label, margin);
-      if (const auto odds = learner.log_odds(margin)) reliability_.add(label, logistic(*odds));
-      if (!per_task_.empty()) per_task_[e.task].add(label, margin);
+      all_.add(y, margin);
+      if (learner.capabilities().calibrated) reliability_.add(y, logistic(learner.log_odds(margin)));
+      if (!per_task_.empty()) per_task_[e.task].add(y, margin);
       return;
     }
-    const std::size_t truth = place_of(label);
+    const std::size_t truth = label.class_index();
     for (e.task = 0; e.task < margins_.size(); ++e.task) margins_[e.task] = learner.score(e);
     for (Task task = 0; task < per_task_.size(); ++task)
-      if (const int y = classes_->feedback(task, truth); y != 0) per_task_[task].add(y, margins_[task]);
-    confusion_.add(truth, classes_->predict(margins_, ballot_).place);
+      if (const Answer y = classes_->feedback(task, truth); y != kNeither) per_task_[task].add(y, margins_[task]);
+    confusion_.add(truth, classes_->predict(margins_, ballot_).index);
   }
 
   Measures all() const { return classes_ != nullptr ? confusion_.measures() : all_.measures(); }
@@ -114,6 +58,54 @@ class TestCount {
   std::vector<Scores> per_task_;
   std::vector<double> margins_;  // of all tasks on one instance
   Classes::Ballot ballot_;
+};
+
+/// A simulated annotator who knows the labels of the data, and may be late.
+class LateAnnotator {
+ public:
+  LateAnnotator(const Delay& delay, std::uint64_t seed) : delay_(delay), annotator_(delay, seed) {}
+
+  /// The reply to a question about example n of the round at hand, after which `position` examples were seen.
+  Reply reply(Reply known, std::size_t n, std::uint64_t position) {
+    if (!delay_ || !known.answered()) return known;
+    std::optional<std::uint64_t> at = annotator_.delay();
+    if (at == std::uint64_t{0}) return known;
+    if (at) *at += position;
+    asked_.push_back({n, known.answer(), at});
+    return Reply::later();
+  }
+  /// After the round: which of its questions will be answered. example(n): the index in the data.
+  template <class ExampleOf>
+  void note(std::span<const Example> round, std::span<const Outcome> outcomes, ExampleOf example) {
+    for (const auto& [n, answer, at] : asked_)
+      if (at && outcomes[n].ticket) due_[{*at, *outcomes[n].ticket}] = {example(n), round[n].task, answer};
+    asked_.clear();
+  }
+  /// Gives the session the answers that are due after `seen` examples; told(example, task, outcome) of each that was
+  /// awaited.
+  template <class Told>
+  void deliver(Session& session, std::uint64_t seen, Told told) {
+    for (; !due_.empty() && due_.begin()->first.first <= seen; due_.erase(due_.begin())) {
+      const auto& [when, late] = *due_.begin();
+      if (const auto outcome = session.answer(when.second, late.answer)) told(late.example, late.task, *outcome);
+    }
+  }
+
+ private:
+  struct Asked {
+    std::size_t n;
+    Answer answer;
+    std::optional<std::uint64_t> at;  // nothing: never
+  };
+  struct Late {
+    std::uint64_t example;
+    Task task;
+    Answer answer;
+  };
+  Delay delay_;
+  Annotator annotator_;
+  std::vector<Asked> asked_;                                     // of the round at hand
+  std::map<std::pair<std::uint64_t, std::uint64_t>, Late> due_;  // by when the answer comes, and ticket
 };
 
 class Simulation {
@@ -134,93 +126,87 @@ class Simulation {
                                  .labels_per_round = o_.labels_per_round,
                                  .memory_limit = o_.memory,
                                  .audit = o_.audit});
-    std::optional<StopRule> stop_when = o_.stop_when;
-    bool stopped = false;
-    const bool timed = o_.limits.rate && o_.limits.rate->seconds;
-    Annotator annotator(o_.delay, o_.seed + r);
-    std::map<std::pair<std::uint64_t, std::uint64_t>, Question> due;          // by when the answer comes, and ticket
-    std::vector<std::pair<std::size_t, std::optional<std::uint64_t>>> later;  // of a round: example, when it is answered
-    OnlineCount online(o_.classes, o_.per_task ? tasks_.size() : 0);
     RunResult out{};
     out.seed = o_.seed + r;
-    const std::uint64_t stream = o_.passes * split.learn.size();
-    std::uint64_t seen = 0, round_number = 0;
-    Schedule schedule;
-    std::vector<Example> round(o_.classes != nullptr ? tasks_.size() : 0);
-    std::vector<Outcome> outcomes;
-    for (std::uint64_t pass = 0; pass < o_.passes && !stopped; ++pass) {
-      if (!o_.in_order) shuffle(std::span(split.learn), order);
-      std::span<const std::uint64_t> order_now = split.learn;
-      if (rounds_ == Rounds::kPerTask) {  // a copy: the next shuffle starts from this order
-        make_rounds_per_task(train_, split.learn, tasks_.size(), schedule);
-        order_now = schedule.place;
-      }
-      for (std::size_t begin = 0, r_of_pass = 0; begin < order_now.size() && !stopped; ++r_of_pass) {
-        if (o_.stop.stop_requested()) return std::nullopt;
-        const std::size_t end = rounds_ == Rounds::kPerTask ? schedule.end[r_of_pass] : begin + 1;
-        const auto places = order_now.subspan(begin, end - begin);
-        begin = end;
-        const auto place = [&](std::size_t n) { return places[o_.classes != nullptr ? 0 : n]; };
-        if (o_.classes != nullptr) {
-          for (Task task = 0; task < round.size(); ++task) round[task] = {task, train_.example(places[0]).x};
-        } else {
-          round.clear();
-          for (const std::uint64_t i : places) round.push_back(train_.example(i));
-        }
-        if (rounds_ == Rounds::kEach && end < order_now.size()) session.expect(train_.example(order_now[end]));
-        outcomes.assign(round.size(), {});
-        const auto label = [&](std::size_t n) { return train_.label(place(n)); };
-        later.clear();
-        const auto answer = [&](std::size_t n) {
-          const std::optional<int> y = known_answer(o_.classes, round[n].task, label(n));
-          if (!o_.delay || !y) return y;
-          std::optional<std::uint64_t> at = annotator.delay();
-          if (at == std::uint64_t{0}) return y;
-          if (at) *at += seen + (o_.classes != nullptr ? 1 : n + 1);
-          later.emplace_back(n, at);
-          return std::optional(kLater);
-        };
-        if (timed)
-          for (const std::uint64_t i : places) session.set_time(*train_.time(i));
-        session.round(round, std::cref(answer), outcomes);
-        for (const auto& [n, at] : later)
-          if (at && outcomes[n].ticket)
-            due[{*at, *outcomes[n].ticket}] = {place(n), round[n].task, *known_answer(o_.classes, round[n].task, label(n))};
-        online.add(round, outcomes, label);
-        seen += places.size();
-        std::vector<TraceLine> answered;
-        for (; !due.empty() && due.begin()->first.first <= seen; due.erase(due.begin())) {
-          const auto& [when, question] = *due.begin();
-          const auto outcome = session.answer(when.second, question.label);
-          if (o_.trace && outcome)
-            answered.push_back({r, pass, round_number, question.example, question.task, *outcome, true});
-        }
-        while (out.curve.size() < o_.points && seen * o_.points >= (out.curve.size() + 1) * stream)
-          out.curve.push_back({seen, online.mistakes(), session.total().labels});
-        if (o_.trace)
-          for (std::size_t n = 0; n < round.size(); ++n)
-            o_.trace({r, pass, round_number, place(n), round[n].task, outcomes[n]});
-        for (const TraceLine& late : answered) o_.trace(late);
-        stopped = stop_when && stop_when->holds(*session.audit());
-        ++round_number;
-        if (o_.progress != nullptr) o_.progress->fetch_add(places.size(), std::memory_order_relaxed);
-      }
-    }
+    ProgressiveCount progressive(o_.classes, o_.per_task ? tasks_.size() : 0);
+    const std::optional<std::uint64_t> seen = learn(r, session, split, order, progressive, out);
+    if (!seen) return std::nullopt;
     TestCount test(o_.classes, tasks_.size(), o_.per_task);
     for (const std::uint64_t i : split.test) test.add(session.learner(), train_.example(i), train_.label(i));
     if (test_ != nullptr)
       for (std::uint64_t i = 0; i < test_->size(); ++i) test.add(session.learner(), test_->example(i), test_->label(i));
-    out.all = {test.all(), online.f1(), online.mistakes(), session.total().labels, session.total().updates, seen};
+    out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    report(session, *seen, progressive, test, out);
+    return out;
+  }
+
+ private:
+  /// Goes through the examples to learn from. Returns how many it saw; nothing if it was stopped.
+  std::optional<std::uint64_t> learn(std::uint64_t r, Session& session, Split& split, Rng& order,
+                                     ProgressiveCount& progressive, RunResult& out) const {
+    std::optional<StopRule> stop_when = o_.stop_when;
+    const bool timed = o_.limits.rate && o_.limits.rate->seconds;
+    const std::uint64_t stream = o_.passes * split.learn.size();
+    LateAnnotator annotator(o_.delay, o_.seed + r);
+    const Prefetcher prefetcher(session);
+    std::vector<Example> round;
+    std::uint64_t seen = 0, round_number = 0;
+    for (std::uint64_t pass = 0; pass < o_.passes; ++pass) {
+      if (!o_.in_order) shuffle(std::span(split.learn), order);
+      const Schedule schedule =
+          rounds_ == Rounds::kPerTask ? rounds_per_task(train_, split.learn, tasks_.size()) : rounds_of_one(split.learn);
+      for (std::size_t n_round = 0; n_round < schedule.rounds(); ++n_round, ++round_number) {
+        if (o_.stop.stop_requested()) return std::nullopt;
+        const std::span<const std::uint64_t> examples = schedule.round(n_round);
+        const auto example = [&](std::size_t n) { return examples[o_.classes != nullptr ? 0 : n]; };
+        const auto label = [&](std::size_t n) { return train_.label(example(n)); };
+        round.clear();
+        if (o_.classes != nullptr)
+          for (Task task = 0; task < tasks_.size(); ++task) round.push_back({task, train_.example(examples[0]).x});
+        else
+          for (const std::uint64_t i : examples) round.push_back(train_.example(i));
+        if (rounds_ == Rounds::kEach && n_round + 1 < schedule.rounds())
+          prefetcher.example(train_.example(schedule.example[n_round + 1]));
+        if (timed)
+          for (const std::uint64_t i : examples) session.set_time(*train_.time(i));
+        const auto outcomes = run_round(session, {round, shown_to()}, [&](std::size_t n) {
+          return annotator.reply(reply_of(label(n), o_.classes, round[n].task), n,
+                                 seen + (o_.classes != nullptr ? 1 : n + 1));
+        });
+        annotator.note(round, outcomes, example);
+        progressive.add(round, outcomes, label);
+        seen += examples.size();
+        if (o_.trace)
+          for (std::size_t n = 0; n < round.size(); ++n)
+            o_.trace({r, pass, round_number, example(n), round[n].task, outcomes[n]});
+        annotator.deliver(session, seen, [&](std::uint64_t i, Task task, const Outcome& outcome) {
+          if (o_.trace) o_.trace({r, pass, round_number, i, task, outcome, true});
+        });
+        while (out.curve.size() < o_.points && seen * o_.points >= (out.curve.size() + 1) * stream)
+          out.curve.push_back({seen, progressive.mistakes(), session.total().labels});
+        if (o_.progress != nullptr) o_.progress->fetch_add(examples.size(), std::memory_order_relaxed);
+        if (stop_when && stop_when->holds(*session.audit())) {
+          out.stopped = true;
+          return seen;
+        }
+      }
+    }
+    return seen;
+  }
+
+  void report(const Session& session, std::uint64_t seen, const ProgressiveCount& progressive, const TestCount& test,
+              RunResult& out) const {
+    out.all = {test.all(), progressive.f1(), progressive.mistakes(), session.total().labels, session.total().updates, seen};
     for (Task task = 0; task < (o_.per_task ? tasks_.size() : 0); ++task) {
       const TaskCounters count = session.count(task);
-      const Confusion& before = online.of(task);
+      const Confusion& before = progressive.of(task);
       out.per_task.push_back({test.of(task), before.f1(), before.mistakes(), count.labels, count.updates, count.examples});
     }
     out.test = test.confusion();
     out.reliability = test.reliability();
-    out.online = online.classes();
+    out.progressive = progressive.classes();
     if (const Audit* audit = session.audit()) {
-      out.audit = {audit->bought(), audit->stream(), audit->recent(), {}, stopped};
+      out.audit = {audit->bought(), audit->stream(), audit->recent(), {}};
       if (o_.forecast) out.audit->forecast = audit->forecast(*o_.forecast);
     }
     out.late = static_cast<bool>(o_.delay);
@@ -228,17 +214,7 @@ class Simulation {
     out.unanswered = session.unanswered();
     out.model_bytes = session.model_bytes();
     out.peak_bytes = session.peak_bytes();
-    out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    return out;
   }
-
- private:
-  /// What was asked and is not answered yet.
-  struct Question {
-    std::uint64_t example;
-    Task task;
-    int label;
-  };
 
   /// Tasks that an example of the data is shown to.
   std::size_t shown_to() const { return o_.classes != nullptr ? tasks_.size() : 1; }
@@ -246,19 +222,19 @@ class Simulation {
   Split make_split(std::uint64_t r, Rng& order) const {
     Split split;
     if (o_.folds > 1) {
-      split = split_folds(train_, o_.folds, r % o_.folds, o_.seed);
+      split = split_folds(train_.size(), o_.folds, r % o_.folds, make_rng(o_.seed, kOrderStream));
     } else if (o_.train_per_task > 0 && o_.classes != nullptr) {
-      split = split_per_task(
-          train_, o_.classes->size(), [&](std::uint64_t i) { return static_cast<std::size_t>(train_.label(i)) - 1; },
-          [&](std::size_t c) { return "class '" + o_.classes->name(c) + "'"; }, o_.train_per_task, order);
+      const auto of_class = [&](std::uint64_t i) { return train_.label(i).class_index(); };
+      split = split_per_group(
+          train_, o_.classes->size(), of_class, [&](std::size_t c) { return "class '" + o_.classes->name(c) + "'"; },
+          o_.train_per_task, order);
     } else if (o_.train_per_task > 0) {
-      split = split_per_task(
+      split = split_per_group(
           train_, tasks_.size(), [&](std::uint64_t i) { return std::size_t{train_.task(i)}; },
           [&](std::size_t task) { return "task '" + std::string(tasks_[static_cast<Task>(task)]) + "'"; }, o_.train_per_task,
           order);
     } else {
-      split.learn.resize(train_.size());
-      std::iota(split.learn.begin(), split.learn.end(), std::uint64_t{0});
+      split = learn_all(train_.size());
     }
     if (o_.share < 1) {
       shuffle(std::span(split.learn), order);
@@ -282,25 +258,6 @@ std::size_t examples_to_learn(std::size_t available, std::size_t tasks, const Si
   return static_cast<std::size_t>(std::ceil(o.share * static_cast<double>(available)));
 }
 
-namespace {
-
-template <class F>
-bool of_new_learner(const Spec& spec, F answer) {
-  Memory memory;
-  NameTable tasks(&memory);
-  return answer(*make_learner(spec, {tasks, &memory}));
-}
-
-}  // namespace
-
-bool chooses(const Spec& learner) {
-  return of_new_learner(learner, [](const Learner& l) { return l.chooses(); });
-}
-
-bool has_b(const Spec& learner) {
-  return of_new_learner(learner, [](Learner& l) { return l.set_query_scale(1); });
-}
-
 SimulateResult simulate(const Dataset& train, const Dataset* test, const NameTable& tasks, const SimulateOptions& o) {
   const auto at_least_one = [](const char* what, std::uint64_t n) {
     if (n < 1) throw UsageError(std::string(what) + " 0: expected at least 1");
@@ -309,7 +266,7 @@ SimulateResult simulate(const Dataset& train, const Dataset* test, const NameTab
   at_least_one("passes", o.passes);
   at_least_one("threads", o.threads);
   at_least_one("labels-per-round", o.labels_per_round);
-  const Rounds rounds = resolve_rounds(o.rounds, o.classes != nullptr, [&] { return chooses(o.learner); });
+  const Rounds rounds = resolve_rounds(o.rounds, o.classes != nullptr, capabilities(o.learner));
   if (o.classes != nullptr && o.classes->tasks() != tasks.size())
     throw UsageError("classes: expected the tasks of the classes, and no others");
   if (o.train_per_task > 0 && test != nullptr)
@@ -334,7 +291,7 @@ SimulateResult simulate(const Dataset& train, const Dataset* test, const NameTab
                         " has no time; expected --time-column to name the one that has it");
   }
   bool any = false;
-  for (std::size_t i = 0; i < train.size(); ++i) any = any || train.label(i) != 0;
+  for (std::size_t i = 0; i < train.size(); ++i) any = any || train.label(i).known();
   if (!any) throw DataError("no example has a label; expected labels, hidden until they are asked for");
 
   SimulateResult out{canonical(o.learner),

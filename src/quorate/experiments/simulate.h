@@ -24,7 +24,7 @@ struct TraceLine {
   std::uint64_t run, pass, round, example;  ///< round: of the run; example: its place in the data; both from 0
   Task task;
   Outcome outcome;
-  bool late = false;  ///< an answer that came after this round; the step is the one of the round that asked
+  bool late = false;  ///< an answer that came after this round; the outcome is that of the round that asked
 };
 
 struct SimulateOptions {
@@ -56,7 +56,7 @@ struct SimulateOptions {
 /// class predicted from all tasks; of one of their tasks: of its examples for which the answer is not "neither".
 struct RunTotals {
   Measures test;                                      ///< NaN without a test set
-  double online_f1;                                   ///< of the predictions made before learning
+  double progressive_f1;                              ///< of the predictions made before learning
   std::uint64_t mistakes, labels, updates, examples;  ///< mistakes: wrong predictions before learning
 };
 /// How far a run had come after so many examples.
@@ -68,18 +68,18 @@ struct RunResult {
   RunTotals all;
   double seconds;  ///< learning and testing
   std::size_t model_bytes, peak_bytes;
-  std::vector<RunTotals> per_task;  ///< if asked for
-  std::vector<CurvePoint> curve;    ///< at options.points even distances, the end included
-  ClassConfusion test, online;      ///< of classes: on the test set, and before learning
+  std::vector<RunTotals> per_task;   ///< if asked for
+  std::vector<CurvePoint> curve;     ///< at options.points even distances, the end included
+  ClassConfusion test, progressive;  ///< of classes: on the test set, and before learning
   /// What an audit found: the predictions of the whole run, and since half of the labels were bought.
   struct Audited {
     std::uint64_t labels;  ///< among Outcome::labels
     Accuracy stream, recent;
     std::optional<Forecast> forecast;
-    bool stopped;  ///< by stop_when
   };
   std::optional<Audited> audit;
   Reliability reliability;                    ///< of probabilities on the test set; empty if the learner gives none
+  bool stopped = false;                       ///< by stop_when
   bool late = false;                          ///< whether answers had a delay
   std::uint64_t pending = 0, unanswered = 0;  ///< labels asked for: not answered at the end; never answered
 };
@@ -93,12 +93,6 @@ struct SimulateResult {
 
 /// Examples that a run learns from in each pass, of the data's `available`.
 std::size_t examples_to_learn(std::size_t available, std::size_t tasks, const SimulateOptions& options);
-
-/// Whether the learner chooses among the examples of a round. Throws as make_learner.
-bool chooses(const Spec& learner);
-
-/// Whether a b decides how much the learner asks, so that its labels can be paced. Throws as make_learner.
-bool has_b(const Spec& learner);
 
 /// Learns and tests on `train`, tests them on `test` (or on what train_per_task leaves; or not at all). Run r has the seed
 /// options.seed + r: it decides the split and the order (stream 0) and the learner's draws (stream 1), so that two learners

@@ -2,9 +2,11 @@
 // is known. A rule that chooses among a round's examples has a SharedAnnotator instead.
 #pragma once
 #include <cmath>
+#include <concepts>
 #include <optional>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <variant>
 
 #include "quorate/base/example.h"
@@ -24,6 +26,7 @@ inline void ask_with(double probability, Rng& rng, Decision& d) {
 /// Every label. No draw.
 struct Always {
   static constexpr std::string_view name = "always", meaning = "buy every label";
+  static constexpr QueryTraits traits{};
   static constexpr auto fields() { return std::tuple{}; }
 
   void operator()(Rng&, Decision& d) const {
@@ -35,6 +38,7 @@ struct Always {
 /// Each label with the same probability. One draw per example.
 struct RandomQuery {
   static constexpr std::string_view name = "random", meaning = "buy each label with probability p";
+  static constexpr QueryTraits traits{.draws = true};
   double p = 0.5;
   static constexpr auto fields() {
     return std::tuple{Field{&RandomQuery::p, "p", kProbability, "probability of asking", "Xu et al., baseline Random"}};
@@ -46,6 +50,7 @@ struct RandomQuery {
 /// Labels of uncertain examples: probability b / (b + |margin|). One draw per example.
 struct MarginQuery {
   static constexpr std::string_view name = "margin", meaning = "buy a label with probability b / (b + |margin|)";
+  static constexpr QueryTraits traits{.paced = true, .draws = true};
   double b = 1;
   static constexpr auto fields() {
     return std::tuple{
@@ -62,9 +67,38 @@ struct SharedQuery : SharedAnnotatorParams {
       meaning = "share one annotator: buy a fixed number of labels a round, for the most uncertain examples first";
 };
 
-using Query = std::variant<Always, RandomQuery, MarginQuery, SharedQuery>;
+/// The rules that every learner with a query rule has, after those of its own.
+template <class... Own>
+using QueryWith = std::variant<Own..., Always, RandomQuery, MarginQuery, SharedQuery>;
+using Query = QueryWith<>;
 
-/// A query rule at work. `Rule` is a variant; a learner handles alternatives of its own itself.
+/// Whether a rule decides example by example: query(rng, decision). The others are SharedQuery, and rules that read what
+/// only their learner knows, which then decides by them itself (`by_learner`).
+template <class Q>
+concept DecidesAlone = requires(const Q query, Rng& rng, Decision& d) {
+  query(rng, d);
+};
+
+/// The traits of the rule chosen.
+template <class... Rules>
+QueryTraits traits_of(const std::variant<Rules...>& rule) {
+  return std::visit(
+      [](const auto& query) -> QueryTraits {
+        using Q = std::decay_t<decltype(query)>;
+        if constexpr (std::same_as<Q, SharedQuery>) {
+          return query.SharedAnnotatorParams::traits();
+        } else {
+          static_assert(
+              DecidesAlone<Q> || requires { Q::by_learner; }, "a rule needs operator()(Rng&, Decision&) const");
+          static_assert(
+              !DecidesAlone<Q> || Q::traits.paced == requires(Q q) { q.b *= 1.0; }, "what is paced is its b");
+          return Q::traits;
+        }
+      },
+      rule);
+}
+
+/// A query rule at work. `Rule` is a variant of rules.
 template <class Rule>
 class QueryPolicy {
  public:
@@ -73,16 +107,13 @@ class QueryPolicy {
   }
 
   /// Fills the decisions of a round whose margins are known (and selection scores, if the rule reads them); draws what the
-  /// rule draws, in the round's order.
+  /// rule draws, in the round's order. Leaves decisions alone if the learner decides by the rule itself.
   void operator()(std::span<const Example> round, Rng& rng, std::span<Decision> out) const {
     if (annotator_) return annotator_->by_margin(round, rng, out);
     std::visit(
-        [&](const auto& query) {
-          if constexpr (kHasB<std::decay_t<decltype(query)>>) {
-            auto scaled = query;
-            scaled.b *= scale_;
-            for (Decision& d : out) scaled(rng, d);
-          } else if constexpr (requires { query(rng, out[0]); }) {
+        [&](auto query) {
+          if constexpr (DecidesAlone<decltype(query)>) {
+            if constexpr (decltype(query)::traits.paced) query.b *= scale_;
             for (Decision& d : out) query(rng, d);
           }
         },
@@ -91,12 +122,8 @@ class QueryPolicy {
   void learned(Task task, bool mistake, bool updated) {
     if (annotator_) annotator_->learned(task, mistake, updated);
   }
-  bool chooses() const { return annotator_ && annotator_->chooses(); }
   /// As Learner::set_query_scale.
-  bool set_query_scale(double factor) {
-    scale_ = factor;
-    return std::visit([](const auto& query) { return kHasB<std::decay_t<decltype(query)>>; }, rule_);
-  }
+  void set_scale(double factor) { scale_ = factor; }
   double scale() const { return scale_; }
 
   template <class S>
@@ -105,13 +132,6 @@ class QueryPolicy {
   }
 
  private:
-  /// Whether it is asked example by example, by how uncertain each is against a b.
-  template <class Q>
-  static constexpr bool kHasB = requires(Q query, Rng& rng, Decision& d) {
-    query.b *= 1.0;
-    query(rng, d);
-  };
-
   Rule rule_;
   std::optional<SharedAnnotator> annotator_;  // of SharedQuery
   double scale_ = 1;

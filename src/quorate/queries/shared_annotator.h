@@ -79,6 +79,11 @@ struct ChooseAll {
   static constexpr auto fields() { return std::tuple{}; }
 };
 
+/// What a query rule brings to the learner that has it; see Capabilities.
+struct QueryTraits {
+  bool paced = false, selects = false, draws = false;
+};
+
 /// How an annotator is shared, as parameters.
 struct SharedAnnotatorParams {
   double b = 1;
@@ -91,6 +96,10 @@ struct SharedAnnotatorParams {
         Field{&SharedAnnotatorParams::prior, "prior", kAny, "weights a of the tasks", "SHAMPO with prior"},
         Field{&SharedAnnotatorParams::adaptive, "adaptive", kAny, "whether b follows each task's progress", "Adaptive b"},
         Field{&SharedAnnotatorParams::choose, "choose", kAny, "whom to ask about", "Perceptron SHAMPO"}};
+  }
+  QueryTraits traits() const {
+    return {.selects = !std::holds_alternative<ChooseAll>(choose),
+            .draws = std::holds_alternative<ChooseMargin>(choose) || std::holds_alternative<ChooseUniform>(choose)};
   }
 };
 
@@ -113,7 +122,6 @@ class SharedAnnotator {
   /// Counts an answer that was bought: whether it was +1 or -1 and a mistake of the margin (0 is one, whatever the answer),
   /// and whether the model changed.
   void learned(Task task, bool mistake, bool updated);
-  bool chooses() const { return !std::holds_alternative<ChooseAll>(choice_.choose); }
 
   /// What was counted, and the prior's file.
   struct Packed {

@@ -79,6 +79,8 @@ class Reader {
     }
   }
 
+  bool has(std::string_view name) const { return in_.tensors.contains(prefix_ + std::string(name)); }
+
   /// The same file, names prefixed.
   Reader part(const std::string& prefix) { return Reader(in_, used_, prefix_ + prefix); }
 

@@ -35,7 +35,7 @@ class ExampleReader {
 
   struct Item {
     std::string_view id, task;
-    int label = 0;               ///< as Labels; 0 if the file does not say
+    Label label;                 ///< unknown if the file has none
     std::optional<double> time;  ///< seconds since 1970-01-01 UTC, if the file is asked for times and says
     Features x;
   };

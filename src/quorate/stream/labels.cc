@@ -21,10 +21,10 @@ std::optional<double> as_number(std::string_view label) {
 
 }  // namespace
 
-int ClassNames::operator()(std::string_view label, bool known_only) {
-  if (label.empty() || label == "?") return 0;
+Label ClassNames::operator()(std::string_view label, bool known_only) {
+  if (label.empty() || label == "?") return {};
   const auto found = std::find(names_.begin(), names_.end(), label);
-  if (found != names_.end()) return static_cast<int>(found - names_.begin()) + 1;
+  if (found != names_.end()) return Label::of_class(static_cast<std::size_t>(found - names_.begin()));
   if (known_only) {
     std::string known;
     for (std::size_t c = 0; c < names_.size() && c < 10; ++c) known += (c > 0 ? ", " : "") + names_[c];
@@ -35,7 +35,7 @@ int ClassNames::operator()(std::string_view label, bool known_only) {
     throw DataError("label " + quoted_value(label) + " would be one class more than " + std::to_string(kMost) +
                     "; expected a column of classes");
   names_.emplace_back(label);
-  return static_cast<int>(names_.size());
+  return Label::of_class(names_.size() - 1);
 }
 
 std::vector<std::size_t> ClassNames::sort() {
@@ -63,31 +63,31 @@ Labels Labels::of_classes(ClassNames classes, bool grow) {
   return out;
 }
 
-int Labels::operator()(std::string_view label) {
+Label Labels::operator()(std::string_view label) {
   if (many_) return classes_(label, !grow_);
-  if (label.empty() || label == "?") return 0;
+  if (label.empty() || label == "?") return {};
   if (!positive_.empty()) {
-    if (label == positive_) return 1;
+    if (label == positive_) return kYes;
     if (negative_.empty())
       negative_ = label;
     else if (negative_ != label)
       negative_ = "not-" + positive_;
-    return -1;
+    return kNo;
   }
-  if (label == "1") return 1;  // as most are written
-  if (label == negative_) return -1;
+  if (label == "1") return kYes;  // as most are written
+  if (label == negative_) return kNo;
   const auto number = as_number(label);
   const double value = number.value_or(2);
   if (value != 1 && value != 0 && value != -1)
     throw DataError("label " + quoted_value(label) +
                     "; expected 1 or -1, 1 or 0, --positive WORD to say which word is +1, or --classes");
-  if (value == 1) return 1;
+  if (value == 1) return kYes;
   const std::string negative = value == 0 ? "0" : "-1";
   if (negative_.empty()) negative_ = negative;
   if (negative_ != negative)
     throw DataError("label " + quoted_value(label) + " after '" + negative_ +
                     "'; expected one kind of negative label, or --positive WORD");
-  return -1;
+  return kNo;
 }
 
 std::string Labels::word(int y) const {

@@ -5,9 +5,11 @@
 #include <string_view>
 #include <vector>
 
+#include "quorate/base/answer.h"
+
 namespace quorate {
 
-/// The words that are classes, each with its place.
+/// The words that are classes, each with its index.
 class ClassNames {
  public:
   static constexpr std::size_t kMost = 1000;
@@ -15,10 +17,10 @@ class ClassNames {
   ClassNames() = default;
   explicit ClassNames(std::vector<std::string> names) : names_(std::move(names)) {}
 
-  /// Place of the class plus 1, or 0 for a missing label ("" and "?"). A new word is a new class, unless `known_only`.
-  /// Throws DataError (without the place): a word that is no class, or one class more than kMost.
-  int operator()(std::string_view label, bool known_only);
-  /// Puts the names in order: numbers by value if all are numbers, else as text. Returns the new place of each.
+  /// The class that the word names; unknown for a missing label ("" and "?"). A new word is a new class, unless
+  /// `known_only`. Throws DataError (without the line): a word that is no class, or one class more than kMost.
+  Label operator()(std::string_view label, bool known_only);
+  /// Puts the names in order: numbers by value if all are numbers, else as text. Returns the new index of each.
   std::vector<std::size_t> sort();
   const std::vector<std::string>& names() const { return names_; }
 
@@ -32,13 +34,13 @@ class Labels {
  public:
   explicit Labels(std::string positive = "") : positive_(std::move(positive)) {}
 
-  /// Labels of a problem of many classes instead: operator() gives 1 + the place of the class, or 0 for a missing label.
+  /// Labels of a problem of many classes instead: operator() gives classes.
   /// `grow`: words not among `classes` are new classes, not errors.
   static Labels of_classes(ClassNames classes, bool grow);
 
-  /// +1, -1, or 0 for a missing label. Throws DataError (without the place) for a label outside the set: without a
-  /// positive word a second kind of negative, say -1 after 0, too.
-  int operator()(std::string_view label);
+  /// The label that the word means; unknown for a missing one. Throws DataError (without the line) for a label outside the
+  /// set: without a positive word a second kind of negative, say -1 after 0, too.
+  Label operator()(std::string_view label);
 
   ClassNames& classes() { return classes_; }
   const ClassNames& classes() const { return classes_; }

@@ -8,7 +8,7 @@ int main() {
   for (const char* user : {"ann", "bob", "ann"}) {
     const quorate::Example mail{session.task(user), {{}, x}};
     quorate::Outcome step;
-    session.round({&mail, 1}, [](std::size_t) { return +1; }, {&step, 1});
+    quorate::run_round(session, {{&mail, 1}}, [](std::size_t) { return quorate::kYes; });
     std::printf("%s: margin %g, %s\n", user, step.decision.margin, step.asked ? "asked" : "not asked");
   }
   std::printf("%llu labels\n", static_cast<unsigned long long>(session.budget().bought()));

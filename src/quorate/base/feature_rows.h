@@ -1,0 +1,89 @@
+// Instances one after the other: how examples are kept outside of a learner.
+#pragma once
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <string>
+#include <vector>
+
+#include "quorate/base/error.h"
+#include "quorate/base/features.h"
+#include "quorate/base/memory.h"
+
+namespace quorate {
+
+/// A growing list of vectors, sparse ones and dense ones, in compressed rows.
+///
+/// Thread-safety: const members may be called by many threads while nobody changes it.
+class FeatureRows {
+ public:
+  explicit FeatureRows(std::pmr::memory_resource* memory = std::pmr::get_default_resource())
+      : index_end_(memory), value_end_(memory), index_(memory), value_(memory), norm_(memory) {}
+
+  std::size_t size() const { return norm_.size(); }
+  /// Row i; valid until the next add(). O(1).
+  Features operator[](std::size_t i) const {
+    const std::uint64_t index = i == 0 ? 0 : index_end_[i - 1], value = i == 0 ? 0 : value_end_[i - 1];
+    return {{index_.data() + index, index_end_[i] - index}, {value_.data() + value, value_end_[i] - value}, norm_[i]};
+  }
+  /// Bytes that add(x) may allocate, what it then frees included.
+  std::size_t bytes_to_add(const Features& x) const {
+    return growth(index_, x.index.size()) + growth(value_, x.value.size()) + growth(index_end_, 1) + growth(value_end_, 1) +
+           growth(norm_, 1);
+  }
+  void add(const Features& x) {
+    index_.insert(index_.end(), x.index.begin(), x.index.end());
+    value_.insert(value_.end(), x.value.begin(), x.value.end());
+    index_end_.push_back(index_.size());
+    value_end_.push_back(value_.size());
+    norm_.push_back(x.norm);
+  }
+  void clear() {
+    index_end_.clear();
+    value_end_.clear();
+    index_.clear();
+    value_.clear();
+    norm_.clear();
+  }
+  /// Bytes of the numbers in all rows.
+  std::size_t bytes() const { return index_.size() * sizeof(Index) + value_.size() * sizeof(double); }
+
+  template <class S>
+  static void state(S& s, auto&& v) {
+    v("index_end", s.index_end_);
+    v("value_end", s.value_end_);
+    v("index", s.index_);
+    v("value", s.value_);
+    v("norm", s.norm_);
+  }
+  /// After loading. `what` names the rows in a message. Throws DataError: lengths differ, indices do not ascend, a value is
+  /// not finite, a norm is not positive.
+  void check(const std::string& what) const {
+    const auto fail = [&](const char* why) { throw DataError(what + ": " + why); };
+    const std::size_t n = size();
+    if (index_end_.size() != n || value_end_.size() != n) fail("lists differ in length");
+    for (const auto* ends : {&index_end_, &value_end_})
+      for (std::size_t i = 0; i < n; ++i)
+        if ((*ends)[i] < (i == 0 ? 0 : (*ends)[i - 1])) fail("ends of rows do not ascend");
+    if (index_.size() != (n == 0 ? 0 : index_end_[n - 1]) || value_.size() != (n == 0 ? 0 : value_end_[n - 1]))
+      fail("the last row does not end with the data");
+    for (const double norm : norm_)
+      if (!std::isfinite(norm) || norm <= 0) fail("a norm is not a positive number");
+    for (const double v : value_)
+      if (!std::isfinite(v)) fail("a value is not finite");
+    for (std::size_t i = 0; i < n; ++i) {
+      const Features x = (*this)[i];
+      if (!x.dense() && x.index.size() != x.value.size()) fail("a row has more indices than values, or fewer");
+      for (std::size_t k = 0; k < x.index.size(); ++k)
+        if ((k > 0 && x.index[k] <= x.index[k - 1]) || x.index[k] > kMaxIndex + 1) fail("features do not ascend");
+    }
+  }
+
+ private:
+  std::pmr::vector<std::uint64_t> index_end_, value_end_;  // of each row; of a dense one index_end is that of the row before
+  std::pmr::vector<Index> index_;
+  std::pmr::vector<double> value_, norm_;
+};
+
+}  // namespace quorate

@@ -1,0 +1,163 @@
+#include "quorate/engine/label_ledger.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace quorate {
+namespace {
+
+constexpr std::uint64_t kAuditStream = 3;  // of the run's seed; HACKING.md has them all
+
+using Column = std::uint64_t TaskCounters::*;
+constexpr std::array<std::pair<std::string_view, Column>, 4> kColumns{{{"examples", &TaskCounters::examples},
+                                                                       {"labels", &TaskCounters::labels},
+                                                                       {"updates", &TaskCounters::updates},
+                                                                       {"mistakes", &TaskCounters::mistakes}}};
+
+}  // namespace
+
+void LabelLedger::start_audit(double share, std::uint64_t seed) {
+  audit_.emplace(share, memory_);
+  audit_rng_ = make_rng(seed, kAuditStream);
+}
+
+void LabelLedger::set_limits(const LabelLimits& limits, bool paced) {
+  const bool same_rate = limits.rate == budget_.limits().rate, same_total = limits.total == budget_.limits().total;
+  budget_.set_limits(limits);
+  if (!same_rate) {
+    if (limits.rate && paced)
+      pace_.follow_rate(static_cast<double>(limits.rate->count), limits.rate->window, limits.rate->seconds);
+    else
+      pace_.follow_rate(0, 0, false);
+  }
+  if (!same_total && pace_.even())
+    spread_over(limits.total == LabelLimits::kNone ? 0 : static_cast<std::uint64_t>(pace_.remaining()));
+}
+
+void LabelLedger::spread_over(std::uint64_t examples) {
+  const std::uint64_t total = budget_.limits().total, bought = budget_.bought();
+  pace_.follow_even(total > bought ? static_cast<double>(total - bought) : 0, static_cast<double>(examples));
+}
+
+void LabelLedger::set_time(double seconds) {
+  if (!std::isfinite(seconds)) throw UsageError("time: expected a finite number of seconds");
+  time_ = std::max(time_, seconds);
+}
+
+double LabelLedger::clock() const {
+  const auto& rate = budget_.limits().rate;
+  return rate && rate->seconds ? time_ : static_cast<double>(total_.examples);
+}
+
+std::optional<double> LabelLedger::begin_round(std::size_t examples) {
+  const auto& rate = budget_.limits().rate;
+  const bool by_time = rate && rate->seconds;
+  if (by_time && std::isinf(time_)) throw UsageError("labels " + to_text(*rate) + ": the stream has no time; expected one");
+  const double before = budget_.clock();
+  if (by_time) budget_.advance(time_);
+  units_ = by_time ? (std::isinf(before) ? 0 : (budget_.clock() - before) / static_cast<double>(examples)) : 1;
+  // By what was answered: a question that waits may be withdrawn, and what an audit knows of labels never falls.
+  if (audit_) audit_->begin(examples, total_.labels - audit_->bought(), budget_.limits().total);
+  // What is due when the round begins decides its b; a rate in examples sees the first of them.
+  return pace_ ? std::optional(pace_.factor(static_cast<double>(budget_.free()))) : std::nullopt;
+}
+
+void LabelLedger::begin_example(Task task) {
+  if (task != kUntracked && task >= counts_.size()) counts_.resize(std::size_t{task} + 1);
+  add(task, &TaskCounters::examples);
+  budget_.advance(clock());
+  pace_.advance(units_);
+}
+
+bool LabelLedger::has_label_left(Task task, std::uint64_t pending) const {
+  if (task == kUntracked && budget_.limits().per_task != LabelLimits::kNone) return false;  // nobody counts them by task
+  return budget_.left(count(task).labels + pending);
+}
+
+bool LabelLedger::may_buy(Task task, std::uint64_t pending, bool asks) {
+  if (!has_label_left(task, pending) || !pace_.allows()) return false;
+  if (audit_ && budget_.bought() - audit_->bought() >= audit_->learning_limit(budget_.limits().total)) return false;
+  pace_.observe(asks);
+  return true;
+}
+
+void LabelLedger::record_audit(Task task, double margin, std::optional<Answer> answer) {
+  audit_->record(margin, answer);
+  if (!answer) return;
+  buy();
+  add(task, &TaskCounters::labels);
+}
+
+void LabelLedger::record_label(Task task, bool mistake) {
+  add(task, &TaskCounters::labels);
+  if (mistake) add(task, &TaskCounters::mistakes);
+}
+
+void LabelLedger::record_update(Task task) { add(task, &TaskCounters::updates); }
+
+void LabelLedger::save(Writer& writer) const {
+  writer("budget", budget_);
+  writer("unanswered", unanswered_);
+  writer("time", time_);
+  writer("pace", pace_);
+  writer("audited", std::uint32_t{audit_.has_value()});
+  if (audit_) {
+    writer("audit", *audit_);
+    writer("audit_rng", words_of(audit_rng_));
+  }
+  for (const auto& [name, column] : kColumns) {
+    std::vector<std::uint64_t> values;
+    values.reserve(counts_.size());
+    for (std::size_t i = 0; i < counts_.size(); ++i) values.push_back(counts_[i].*column);
+    writer("count." + std::string(name), values);
+    if (untracked_.examples > 0) writer("untracked." + std::string(name), untracked_.*column);
+  }
+}
+
+void LabelLedger::load(Reader& reader) {
+  reader("budget", budget_);
+  reader("unanswered", unanswered_);
+  reader("time", time_);
+  if (std::isnan(time_) || time_ == std::numeric_limits<double>::infinity())
+    throw DataError("model file: time is not a number");
+  reader("pace", pace_);
+  pace_.check();
+  std::uint32_t audited = 0;
+  reader("audited", audited);
+  if (audited > 1) throw DataError("model file: audited is neither 0 nor 1");
+  if (audited == 1) {
+    reader("audit", audit_.emplace(0.5, memory_));
+    std::vector<std::uint64_t> words;
+    reader("audit_rng", words);
+    audit_rng_ = rng_of(words);
+  }
+  for (const auto& [name, column] : kColumns) {
+    std::vector<std::uint64_t> values;
+    reader("count." + std::string(name), values);
+    if (column != kColumns[0].second && values.size() != counts_.size())
+      throw DataError("model file: counts differ in length");
+    counts_.resize(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      counts_[i].*column = values[i];
+      total_.*column += values[i];
+    }
+    if (const std::string other = "untracked." + std::string(name); reader.has(other)) {
+      reader(other, untracked_.*column);
+      total_.*column += untracked_.*column;
+    }
+  }
+}
+
+void LabelLedger::check(std::size_t tasks, std::size_t pending) const {
+  if (counts_.size() > tasks || total_.labels + pending != budget_.bought())
+    throw DataError("model file: counts do not fit the tasks or the labels bought");
+  if (audit_ && (audit_->bought() > total_.labels || audit_->learned() > total_.labels - audit_->bought() ||
+                 audit_->covered() > total_.examples))
+    throw DataError("model file: audits do not fit the labels bought or the examples");
+}
+
+}  // namespace quorate

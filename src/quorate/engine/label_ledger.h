@@ -1,0 +1,106 @@
+// The books of a session: which labels may be bought, which were, and how good predictions were.
+#pragma once
+#include <cstdint>
+#include <limits>
+#include <memory_resource>
+#include <optional>
+#include <string_view>
+
+#include "quorate/base/answer.h"
+#include "quorate/base/example.h"
+#include "quorate/base/segmented_vector.h"
+#include "quorate/engine/audit.h"
+#include "quorate/engine/label_budget.h"
+#include "quorate/engine/pace.h"
+#include "quorate/store/rng_state.h"
+#include "quorate/store/state.h"
+
+namespace quorate {
+
+/// Counts of one task, or of all.
+struct TaskCounters {
+  std::uint64_t examples = 0;
+  std::uint64_t labels = 0;  ///< bought and answered, audits among them
+  std::uint64_t updates = 0;
+  std::uint64_t mistakes = 0;  ///< of the labels learned from, answers +1 or -1 that were not predicted
+};
+
+/// Limits, pace, audit and counters together. It knows no learner and keeps no instances.
+class LabelLedger {
+ public:
+  explicit LabelLedger(std::pmr::memory_resource* memory) : memory_(memory), budget_({}, memory), counts_(memory) {}
+
+  const LabelBudget& budget() const { return budget_; }
+  const Pace& pace() const { return pace_; }
+  const Audit* audit() const { return audit_ ? &*audit_ : nullptr; }
+  TaskCounters count(Task task) const { return task < counts_.size() ? counts_[task] : TaskCounters{}; }
+  const TaskCounters& total() const { return total_; }
+  const TaskCounters& untracked() const { return untracked_; }  ///< of kUntracked; total() includes them
+  std::uint64_t unanswered() const { return unanswered_; }      ///< questions that nobody answered, or that were withdrawn
+
+  void start_audit(double share, std::uint64_t seed);
+  /// Other limits; the pace follows them if the learner is `paced`.
+  void set_limits(const LabelLimits& limits, bool paced);
+  /// Spends what is left of the total evenly over so many examples; 0: as the learner asks.
+  void spread_over(std::uint64_t examples);
+  void set_time(double seconds);
+
+  /// A round of so many examples begins. Returns the factor on the learner's b, if there is a pace to keep. Throws
+  /// UsageError if labels are limited in time and no time was ever given.
+  std::optional<double> begin_round(std::size_t examples);
+  /// The round's next example. `pending`: questions about its task that wait for an answer.
+  void begin_example(Task task);
+  /// Whether this example is audited. If so, record_audit() has to follow before the next example.
+  bool draw_audit() { return audit_ && audit_->draw(audit_rng_); }
+  bool has_label_left(Task task, std::uint64_t pending) const;
+  /// Whether a label may be bought to learn from. Tells the pace if so whether the learner asks for it.
+  bool may_buy(Task task, std::uint64_t pending, bool asks);
+
+  /// The audited example's answer; nothing if nobody knew, and then nothing is bought.
+  void record_audit(Task task, double margin, std::optional<Answer> answer);
+  std::size_t bytes_to_record() const { return audit_->bytes_to_add(); }
+  void buy() {
+    budget_.buy();
+    pace_.buy();
+  }
+  void refund() {
+    budget_.refund();
+    pace_.refund();
+    ++unanswered_;
+  }
+  void count_unanswered() { ++unanswered_; }
+  /// An answer arrived; counted before it is learned from, as the label is bought even if learning fails.
+  void record_label(Task task, bool mistake);
+  void record_update(Task task);
+
+  /// What the counters of so many tasks may allocate; and has memory for them.
+  std::size_t bytes_for_tasks(std::size_t tasks) const { return counts_.bytes_to_grow(tasks); }
+  void reserve_tasks(std::size_t tasks) { counts_.reserve(tasks); }
+  const void* address_of(Task task) const { return task < counts_.size() ? &counts_[task] : nullptr; }
+
+  void save(Writer& writer) const;
+  /// Throws DataError. `tasks`: how many have a name; `pending`: how many questions wait.
+  void load(Reader& reader);
+  void check(std::size_t tasks, std::size_t pending) const;
+
+ private:
+  double clock() const;  // in the unit of the rate
+  void add(Task task, std::uint64_t TaskCounters::*counter) {
+    TaskCounters& own = task == kUntracked ? untracked_ : counts_[task];  // gcc 12 increments a copy without the name
+    ++(own.*counter);
+    ++(total_.*counter);
+  }
+
+  std::pmr::memory_resource* memory_;
+  LabelBudget budget_;
+  Pace pace_;
+  std::optional<Audit> audit_;
+  Rng audit_rng_;
+  SegmentedVector<TaskCounters> counts_;  // by task
+  TaskCounters total_, untracked_;
+  std::uint64_t unanswered_ = 0;
+  double time_ = -std::numeric_limits<double>::infinity();  // none so far
+  double units_ = 1;                                        // of the rate, from one example of the round to the next
+};
+
+}  // namespace quorate

@@ -1,0 +1,67 @@
+// Progressive measures: how good the predictions were that were made before each label was known.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "quorate/base/answer.h"
+#include "quorate/engine/classes.h"
+#include "quorate/engine/session.h"
+#include "quorate/metrics/metrics.h"
+
+namespace quorate {
+
+/// An annotator who knows the labels of the data: the reply to a question about a task of an example with this label.
+/// `classes` may be null.
+inline Reply reply_of(Label label, const Classes* classes, Task task) {
+  if (!label.known()) return Reply::unknown();
+  return classes != nullptr ? classes->feedback(task, label.class_index()) : label.answer();
+}
+
+/// Counts predictions made before learning, of binary labels or of classes.
+class ProgressiveCount {
+ public:
+  /// per_task: tasks to count separately, too; 0 for none. `classes` may be null.
+  explicit ProgressiveCount(const Classes* classes, std::size_t per_task = 0)
+      : classes_(classes), confusion_(classes != nullptr ? classes->size() : 0), per_task_(per_task) {}
+
+  /// A round after its last question; label(n) of the round's n-th example. Of classes the round is one instance, shown to
+  /// all tasks.
+  template <class LabelOf>
+  void add(std::span<const Example> round, std::span<const Outcome> outcomes, LabelOf label) {
+    if (classes_ == nullptr) {
+      for (std::size_t n = 0; n < round.size(); ++n)
+        if (const Label y = label(n); y.known()) add(round[n].task, y.answer(), outcomes[n], &all_);
+    } else if (const Label y = label(0); y.known()) {
+      margins_.clear();
+      for (const Outcome& outcome : outcomes) margins_.push_back(outcome.decision.margin);
+      confusion_.add(y.class_index(), classes_->predict(margins_, ballot_).index);
+      for (Task task = 0; task < per_task_.size(); ++task)
+        if (const Answer answer = classes_->feedback(task, y.class_index()); answer != kNeither)
+          add(task, answer, outcomes[task], nullptr);
+    }
+  }
+
+  std::uint64_t total() const { return classes_ != nullptr ? confusion_.total() : all_.total(); }
+  std::uint64_t mistakes() const { return classes_ != nullptr ? confusion_.mistakes() : all_.mistakes(); }
+  double accuracy() const { return classes_ != nullptr ? confusion_.measures().accuracy : all_.accuracy(); }
+  double f1() const { return classes_ != nullptr ? confusion_.measures().f1 : all_.f1(); }
+  const Confusion& of(Task task) const { return per_task_[task]; }
+  const ClassConfusion& classes() const { return confusion_; }
+
+ private:
+  void add(Task task, Answer y, const Outcome& outcome, Confusion* all) {
+    if (all != nullptr) all->add(y, predicted(outcome.decision.margin));
+    if (task < per_task_.size()) per_task_[task].add(y, predicted(outcome.decision.margin));
+  }
+
+  const Classes* classes_;
+  Confusion all_;
+  ClassConfusion confusion_;
+  std::vector<Confusion> per_task_;
+  std::vector<double> margins_;
+  Classes::Ballot ballot_;
+};
+
+}  // namespace quorate

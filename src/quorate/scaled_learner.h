@@ -1,0 +1,212 @@
+// How an algorithm's plain struct becomes a row of the registry: the adaptor that scales instances, and checks at compile
+// time that the struct has the verbs that its row promises.
+#pragma once
+#include <algorithm>
+#include <concepts>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "quorate/queries/query_rules.h"
+#include "quorate/registry.h"
+#include "quorate/weights/scaling.h"
+
+namespace quorate {
+
+/// What an algorithm's struct must have: name, title, source; Params; a constructor; these verbs; a state list. prefetch()
+/// and check() may do nothing, but are never forgotten by a slip of the pen.
+template <class A>
+concept LearnerType = Described<typename A::Params> &&
+    std::constructible_from<A, const typename A::Params&, const LearnerContext&> && HasState<A> &&
+    requires(A a, const A c, const Example& e, const Decision& d, Rng& rng, std::span<const Example> round,
+             std::span<Decision> out) {
+  { c.score(e) } -> std::same_as<double>;
+  a.decide(round, rng, out);
+  { a.learn(e, d, 1.0, rng) } -> std::same_as<bool>;
+  { c.influence(Task{}, Task{}) } -> std::same_as<double>;
+  c.prefetch(e);  // before score() and decide(): lets the processor fetch what they will read
+  a.check();      // after its state was loaded; throws DataError
+};
+
+/// Whether the optional verbs of A are those that `can` promises, and no others.
+template <class A>
+constexpr bool verbs_fit(const Capabilities& can) {
+  constexpr bool calibrated = requires(const A c) {
+    { c.log_odds(1.0) } -> std::same_as<double>;
+  };
+  constexpr bool learns_neither = requires(A a, const Example& e, const Decision& d, Rng& rng) {
+    { a.learn_neither(e, d, rng) } -> std::same_as<bool>;
+  };
+  constexpr bool keeps_instances = requires(const A c) {
+    { c.support_vectors() } -> std::same_as<std::size_t>;
+  };
+  constexpr bool forgets = requires(A a) { a.free_memory(std::size_t{}); };
+  constexpr bool untracked_tasks = requires(A a, const A c) {
+    a.reserve_tasks(std::size_t{});
+    { c.bytes_for_tasks(std::size_t{}) } -> std::same_as<std::size_t>;
+  };
+  constexpr bool peer_benefit = requires(const A c) {
+    { c.peer_benefit(Task{}) } -> std::same_as<PeerBenefit>;
+  };
+  constexpr bool paced = requires(A a) { a.set_query_scale(1.0); };
+  return can.calibrated == calibrated && can.learns_neither == learns_neither && can.keeps_instances == keeps_instances &&
+         can.forgets == forgets && can.untracked_tasks == untracked_tasks && can.peer_benefit == peer_benefit &&
+         can.paced == paced;
+}
+
+/// A learner's own parameters, and the one that the adaptor adds.
+template <class A, Capabilities kCan, class DefaultScale>
+struct WithScale : A::Params {
+  Scale scale = DefaultScale{};
+  static constexpr auto fields() { return std::tuple_cat(A::Params::fields(), std::tuple{scale_field(&WithScale::scale)}); }
+
+  /// What the learner can do with these parameters: what its row promises, and what its query rule brings.
+  Capabilities capabilities() const {
+    Capabilities out = kCan;
+    QueryTraits rule;
+    if constexpr (std::derived_from<typename A::Params, SharedAnnotatorParams>)
+      rule = SharedAnnotatorParams::traits();
+    else if constexpr (requires { this->query; })
+      rule = traits_of(this->query);
+    out.paced |= rule.paced;
+    out.selects |= rule.selects;
+    out.draws |= rule.draws;
+    if constexpr (requires { this->refine(out); }) this->refine(out);
+    return out;
+  }
+};
+
+/// The adaptor. It scales instances before an algorithm sees them: with what was counted up to the end of the round at hand
+/// in decide(), up to now in learn() and score().
+template <LearnerType A, Capabilities kCan, class DefaultScale>
+class ScaledLearner final : public Learner {
+ public:
+  using Params = WithScale<A, kCan, DefaultScale>;
+
+  ScaledLearner(const Params& params, const LearnerContext& context)
+      : can_(params.capabilities()),
+        scaling_(params.scale, context.restore ? 0 : Scaling::slots(params.scale, context.memory), context.memory),
+        a_(params, context) {}
+
+  const Capabilities& capabilities() const override { return can_; }
+
+  double score(const Example& e) const override {
+    prefetch(e);
+    if (!scaling_.changes()) return a_.score(e);
+    thread_local std::vector<double> values;  // many may read one learner at the same time
+    return a_.score(scaled(e, values));
+  }
+  void prefetch(const Example& e) const override {
+    if (scaling_.changes()) scaling_.prefetch(e.x);
+    a_.prefetch(e);
+  }
+  void decide(const Round& round, Rng& rng, std::span<Decision> out) override {
+    const std::span<const Example> examples = round.examples;
+    const std::size_t step = round.tasks_per_instance;
+    for (const Example& e : examples.first(std::min(kAhead, examples.size()))) prefetch(e);
+    for (std::size_t n = 0; n < examples.size(); n += step) scaling_.count(examples[n].x);
+    if (!scaling_.changes()) return a_.decide(examples, rng, out);
+    round_.assign(examples.begin(), examples.end());
+    std::size_t size = 0;
+    for (std::size_t n = 0; n < examples.size(); n += step) size += examples[n].x.size();
+    values_.resize(size);
+    for (std::size_t n = 0, at = 0; n < examples.size(); n += step) {
+      const Features x = scaling_(examples[n].x, std::span(values_).subspan(at));
+      for (std::size_t task = 0; task < step; ++task) round_[n + task].x = x;
+      at += x.size();
+    }
+    a_.decide(round_, rng, out);
+  }
+  bool learn(const Example& e, const Decision& d, Answer y, Rng& rng) override {
+    const bool updated = scaling_.changes() ? learn_scaled(scaled(e, values_), d, y, rng) : learn_scaled(e, d, y, rng);
+    if constexpr (requires { a_.query.learned(e.task, true, updated); })
+      a_.query.learned(e.task, y != kNeither && mistaken(y, d.margin), updated);
+    return updated;
+  }
+  double influence(Task to, Task from) const override { return a_.influence(to, from); }
+  std::string scale() const override { return scaling_.description(); }
+
+  void set_query_scale([[maybe_unused]] double factor) override {
+    if constexpr (kCan.paced)
+      a_.set_query_scale(factor);
+    else if constexpr (requires { a_.query.set_scale(factor); })
+      a_.query.set_scale(factor);
+  }
+  double log_odds([[maybe_unused]] double margin) const override {
+    if constexpr (kCan.calibrated) return a_.log_odds(margin);
+    return 0;
+  }
+  std::size_t support_vectors() const override {
+    if constexpr (kCan.keeps_instances) return a_.support_vectors();
+    return 0;
+  }
+  void free_memory([[maybe_unused]] std::size_t bytes) override {
+    if constexpr (kCan.forgets) a_.free_memory(bytes);
+  }
+  std::size_t bytes_for_tasks([[maybe_unused]] std::size_t tasks) const override {
+    if constexpr (kCan.untracked_tasks) return a_.bytes_for_tasks(tasks);
+    return 0;
+  }
+  void reserve_tasks([[maybe_unused]] std::size_t tasks) override {
+    if constexpr (kCan.untracked_tasks) a_.reserve_tasks(tasks);
+  }
+  PeerBenefit peer_benefit([[maybe_unused]] Task task) const override {
+    if constexpr (kCan.peer_benefit) return a_.peer_benefit(task);
+    return {};
+  }
+
+  void save(Writer writer) const override { state(*this, writer); }
+  void load(Reader& reader) override {
+    state(*this, reader);
+    a_.check();
+  }
+
+ private:
+  static constexpr std::size_t kAhead = 4;  // examples of a round prefetched: more would push each other out
+
+  template <class S>
+  static void state(S& s, auto&& v) {
+    A::state(s.a_, v);
+    if (s.scaling_.any()) v("scale", s.scaling_);
+  }
+  Example scaled(const Example& e, std::vector<double>& values) const {
+    if (values.size() < e.x.size()) values.resize(e.x.size());
+    return {e.task, scaling_(e.x, values)};
+  }
+  bool learn_scaled(const Example& e, const Decision& d, Answer y, Rng& rng) {
+    if (y != kNeither) return a_.learn(e, d, y, rng);
+    if constexpr (kCan.learns_neither) return a_.learn_neither(e, d, rng);
+    return false;
+  }
+
+  Capabilities can_;
+  Scaling scaling_;
+  A a_;
+  std::vector<Example> round_;  // scratch: the round scaled, its values in values_
+  std::vector<double> values_;
+};
+
+/// The row of algorithm A. kCan: what it can do, apart from its query rule; a verb that is promised and missing, there and
+/// not promised, or misspelt, does not compile. DefaultScale: the scale it has unless another is asked for.
+template <LearnerType A, Capabilities kCan, class DefaultScale = ScaleNone>
+constexpr Algorithm registered() {
+  static_assert(verbs_fit<A>(kCan), "the struct's optional verbs are not those that its capabilities promise");
+  using Adaptor = ScaledLearner<A, kCan, DefaultScale>;
+  using P = typename Adaptor::Params;
+  return {A::name,
+          A::title,
+          A::source,
+          kCan,
+          &describe_params<P>,
+          [](const Spec& spec, const LearnerContext& context) -> std::unique_ptr<Learner> {
+            return std::make_unique<Adaptor>(read_params<P>(spec), context);
+          },
+          [](const Spec& spec) { return write_params(spec.word, read_params<P>(spec)); },
+          [](const Spec& spec) { return read_params<P>(spec).capabilities(); }};
+}
+
+}  // namespace quorate

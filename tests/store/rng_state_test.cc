@@ -1,0 +1,32 @@
+#include "quorate/store/rng_state.h"
+
+#include <gtest/gtest.h>
+
+#include "quorate/base/error.h"
+
+namespace quorate {
+namespace {
+
+TEST(RngState, AGeneratorGoesOnWhereItsWordsSay) {
+  Rng rng = make_rng(7, 1);
+  for (int n = 0; n < 1000; ++n) rng();
+  Rng again = rng_of(words_of(rng));
+  for (int n = 0; n < 1000; ++n) ASSERT_EQ(again(), rng());
+}
+
+TEST(RngState, OtherNumbersAreRefused) {
+  auto words = words_of(make_rng(7, 1));
+  const auto good = words;
+  words.pop_back();
+  EXPECT_THROW(rng_of(words), DataError);
+  words = good;
+  words.push_back(1);
+  EXPECT_THROW(rng_of(words), DataError);
+  words = good;
+  words.back() = 313;
+  EXPECT_THROW(rng_of(words), DataError);
+  EXPECT_THROW(rng_of({}), DataError);
+}
+
+}  // namespace
+}  // namespace quorate
