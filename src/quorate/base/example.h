@@ -25,7 +25,7 @@ struct Decision {
   double peer_margin = std::numeric_limits<double>::quiet_NaN(), peer_draw = std::numeric_limits<double>::quiet_NaN();
 };
 
-/// The predicted label: +1 if margin > 0, otherwise -1 (NOTES section 0: zero predicts -1).
+/// The predicted label: +1 if margin > 0, otherwise -1 (docs/papers.md section 0: zero predicts -1).
 inline int predicted(double margin) { return margin > 0 ? 1 : -1; }
 
 /// Whether a perceptron update fires: y * margin <= 0 (a zero margin is a mistake and updates).

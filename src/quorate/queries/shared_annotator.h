@@ -53,10 +53,10 @@ struct AdaptiveCounts {
   std::variant<OwnQueries, AllQueries> queries;
   static constexpr auto fields() {
     constexpr Interval kExponent{-10, 10};
-    return std::tuple{
-        Field{&AdaptiveCounts::kappa, "kappa", kExponent, "exponent of the updates", "Adaptive b"},
-        Field{&AdaptiveCounts::eta, "eta", kExponent, "exponent of the queries", "Adaptive b"},
-        Field{&AdaptiveCounts::queries, "queries", kAny, "which queries are counted", "Adaptive b; NOTES section 2"}};
+    return std::tuple{Field{&AdaptiveCounts::kappa, "kappa", kExponent, "exponent of the updates", "Adaptive b"},
+                      Field{&AdaptiveCounts::eta, "eta", kExponent, "exponent of the queries", "Adaptive b"},
+                      Field{&AdaptiveCounts::queries, "queries", kAny, "which queries are counted",
+                            "Adaptive b; docs/papers.md section 2"}};
   }
 };
 
