@@ -1,5 +1,5 @@
-// When a label is worth buying. A rule is a small struct: its parameters, and one verb that fills a decision whose margin
-// is known. A rule that chooses among a round's examples has a SharedAnnotator instead.
+// Query rules: which labels to buy. A rule is a small struct: its parameters and a call operator that fills a decision whose
+// margin is known. A rule that selects within a round uses a SharedAnnotator instead.
 #pragma once
 #include <cmath>
 #include <optional>
@@ -21,7 +21,7 @@ inline void ask_with(double probability, Rng& rng, Decision& d) {
   d.ask = d.draw < probability;
 }
 
-/// Every label. No draw.
+/// Buys every label. No draw.
 struct Always {
   static constexpr std::string_view name = "always", meaning = "buy every label";
   static constexpr auto fields() { return std::tuple{}; }
@@ -32,7 +32,7 @@ struct Always {
   }
 };
 
-/// Each label with the same probability. One draw per example.
+/// Buys each label with the same probability. One draw per example.
 struct RandomQuery {
   static constexpr std::string_view name = "random", meaning = "buy each label with probability p";
   double p = 0.5;
@@ -43,7 +43,7 @@ struct RandomQuery {
   void operator()(Rng& rng, Decision& d) const { ask_with(p, rng, d); }
 };
 
-/// Labels of uncertain examples: probability b / (b + |margin|). One draw per example.
+/// Buys labels of uncertain examples: probability b / (b + |margin|). One draw per example.
 struct MarginQuery {
   static constexpr std::string_view name = "margin", meaning = "buy a label with probability b / (b + |margin|)";
   double b = 1;
@@ -64,7 +64,7 @@ struct SharedQuery : SharedAnnotatorParams {
 
 using Query = std::variant<Always, RandomQuery, MarginQuery, SharedQuery>;
 
-/// A query rule at work. `Rule` is a variant; a learner handles alternatives of its own itself.
+/// A learner's query rule with its state. `Rule` is a variant; a learner implements its own alternatives itself.
 template <class Rule>
 class QueryPolicy {
  public:
@@ -72,8 +72,8 @@ class QueryPolicy {
     if (const auto* shared = std::get_if<SharedQuery>(&rule_)) annotator_.emplace(*shared, context);
   }
 
-  /// Fills the decisions of a round whose margins are known (and selection scores, if the rule reads them); draws what the
-  /// rule draws, in the round's order.
+  /// Fills the decisions of a round from their margins (and selection scores, if the rule reads them). Draws as the rule, in
+  /// the round's order.
   void operator()(std::span<const Example> round, Rng& rng, std::span<Decision> out) const {
     if (annotator_) return annotator_->by_margin(round, rng, out);
     std::visit(
@@ -105,7 +105,7 @@ class QueryPolicy {
   }
 
  private:
-  /// Whether it is asked example by example, by how uncertain each is against a b.
+  /// Whether the rule decides per example against a threshold b.
   template <class Q>
   static constexpr bool kHasB = requires(Q query, Rng& rng, Decision& d) {
     query.b *= 1.0;
