@@ -666,7 +666,7 @@ NB_MODULE(_core, m) {
             new (self) Core(make_model(spec, o, features, reduction, classes, tasks));
           },
           nb::kw_only(), "spec"_a, "classes"_a, "reduction"_a = "", "tasks"_a = std::vector<std::string>(), "seed"_a = 1,
-          "labels"_a = std::vector<std::string>(), "labels_per_task"_a = nb::none(), "even_over"_a = 0,
+          "labels"_a = std::vector<std::string>(), "labels_per_task"_a = nb::none(), "spread_over"_a = 0,
           "memory"_a = nb::none(), "audit"_a = 0.0, "labels_per_round"_a = 1, "max_pending"_a = 10'000, "bits"_a = 18,
           "bias"_a = true, "normalize"_a = true, "bigrams"_a = false, "binary"_a = false)
       .def_static("from_bytes", &Core::from_bytes, "data"_a)
