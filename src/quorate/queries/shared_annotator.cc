@@ -134,7 +134,7 @@ void SharedAnnotator::unpack(const Packed& packed) {
   for (std::size_t i = 0; i < packed.queries.size(); ++i) {
     if (packed.mistakes[i] > packed.queries[i] || packed.updates[i] > packed.queries[i] ||
         packed.queries[i] > std::uint64_t{1} << 53)
-      throw DataError("choice: counts that cannot be");
+      throw DataError("choice: expected no more mistakes or updates than queries");
     all += packed.queries[i];
   }
   for (const double weight : packed.weight)
