@@ -1,7 +1,9 @@
 """The words of docs/style.md that a machine can check: banned phrases in prose, help texts and comments.
 
-Prints each one with its place, and exits with 1 if there is any. FILES lists the files that are clean; widen it as others
-become clean. Code blocks and quoted code of Markdown pages are skipped.
+    python3 tools/check_words.py [FILE...]
+
+Prints each one with its place, and exits with 1 if there is any. Without arguments it checks FILES, which are clean; widen
+them as others become clean. Code blocks and quoted code of Markdown pages are skipped.
 """
 
 import re
@@ -57,22 +59,22 @@ def prose(path: Path) -> str:
     return re.sub(r"^```.*?^```|^ {4}.*?$|`[^`\n]*`|\]\([^)\n]*\)|<https?:[^>\n]*>", blank, text, flags=re.M | re.S)
 
 
-def problems():
+def problems(path: Path):
+    text = prose(path)
+    for match in PATTERN.finditer(text):
+        place = f"{path.relative_to(ROOT)}:{text.count(chr(10), 0, match.start()) + 1}"
+        yield f"{place}: '{' '.join(match.group().split())}'; docs/style.md: {advice(match.group())}"
+
+
+def clean_files():
     for pattern in FILES:
         paths = sorted(ROOT.glob(pattern))
         if not paths:
-            yield f"tools/check_words.py: no file is called {pattern}"
-        for path in paths:
-            name = path.relative_to(ROOT).as_posix()
-            if name in EXCEPT:
-                continue
-            text = prose(path)
-            for match in PATTERN.finditer(text):
-                found = " ".join(match.group().split())
-                yield f"{name}:{text.count(chr(10), 0, match.start()) + 1}: '{found}'; docs/style.md: {advice(match.group())}"
+            sys.exit(f"tools/check_words.py: no file is called {pattern}")
+        yield from (path for path in paths if path.relative_to(ROOT).as_posix() not in EXCEPT)
 
 
 if __name__ == "__main__":
-    found = list(problems())
+    found = [line for path in [Path(name).resolve() for name in sys.argv[1:]] or clean_files() for line in problems(path)]
     print("\n".join(found), end="\n" if found else "")
     sys.exit(1 if found else 0)
