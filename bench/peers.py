@@ -1,8 +1,8 @@
-"""Quorate beside its peers on the same data in one run: `./run bench --peers`, which makes docs/benchmarks.md.
+"""Quorate and its peers on the same data in one run: `./run bench --peers`, which writes docs/benchmarks.md.
 
-Vowpal Wabbit, scikit-learn, River and scikit-activeml, each as its own users run it. Every comparison takes turns (A B A B),
-five times, and quotes medians of wall-clock seconds; a ratio above 1 is ours being faster. What a peer does better is in the
-table like everything else.
+Vowpal Wabbit, scikit-learn, River and scikit-activeml, each as its own users run it. Compared runs alternate (A B A B), five
+times; medians of wall-clock seconds are reported. A ratio above 1 means that Quorate is faster. The table includes every
+measurement in which a peer is better.
 """
 
 import argparse
@@ -34,7 +34,7 @@ BITS = 18
 
 
 def seconds_of(runs: dict[str, Callable[[], object]], rounds: int = ROUNDS) -> dict[str, float]:
-    """Medians of wall-clock seconds, every run in turn."""
+    """Medians of wall-clock seconds over alternating runs."""
     taken: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(rounds):
         for name, run in runs.items():
@@ -45,7 +45,7 @@ def seconds_of(runs: dict[str, Callable[[], object]], rounds: int = ROUNDS) -> d
 
 
 class Files:
-    """What both programs read: news posts, and mail of many users, in VW's text."""
+    """Input of both programs: news posts, and email of many users, as VW text."""
 
     def __init__(self, folder: Path, news: Path, program: Path) -> None:
         self.folder, self.news, self.program = folder, news, program
@@ -82,7 +82,7 @@ class Files:
 
 
 def vw(*args: object) -> str:
-    """Runs Vowpal Wabbit; what it says at the end."""
+    """Runs Vowpal Wabbit and returns its final output."""
     done = subprocess.run([sys.executable, "-m", "vowpalwabbit", *map(str, args)], capture_output=True, text=True, check=True)
     return done.stderr + done.stdout
 
@@ -111,10 +111,10 @@ def single_task(files: Files) -> list[dict]:
     runs = {
         "Vowpal Wabbit": lambda: vw(*plain),
         "quorate perceptron": lambda: train(files.program, path, "perceptron", *ours),
-        "Vowpal Wabbit, binary cache made before": lambda: vw(*plain, "--cache_file", cache),
-        "quorate perceptron, --cache made before": lambda: train(files.program, path, "perceptron", *ours, *kept),
+        "Vowpal Wabbit, existing binary cache": lambda: vw(*plain, "--cache_file", cache),
+        "quorate perceptron, existing --cache": lambda: train(files.program, path, "perceptron", *ours, *kept),
         "quorate cohort": lambda: train(files.program, path, "cohort", *ours),
-        "quorate cohort, --cache made before": lambda: train(files.program, path, "cohort", *ours, *kept),
+        "quorate cohort, existing --cache": lambda: train(files.program, path, "cohort", *ours, *kept),
     }
     found = seconds_of(runs)
     base = found["Vowpal Wabbit"]
@@ -151,7 +151,7 @@ def per_user(files: Files, stream: tuple[Path, int], memory: str) -> list[dict]:
     found = seconds_of(runs)
     base = found["Vowpal Wabbit -q, every label"]
     return [
-        {"what": name, "examples/s": examples / s, "times VW": base / s, "right before learning": quality[name][0],
+        {"what": name, "examples/s": examples / s, "times VW": base / s, "progressive accuracy": quality[name][0],
          "labels": quality[name][1]}
         for name, s in found.items()
     ]  # fmt: skip
@@ -207,7 +207,7 @@ def one_by_one(rows: list[dict], y: np.ndarray) -> list[dict]:
 
 
 def same_labels(files: Files, rows: list[dict], y: np.ndarray, task: np.ndarray, test: tuple) -> list[dict]:
-    """(e) Active learning on the news posts, at (about) the same number of labels: how right on the test set, how long."""
+    """(e) Active learning on the news posts with about the same number of labels: test accuracy and time."""
     hasher = FeatureHasher(2**BITS, alternate_sign=False)
     X, Xt, yt = hasher.transform(rows).tocsr(), hasher.transform(test[0]).tocsr(), test[1]
     order = np.random.default_rng(0).permutation(len(y))
@@ -219,7 +219,7 @@ def same_labels(files: Files, rows: list[dict], y: np.ndarray, task: np.ndarray,
         model, labels = run()
         seconds = time.perf_counter() - start
         said = model.predict(Xt, task=test[2]) if isinstance(model, quorate.Estimator) else model.predict(Xt)
-        out.append({"what": name, "labels": labels, "right on the test set": float(np.mean(said == yt)), "seconds": seconds})
+        out.append({"what": name, "labels": labels, "test accuracy": float(np.mean(said == yt)), "seconds": seconds})
         return labels
 
     def ours(labels: int) -> tuple[object, int]:
@@ -267,7 +267,7 @@ def same_labels(files: Files, rows: list[dict], y: np.ndarray, task: np.ndarray,
 
 
 def active_vw(files: Files, labels: int, truth: np.ndarray) -> list[dict]:
-    """(e) Vowpal Wabbit's active learning, the mellowness that comes nearest to so many labels. The test set follows without
+    """(e) Vowpal Wabbit's active learning with the mellowness that buys nearest to `labels` labels. The test set follows without
     labels in the same file, as this version cannot load the models that it saves with --active."""
     train_lines = (files.news / "train.vw").read_text().splitlines()
     order = np.random.default_rng(0).permutation(len(train_lines))
@@ -283,7 +283,7 @@ def active_vw(files: Files, labels: int, truth: np.ndarray) -> list[dict]:
         bought = int(re.search(r"total queries = (\d+)", text)[1])
         said_of_test = np.array([float(line.split()[0]) for line in told.read_text().splitlines()[-len(test_lines) :]])
         row = {"what": f"Vowpal Wabbit --active --mellowness {mellowness:g}", "labels": bought,
-               "right on the test set": float(np.mean((said_of_test > 0) == truth)), "seconds": seconds}  # fmt: skip
+               "test accuracy": float(np.mean((said_of_test > 0) == truth)), "seconds": seconds}  # fmt: skip
         if best is None or abs(bought - labels) < abs(best["labels"] - labels):
             best = row
     assert best is not None
@@ -314,7 +314,7 @@ def latency(files: Files, rows: list[dict], y: np.ndarray) -> list[dict]:
         "process: quorate predict, one line": lambda: subprocess.run(
             [files.program, "predict", "--model", model, "--data", line, "--quiet"], capture_output=True, check=True),
         "process: quorate --version": lambda: subprocess.run([files.program, "--version"], capture_output=True, check=True),
-        "process: Vowpal Wabbit -t, one line (Python's start included)": lambda: vw("-d", line, "-t", "-i", vw_model, "--quiet"),
+        "process: Vowpal Wabbit -t, one line (including Python's start)": lambda: vw("-d", line, "-t", "-i", vw_model, "--quiet"),
         "process: Python's start alone": lambda: subprocess.run([sys.executable, "-c", "import vowpalwabbit"], check=True),
     })  # fmt: skip
     out = [{"what": name, "us": s / (100 if "100 of" in name else 2000) * 1e6} for name, s in calls.items()]
@@ -343,7 +343,7 @@ def main() -> None:
     parser.add_argument("--report", type=Path, help="write a Markdown page")
     parser.add_argument("--json", type=Path, help="write JSON lines")
     parser.add_argument("--only", help="letters of the scenarios, as acd")
-    parser.add_argument("--examples", type=int, default=1_000_000, help="mails of scenario b")
+    parser.add_argument("--examples", type=int, default=1_000_000, help="emails of scenario b")
     o = parser.parse_args()
     rows, y, task = read_posts(o.news / "train.vw")
     test = read_posts(o.news / "test.vw")
@@ -352,9 +352,9 @@ def main() -> None:
         scenarios: dict[str, tuple[str, Callable[[], list[dict]]]] = {
             "a": ("One task, sparse text, from a file to a model", lambda: single_task(files)),
             "p": ("A classifier for each of 1,000 readers: news posts", lambda: per_user(files, files.readers(10), "64MB")),
-            "b": ("A classifier for each of 1,000 users: mail of 28 words",
+            "b": ("A classifier for each of 1,000 users: emails of 28 words",
                   lambda: per_user(files, files.mail(1000, o.examples), "64MB")),
-            "B": ("A classifier for each of 1,000,000 users: mail of 28 words",
+            "B": ("A classifier for each of 1,000,000 users: emails of 28 words",
                   lambda: per_user(files, files.mail(1_000_000, o.examples), "256MB")),
             "c": ("A CSR matrix in memory, from Python", lambda: in_memory(rows, y)),
             "d": ("One example at a time, from Python: learn_one", lambda: one_by_one(rows, y)),
@@ -380,9 +380,9 @@ def main() -> None:
     if o.report:
         versions = ", ".join(f"{p} {importlib.metadata.version(p)}" for p in ("vowpalwabbit", "scikit-learn", "river", "scikit-activeml", "numpy"))
         cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
-        head = (f"# Beside the peers\n\nMade by `./run bench --peers`. {cpu}, {os.cpu_count()} cores; Python {platform.python_version()}, {versions}; "
-                f"quorate {quorate.__version__}.\nMedians of {ROUNDS} runs in turn, wall clock; the news set has {len(y):,} posts of "
-                f"{np.mean([len(r) for r in rows]):.0f} words. A ratio above 1: ours is faster.\n")  # fmt: skip
+        head = (f"# Benchmarks against peers\n\nGenerated by `./run bench --peers`. {cpu}, {os.cpu_count()} cores; Python {platform.python_version()}, {versions}; "
+                f"quorate {quorate.__version__}.\nMedians of {ROUNDS} alternating runs, wall clock. The news set has {len(y):,} posts of "
+                f"{np.mean([len(r) for r in rows]):.0f} words on average. A ratio above 1 means that Quorate is faster.\n")  # fmt: skip
         worse = ["## Where a peer is faster\n", *(lost or ["- nowhere in this run"]), ""]
         o.report.write_text("\n".join([head, *page, *worse]))
 

@@ -1,9 +1,8 @@
-"""A million tasks: makes docs/scale.md and its figure from one command, `./run bench --scale`.
+"""A million tasks: writes docs/scale.md and its figure; `./run bench --scale`.
 
-A stream of mail of K users is made and learned from as it comes: `quorate generate users - | quorate train --data -`. For
-every K: examples a second, bytes, labels bought, how often the prediction was right before the label was known. Then how right
-a task's first five examples are predicted, with cohort and with learners that share less. Needs nothing but Python, the program
-and, for the figure, gnuplot.
+`quorate generate users - | quorate train --data -` generates emails of K users and learns from them. For each K: examples per
+second, bytes, labels bought, progressive accuracy. Then the accuracy on a task's first five examples, with cohort and with
+learners that share less. Needs Python, the program and, for the figure, gnuplot.
 """
 import argparse
 import json
@@ -28,7 +27,7 @@ def generate(program, out, tasks: int, examples: int, seed: int, exponent: float
 
 def train(program, tasks: int, examples: int, *, seed: int = 1, memory: str = "256MB", labels: str = "50/1000",
           learner: str = "cohort") -> dict:
-    """One run of the pipe: what `train --json` says, and `seconds` and `process_bytes` (most held, saving included)."""
+    """One run of the pipe: the output of `train --json` with `seconds` and `process_bytes` (peak, saving included)."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.monotonic()
         with subprocess.Popen(generate(program, "-", tasks, examples, seed), stdout=subprocess.PIPE) as source:
@@ -48,7 +47,7 @@ def train(program, tasks: int, examples: int, *, seed: int = 1, memory: str = "2
 
 
 def learner_seconds(program, paths: dict, runs: int, memory: str, labels: str) -> dict:
-    """Seconds inside the learner alone, by number of tasks: medians of runs in turn, A B A B, on files read beforehand."""
+    """Seconds inside the learner alone, by number of tasks: medians of alternating runs (A B A B) on files read beforehand."""
     seconds = defaultdict(list)
     for _ in range(runs):
         for tasks, path in paths.items():
@@ -59,8 +58,8 @@ def learner_seconds(program, paths: dict, runs: int, memory: str, labels: str) -
 
 
 def cold_start(program, tasks: int, examples: int, labels: str, seeds: list) -> dict:
-    """By learner: accuracy (%) on the first, second, .. FIRST-th example of a task, and labels bought. A task's examples count
-    once a tenth of the stream is over, so that there is something to share."""
+    """By learner: accuracy (%) on the first, second, .. FIRST-th example of a task, and labels bought. Examples count after the
+    first tenth of the stream, so that shared weights exist."""
     right, seen, bought = (defaultdict(lambda: [0] * FIRST) for _ in range(3))
     with tempfile.TemporaryDirectory() as folder:
         for seed in seeds:
@@ -96,7 +95,7 @@ def draw(cold: dict, path: Path) -> None:
         script = f"""set terminal svg noenhanced size 640,400 font 'sans,12' background rgb 'white'
 set output '{folder}/picture'
 set xlabel 'example of the task'
-set ylabel 'predicted right (%)'
+set ylabel 'accuracy (%)'
 set xrange [0.8:{FIRST + 0.2}]
 set xtics 1
 set yrange [*<50:100]
@@ -120,55 +119,55 @@ def table(rows: list) -> str:
 
 def report(o, runs: dict, lengths: dict, alone: dict, pairs: dict, cold: dict, figure: str) -> str:
     few, many = min(runs), max(runs)
-    speed = [["tasks", "examples a second", "seconds", "labels", "predicted right", "model, bytes", "most, bytes", "process, MB"]]
+    speed = [["tasks", "examples/s", "seconds", "labels", "progressive accuracy", "model, bytes", "peak, bytes", "process, MB"]]
     for tasks, run in runs.items():
         speed.append([f"{tasks:,}", f"{run['examples'] / run['seconds']:,.0f}", f"{run['seconds']:.1f}", f"{run['total']['labels']:,}",
                       f"{100 * run['progressive_accuracy']:.1f} %", f"{run['model_bytes']:,}", f"{run['peak_bytes']:,}",
                       f"{run['process_bytes'] / 1e6:,.0f}"])
-    flat = [["examples", "tasks met", "model, bytes"]]
+    flat = [["examples", "tasks", "model, bytes"]]
     flat += [[f"{n:,}", f"{run['tasks']:,}", f"{run['model_bytes']:,}"] for n, run in sorted(lengths.items())]
     turns = [["measured", f"{few:,} tasks", f"{many:,} tasks", "ratio"],
              ["learner alone", *(f"{o.short / alone[k]:,.0f}" for k in (few, many)), f"{alone[few] / alone[many]:.2f}"],
-             ["generate and train, whole", *(f"{o.short / pairs[k]:,.0f}" for k in (few, many)), f"{pairs[few] / pairs[many]:.2f}"]]
+             ["generate and train", *(f"{o.short / pairs[k]:,.0f}" for k in (few, many)), f"{pairs[few] / pairs[many]:.2f}"]]
     start = [["learner", *(f"{n + 1}." for n in range(FIRST)), "labels"]]
     for name, found in cold.items():
         start.append([name, *(f"{a:.1f}" for a in found["accuracy"]), f"{found['labels']:,.0f}"])
     counted = ", ".join(f"{n:,}" for n in next(iter(cold.values()))["examples"])
     return f"""# A million tasks
 
-Made by `python3 bench/scale.py` (`./run bench --scale`). Figures of speed are those of one machine ({os.cpu_count()} processors,
-which others used at the same time); what is compared is measured in turn. The other figures come again with the same seeds.
+Generated by `python3 bench/scale.py` (`./run bench --scale`). Speeds are those of one machine ({os.cpu_count()} processors, shared with
+other work); speeds that are compared were measured alternately. All other figures repeat exactly with the same seeds.
 
 ## The run
 
     quorate generate users - --to jsonl --tasks {many} --examples {o.examples} --exponent 0 --seed {o.seed} |
       quorate train --data - --format jsonl --model m --learner cohort --memory {o.memory} --labels {o.labels}
 
-Every user gets as much mail as any other, so all of them come. {o.examples:,} examples for every K:
+All users get equally many emails, so nearly all of them appear. {o.examples:,} examples for each number of tasks:
 
 {table(speed)}
 
-`most` is the most that the model held at once, copies made while it grew included: never more than `--memory`. `process` is
-the whole program's, with the copies that writing the model file takes.
+`peak` is the model's largest size during the run, copies made while it grew included; it never exceeds `--memory`. `process` is the
+peak memory of the whole program, including the copies made to write the model file.
 
-The seconds are those of the whole pipe, one run each. In turn, medians of {o.repeat} runs of {o.short:,} examples, examples a second:
+The seconds are those of the whole pipe, one run each. Measured alternately, medians of {o.repeat} runs of {o.short:,} examples, in examples
+per second:
 
 {table(turns)}
 
 ## Bytes
 
-The tables of weights and counts are made once. Besides, a task costs its name, 24 bytes to find it by, 32 of counters and, once it has
-labels, 12 of the learner: {(lengths[max(lengths)]['model_bytes'] - runs[few]['model_bytes']) / lengths[max(lengths)]['tasks']:.0f} \
-bytes. Bytes grow with the tasks met, not with the examples:
+The tables of weights and counts have a fixed size. A further task costs its name, 24 bytes to find it, 32 bytes of counters and, once
+it has labels, 12 bytes of the learner: {(lengths[max(lengths)]['model_bytes'] - runs[few]['model_bytes']) / lengths[max(lengths)]['tasks']:.0f} \
+bytes. The model grows with the number of tasks, not with the number of examples:
 
 {table(flat)}
 
 ## A task's first examples
 
-{o.cold_tasks:,} users, {o.cold_examples:,} mails by Zipf's law, `--labels {o.cold_labels}` for every learner, seeds {', '.join(map(str, o.cold_seeds))}. \
-How often (%)
-a user's first, second, ... mail was predicted right; mails count once a tenth of the stream is over ({counted} of them).
-cmtl and the perceptrons have `query=margin(b=0.1)`, whose b the rate moves, and the scale that cohort has.
+{o.cold_tasks:,} users, {o.cold_examples:,} emails distributed by Zipf's law, `--labels {o.cold_labels}` for every learner, seeds {', '.join(map(str, o.cold_seeds))}.
+Accuracy (%) on a user's first, second, ... email, counted after the first tenth of the stream ({counted} emails).
+cmtl and the perceptrons use `query=margin(b=0.1)`, whose b the rate adjusts, and the scale of cohort.
 
 {table(start)}
 
@@ -182,8 +181,8 @@ def main() -> None:
     parser.add_argument("--program", default=str(checkout / "build/release/quorate"))
     parser.add_argument("--examples", type=int, default=10_000_000, help="of each run")
     parser.add_argument("--tasks", type=int, nargs="+", default=[10, 1_000, 100_000, 1_000_000])
-    parser.add_argument("--short", type=int, default=1_000_000, help="examples of the runs that take turns")
-    parser.add_argument("--repeat", type=int, default=3, help="runs that take turns, of each kind")
+    parser.add_argument("--short", type=int, default=1_000_000, help="examples of the alternating runs")
+    parser.add_argument("--repeat", type=int, default=3, help="alternating runs of each kind")
     parser.add_argument("--memory", default="256MB")
     parser.add_argument("--labels", default="50/1000")
     parser.add_argument("--seed", type=int, default=1)
@@ -203,7 +202,7 @@ def main() -> None:
     say("cold start")
     cold = cold_start(o.program, o.cold_tasks, o.cold_examples, o.cold_labels, o.cold_seeds)
     draw(cold, o.figure)
-    say("in turn")
+    say("alternating runs")
     with tempfile.TemporaryDirectory() as folder:
         paths = {tasks: f"{folder}/{tasks}.jsonl" for tasks in (few, many)}
         for tasks, path in paths.items():

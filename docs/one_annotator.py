@@ -2,8 +2,8 @@
 
     python docs/one_annotator.py
 
-"Is it a 3?" is one of ten tasks over the same handwritten digits (those that scikit-learn carries). One person answers one
-question a round, whichever is worth most: `Shampo` (Cohen and Crammer) chooses among the tasks by their margins.
+"Is it a 3?" is one of ten tasks on the same handwritten digits (those of scikit-learn). One person answers one question a
+round: `Shampo` (Cohen and Crammer) selects the task by the margins. The baseline asks about a random task.
 """
 
 import numpy as np
@@ -18,11 +18,11 @@ def main(questions: int = 1000) -> dict[str, float]:
     digits, unseen, truth, unseen_truth = train_test_split(digits, truth, test_size=0.3, random_state=0, stratify=truth)
     found = {}
 
-    # Any digit may be asked about at any time: the pool is all of them, and a round is what the annotator sees next.
+    # A round shows the annotator one digit, drawn from all of them.
     rng = np.random.default_rng(0)
     for name, learner in {
-        "the question of least margin": quorate.Shampo(b=0.1),
-        "any question": quorate.Shampo(choose="uniform"),
+        "a question of small margin": quorate.Shampo(b=0.1),
+        "a random question": quorate.Shampo(choose="uniform"),
     }.items():
         for _ in range(questions):
             shown = rng.choice(len(truth), size=1)
@@ -31,7 +31,7 @@ def main(questions: int = 1000) -> dict[str, float]:
         found[name] = learner.score(unseen, unseen_truth)
         print(f"{name:30} {found[name]:6.1%} of unseen digits right after {learner.n_labels_:,} answers")
 
-    # The last questions, in words.
+    # One more question, as text.
     asked = learner.ask_next(digits[:1], classes=range(10))
     print(f"\nnext: {asked.task[0]} (it is a {truth[0]})")
     learner.withdraw(asked.ids)

@@ -1,9 +1,9 @@
-"""Spam filters for 15 people from 200 labels in all.
+"""Spam filters for 15 users from 200 labels in total.
 
     python docs/spam_filters.py data/spam-b/all.svm
 
-Each person has mails of her own and her own idea of spam. A filter for each, learned alone, would want a hundred labels of
-everybody. `Cohort` learns them together, asks only where it is unsure, and never for more labels than it is given.
+Users receive different emails and disagree about spam. Learned independently, each filter needs about a hundred labels.
+`Cohort` learns all filters together, asks only about uncertain emails, and never exceeds its label budget.
 """
 
 import sys
@@ -17,7 +17,7 @@ import quorate
 
 
 def read(path: Path) -> tuple[sparse.csr_matrix, npt.NDArray[np.int64], npt.NDArray[np.str_]]:
-    """Words of each mail, 1 for spam and 0 for others, whose mail it is: lines as `1 task:user03 17:2 42:1`."""
+    """Word counts, label (1 is spam) and user of each email, from lines such as `1 task:user03 17:2 42:1`."""
     labels, users, ends, words, counts = [], [], [0], [], []
     for line in path.read_text().splitlines():
         label, user, *entries = line.split("#")[0].split()
@@ -34,37 +34,37 @@ def read(path: Path) -> tuple[sparse.csr_matrix, npt.NDArray[np.int64], npt.NDAr
 def main(path: Path) -> dict[str, float]:
     X, y, user = read(path)
     order = np.random.default_rng(1).permutation(len(y))
-    learn, test = order[:1500], order[1500:]  # about 100 mails of each person to learn from
+    learn, test = order[:1500], order[1500:]  # about 100 emails of each user to learn from
     found = {}
 
-    print(f"{len(set(user))} people, {len(learn):,} mails to learn from, {len(test):,} to test on\n")
+    print(f"{len(set(user))} users, {len(learn):,} emails to learn from, {len(test):,} to test on\n")
     for name, filters in {
-        "each alone, every label": quorate.Perceptron(),
-        "each alone, 200 labels": quorate.Perceptron(query="random(p=0.14)", labels=200),
+        "independent, every label": quorate.Perceptron(),
+        "independent, 200 labels": quorate.Perceptron(query="random(p=0.14)", labels=200),
         "together, 200 labels": quorate.Cohort(labels=200, pace="even"),
     }.items():
         filters.fit(X[learn], y[learn], task=user[learn])
         found[name] = filters.score(X[test], y[test], task=user[test])
         print(f"{name:24} {found[name]:6.1%} right, {filters.n_labels_:5,} labels bought")
 
-    # The same in the open: mails arrive, the learner says which it wants labelled, labels come when they come.
+    # The same with a person: emails arrive, the learner asks about some of them, and the labels come later.
     filters = quorate.Cohort(labels=200, pace=len(learn))
-    waiting: list[tuple[int, int]] = []
-    for mail in learn:
-        said = filters.decide(X[mail], task=user[mail], classes=[0, 1])
-        if said.ask[0]:
-            waiting.append((int(said.ids[0]), int(y[mail])))
-        if len(waiting) == 10:  # a person labels ten at a time
-            filters.learn([id for id, _ in waiting], [label for _, label in waiting])
-            waiting.clear()
-    filters.withdraw([id for id, _ in waiting])
+    pending: list[tuple[int, int]] = []
+    for email in learn:
+        decisions = filters.decide(X[email], task=user[email], classes=[0, 1])
+        if decisions.ask[0]:
+            pending.append((int(decisions.ids[0]), int(y[email])))
+        if len(pending) == 10:  # a person labels ten at a time
+            filters.learn([id for id, _ in pending], [label for _, label in pending])
+            pending.clear()
+    filters.withdraw([id for id, _ in pending])
     found["labelled ten at a time"] = filters.score(X[test], y[test], task=user[test])
     print(f"{'labelled ten at a time':24} {found['labelled ten at a time']:6.1%} right, {filters.n_labels_:5,} labels bought")
 
-    chance = filters.predict_proba(X[test], task=user[test])[:, 1]
-    print(f"\nof mails called spam with a chance of 99 % and more, {y[test][chance >= 0.99].mean():.1%} are")
-    alike = filters.influence()
-    print(f"a mistake on one person's mail moves another's filter {alike[0, 1]:.2f} times as much as her own")
+    probability = filters.predict_proba(X[test], task=user[test])[:, 1]
+    print(f"\nof emails with a predicted probability of spam of at least 99 %, {y[test][probability >= 0.99].mean():.1%} are spam")
+    influence = filters.influence()
+    print(f"an update for one user changes another user's filter {influence[0, 1]:.2f} times as much")
     return found
 
 

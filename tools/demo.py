@@ -1,4 +1,4 @@
-"""The demonstration: a few learners on real data, as a table and a sentence. Usage: demo.py spam-b|digits"""
+"""The demonstration: several learners on real data, as a table and a sentence. Usage: demo.py spam-b|digits"""
 
 import json
 import subprocess
@@ -10,8 +10,8 @@ RUNS = 10
 
 SETS = {
     "spam-b": (
-        "Spam filters for 15 users: 400 mails each, 100 to learn from, 300 to be tested on.",
-        "mails",
+        "Spam filters for 15 users: 400 emails each, 100 to learn from, 300 to test on.",
+        "emails",
         ["--train-per-task", "100"],
     ),
     "digits": (
@@ -22,13 +22,13 @@ SETS = {
 }
 
 LEARNERS = [
-    ("each on its own, every label", "perceptron"),
-    ("each on its own, every second label", "perceptron(query=random(p=0.5))"),
-    ("each on its own, doubtful ones", "perceptron(query=margin(b=0.05))"),
+    ("independent, every label", "perceptron"),
+    ("independent, half of the labels", "perceptron(query=random(p=0.5))"),
+    ("independent, uncertain examples", "perceptron(query=margin(b=0.05))"),
     ("together, every label", "cmtl"),
-    ("together, doubtful ones", "cmtl(query=margin(b=0.05))"),
-    ("together by likeness, doubtful ones", "amtl(query=margin(b=0.05))"),
-    ("the house learner, where unsure", "cohort"),
+    ("together, uncertain examples", "cmtl(query=margin(b=0.05))"),
+    ("by similarity, uncertain examples", "amtl(query=margin(b=0.05))"),
+    ("our learner, uncertain examples", "cohort"),
 ]
 
 
@@ -52,10 +52,10 @@ def main(name: str) -> None:
     alone, examples = rows[0][2], rows[0][4]
     best = max((row for row in rows if row[2]["labels"] < row[4]), key=lambda row: row[2]["accuracy"])
     labels, gain = best[2]["labels"], 100 * (best[2]["accuracy"] - alone["accuracy"])
-    compared = f"{abs(gain):.1f} points {'more' if gain >= 0 else 'less'} than tasks that learn alone with every label"
+    compared = f"{abs(gain):.1f} points {'more' if gain >= 0 else 'less'} than independent learners with every label"
     print(
-        f"\nWhat it means: {best[1]} bought {labels:,.0f} of {examples:,} labels ({100 * labels / examples:.0f} %) and is right on "
-        f"{100 * best[2]['accuracy']:.1f} % of {things} it never saw, {compared}."
+        f"\nWhat it means: {best[1]} bought {labels:,.0f} of {examples:,} labels ({100 * labels / examples:.0f} %) and classifies "
+        f"{100 * best[2]['accuracy']:.1f} % of unseen {things} correctly, {compared}."
     )
 
 

@@ -1,4 +1,5 @@
-"""Puts what the commands of README.md's tour print now under each of them. Run it when an output changes on purpose."""
+"""Replaces the output shown under each console command of README.md and docs/tour.md by its output now. Run it when an
+output changes on purpose."""
 
 import re
 import subprocess
@@ -9,8 +10,6 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def main() -> None:
-    readme = ROOT / "README.md"
-    text = readme.read_text()
     with tempfile.TemporaryDirectory() as folder:
         for name in ("data", "build"):
             (Path(folder) / name).symlink_to(ROOT / name)
@@ -20,7 +19,8 @@ def main() -> None:
             out = subprocess.run(["bash", "-c", command], cwd=folder, check=True, stdout=subprocess.PIPE, text=True).stdout
             return f"```console\n$ {command}\n{out}```"
 
-        readme.write_text(re.sub(r"```console\n\$ (.*?)\n.*?```", rerun, text, flags=re.S))
+        for page in (ROOT / "README.md", ROOT / "docs/tour.md"):
+            page.write_text(re.sub(r"```console\n\$ (.*?)\n.*?```", rerun, page.read_text(), flags=re.S))
 
 
 if __name__ == "__main__":

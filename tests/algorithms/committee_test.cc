@@ -66,7 +66,7 @@ TEST(Committees, ThatLearnNoTrustAndShareNothingAreThePlainSum) {
 }
 
 TEST(Committees, WhoseMembersAreAllAlikeStayAlike) {
-  // NOTES section 3 with share=label: from equal weights every update reaches every task, to the last bit.
+  // docs/papers.md section 3 with share=label: from equal weights every update reaches every task, to the last bit.
   constexpr std::size_t K = 15;
   NameTable tasks;
   for (std::size_t i = 0; i < K; ++i) tasks.intern("t" + std::to_string(i));

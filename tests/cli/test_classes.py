@@ -128,7 +128,7 @@ def test_mean_and_standard_deviation_of_the_errors_are_those_of_the_runs(run, re
         assert document["std"][key] == pytest.approx(statistics.stdev(values), rel=1e-9)
 
 
-def test_without_a_test_set_its_measures_are_null_and_the_online_ones_are_not(run):
+def test_without_a_test_set_its_measures_are_null_and_the_progressive_ones_are_not(run):
     one = run("--learner", "shampo", "--classes", "one-vs-one")["runs"][0]
     assert one["error"] is None and one["progressive_error"] is not None
     assert sum(map(sum, one["progressive_confusion"])) == 80

@@ -30,7 +30,7 @@ struct World {
 /// What happened in it. The learner asks twice as often for an example that it gets wrong.
 struct History {
   Audit audit;
-  std::uint64_t learned = 0, online_mistakes = 0;
+  std::uint64_t learned = 0, mistakes_before = 0;
   double errors = 0;                  // of the examples with p > 0
   std::vector<double> p, error;       // of every example: its chance, and its expected error
   std::vector<std::uint64_t> labels;  // learned at its round
@@ -66,7 +66,7 @@ History run(const World& world, std::uint64_t seed, const std::function<bool(con
         out.audit.record(1, wrong ? kNo : kYes);
       } else if (asked) {
         ++out.learned;
-        out.online_mistakes += wrong;
+        out.mistakes_before += wrong;
       }
     }
     if (after && after(out)) break;
@@ -89,7 +89,7 @@ TEST(Audit, TheWeightedShareIsUnbiasedWhereLabelsComeEarlyAndTheErrorFalls) {
     for (const std::uint64_t m : packed.mistakes) mistakes += static_cast<double>(m);
     weighted += one.audit.stream().value / kRuns;
     plain += (1 - mistakes / static_cast<double>(one.audit.scored())) / kRuns;
-    online += (1 - static_cast<double>(one.online_mistakes) / static_cast<double>(one.learned)) / kRuns;
+    online += (1 - static_cast<double>(one.mistakes_before) / static_cast<double>(one.learned)) / kRuns;
     truth += one.true_stream() / kRuns;
   }
   EXPECT_NEAR(weighted, truth, 0.004) << "standard error about 0.0015: " << plain << online;

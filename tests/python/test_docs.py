@@ -28,7 +28,7 @@ def test_spam_filters_for_15_people_from_200_labels(data):
     assert right["together, 200 labels"][1] == right["labelled ten at a time"][1] == 200
     assert right["together, 200 labels"][0] > 95
     assert right["labelled ten at a time"][0] > 94
-    assert right["each alone, every label"][0] < 90, "what learning together is compared with"
+    assert right["independent, every label"][0] < 90, "what learning together is compared with"
 
 
 def test_one_annotator_for_ten_digit_tasks():

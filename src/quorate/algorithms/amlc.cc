@@ -5,8 +5,8 @@
 // Shapes  K tasks, d features; w: K x d, weights of one feature side by side; tau: K x K, the committee of task k in row k.
 // Cost    O(K non-zeros) per example. Memory O(features K + K^2).
 // Draws   decide: what the query rule draws, example by example. learn: none.
-// Differs What reproduces the paper's table is not the algorithm as printed (NOTES section 3). The defaults reproduce the
-//         table: rows of tau sum to K (rows=one: to 1, as printed), sharing compares with the label (share=prediction: with
+// Differs The algorithm as printed does not reproduce the paper's table (docs/papers.md section 3). The defaults do:
+//         rows of tau sum to K (rows=one: to 1, as printed), sharing compares with the label (share=prediction: with
 //         the committee's prediction, as printed), losses in the exponent are capped at 2, C = ln 30.
 //         While all weights are equal and share=label, all members agree, tau stays flat and every update reaches every
 //         task: it is one perceptron for all tasks, until rounding breaks a tie. Here the members' sums have one order, so
@@ -69,7 +69,7 @@ struct Amlc {
           Field{&Params::rows, "rows", kAny, "what the weights of a committee sum to", "Alg. 1, line 2"},
           Field{&Params::share, "share", kAny, "whom a bought label teaches", "Alg. 1, line 14"},
           Field{&Params::weigh, "weigh", kAny, "which labels change the committee", "Alg. 1, line 12"},
-          Field{&Params::cap, "cap", kPositive, "largest loss in the exponent", "NOTES section 3"}};
+          Field{&Params::cap, "cap", kPositive, "largest loss in the exponent", "docs/papers.md section 3"}};
     }
   };
   Amlc(const Params& params, const LearnerContext& context)

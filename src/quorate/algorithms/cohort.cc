@@ -1,6 +1,6 @@
 // cohort: what all tasks share, what each has of its own, how sure of either, and how much to lean on which.
 //
-// Source  NOTES section 5; docs/cohort.md has what was tried and what it gave. Shared and own weights: the complete graph of
+// Source  docs/papers.md section 5; docs/cohort.md has the experiments. Shared and own weights: the complete graph of
 //         Cavallanti et al. Variances: AROW, diagonal. Leaning: exponential weights on past mistakes, as AMLC's.
 // Round   any number of examples; at most one label per example.
 // Shapes  d features; w, s: d, shared; v_i, t_i: d, of task i; s and t are 1 at first. Of an instance
@@ -80,7 +80,7 @@ struct Cohort {
     static constexpr auto fields() {
       return std::tuple{
           query_field(&Params::query),
-          Field{&Params::noise, "noise", kPositive, "of labels: larger learns less from each", "AROW's r; NOTES section 5"},
+          Field{&Params::noise, "noise", kPositive, "of labels: larger learns less from each", "AROW's r; docs/cohort.md"},
           Field{&Params::guess, "guess", kProbability, "weight of sure guesses beside labels; 0: labels only",
                 "docs/cohort.md"},
           Field{&Params::eta, "eta", Interval{0, 100}, "how fast past mistakes decide between shared and own weights",

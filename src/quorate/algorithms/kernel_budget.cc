@@ -10,7 +10,7 @@
 //         once the set is full, but for a sparse instance longer than the one whose place it takes.
 // Draws   decide: what the query rule draws, example by example. learn: MTRBP one per eviction, in whom to evict,
 //         oldest first.
-// Differs As the notes settle it (NOTES section 4): MTBPRJ's score has an absolute value, MTBPRJ-2's line 14 no A^-1,
+// Differs As docs/papers.md section 4 settles it: MTBPRJ's score has an absolute value, MTBPRJ-2's line 14 no A^-1,
 //         Psi's second argument no beta_r, c_G = max sqrt((A^-1)_ii). The distance, not its square, is compared with
 //         eta. MTFORG for kernels with K'(x,x) other than 1 runs on K' divided by the largest seen. MTBPRJ-2 scores
 //         by the norm of the weights of all K tasks, the damage the paper speaks of. While a graph's tasks are still

@@ -5,8 +5,8 @@
 // Shapes  K tasks, d features; w: K x d, weights of one feature side by side; tau: K x K, how much task k listens to m.
 // Cost    decide O(non-zeros) if sure of itself, else O(K non-zeros); a label O(K non-zeros). Memory O(features K + K^2).
 // Draws   decide, example by example: one; a second one if the first says unsure and there are peers. learn: none.
-// Differs From Algorithm 1 of the first paper, after the second paper's figures (NOTES section 3): a margin of its own of 0
-//         predicts +1 (every other 0 is -1); whether it was mistaken is judged by its own margin; peers' answers that
+// Differs From Algorithm 1 of the first paper, after the second paper's figures (docs/papers.md section 3): an own margin of
+//         0 predicts +1 (every other 0 is -1); whether it was mistaken is judged by its own margin; peers' answers that
 //         replace its own always update w_k; losses in the exponent are divided by their sum and not multiplied by C (c =
 //         1); tau is changed on mistakes only, sharing happens for every bought label. A row of tau has mean 1 over the
 //         peers; the paper's, which sums to 1, is it divided by K - 1.

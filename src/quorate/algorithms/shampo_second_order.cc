@@ -31,7 +31,7 @@ struct ShampoSecondOrder {
           std::tuple{Field{&Params::aggressive, "aggressive", kAny, "choose by F, and update while F <= 0 too",
                            "Second order SHAMPO, aggressive"},
                      Field{&Params::diagonal, "diagonal", kAny, "keep the diagonal of A only: for many features",
-                           "NOTES section 2"},
+                           "docs/papers.md section 2"},
                      Field{&Params::zero, "zero", kAny, "what the answer 0, neither, teaches", "One vs. one"}});
     }
   };

@@ -1,4 +1,4 @@
-// Text taken apart many bytes at a time: where its separators are, and what its short numbers say.
+// Finds separators and parses short numbers many bytes at a time.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace quorate {
 
-/// Goes through `text` from one byte among kOf to the next. O(length / 16) and a few instructions for each place.
+/// Iterates over the positions of the bytes kOf in `text`. O(length / 16), plus a few instructions for each position.
 template <char... kOf>
 class Separators {
  public:
   explicit Separators(std::string_view text) : text_(text) { load(); }
 
-  /// The place of the next one, text.size() after the last. Not to be called again after that.
+  /// The next position; text.size() after the last one, then not to be called again.
   std::size_t next() {
     while (here_ == 0) {
       block_ += 64;
@@ -68,7 +68,7 @@ class Separators {
 
 namespace scan {
 
-/// The first eight bytes at `begin`, the first lowest; bytes at and after `end` are not read.
+/// The first eight bytes at `begin`, the first one lowest. Does not read at or after `end`.
 inline std::uint64_t eight(const char* begin, const char* end) {
   std::uint64_t out = 0;
   if (end - begin >= 8) {
@@ -80,9 +80,9 @@ inline std::uint64_t eight(const char* begin, const char* end) {
   return out;
 }
 
-/// The number that the lowest `digits` bytes say, the lowest first, if they are digits; 1 <= digits <= 8.
+/// The number in the lowest `digits` bytes, the first digit lowest, if all are digits. 1 <= digits <= 8.
 inline bool whole(std::uint64_t bytes, unsigned digits, std::uint32_t* out) {
-  bytes = (bytes ^ 0x3030303030303030u) << (8 * (8 - digits));  // zeros come before
+  bytes = (bytes ^ 0x3030303030303030u) << (8 * (8 - digits));  // leading zeros
   if ((((bytes + 0x7676767676767676u) | bytes) & 0x8080808080808080u) != 0) return false;
   bytes = bytes * 10 + (bytes >> 8);  // pairs, then fours, then all
   constexpr std::uint64_t kPair = 0x000000FF000000FFu;
@@ -93,15 +93,15 @@ inline bool whole(std::uint64_t bytes, unsigned digits, std::uint32_t* out) {
 
 }  // namespace scan
 
-/// Whether `text` is 1 to 8 digits; then *out is what they say. Bytes up to `end` may be read, which is at or after the end
-/// of `text`: eight at once are faster.
+/// Whether `text` is 1 to 8 digits; if so *out is their value. May read up to `end`, at or after the end of `text`: reading
+/// eight bytes at once is faster.
 inline bool short_whole(std::string_view text, const char* end, std::uint32_t* out) {
   if (text.empty() || text.size() > 8) return false;
   return scan::whole(scan::eight(text.data(), end), static_cast<unsigned>(text.size()), out);
 }
 
-/// Whether `text` is up to 8 digits, with a point between them or not, and a minus before them or not; then *out is what
-/// std::from_chars says: both parts of the fraction n / 10^k are exact, so their quotient is rounded once. `end` as above.
+/// Whether `text` is up to 8 digits with an optional point and an optional minus; if so *out is the value of
+/// std::from_chars: n and 10^k are exact, so their quotient is rounded once. `end` as above.
 inline bool short_decimal(std::string_view text, const char* end, double* out) {
   if (text.size() == 1) {
     *out = static_cast<unsigned char>(text[0]) - '0';
@@ -112,9 +112,9 @@ inline bool short_decimal(std::string_view text, const char* end, double* out) {
   const auto size = static_cast<unsigned>(text.size());
   if (size == 0 || size > 8) return false;
   std::uint64_t bytes = scan::eight(text.data(), end);
-  const std::uint64_t other = bytes ^ 0x2E2E2E2E2E2E2E2Eu;  // 0 where a point is
+  const std::uint64_t other = bytes ^ 0x2E2E2E2E2E2E2E2Eu;  // 0 at a point
   const std::uint64_t points = (other - 0x0101010101010101u) & ~other & 0x8080808080808080u;
-  const unsigned point = static_cast<unsigned>(std::countr_zero(points)) / 8;  // the first; others are no digits
+  const unsigned point = static_cast<unsigned>(std::countr_zero(points)) / 8;  // the first point; a second one is no digit
   unsigned digits = size, decimals = 0;
   if (point < size) {
     digits = size - 1;

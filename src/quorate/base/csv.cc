@@ -19,7 +19,7 @@ bool split_csv(std::string_view line, std::vector<CsvField>& fields, std::string
       const std::size_t begin = at + 1, kept = unquoted.size();
       std::size_t quote = line.find('"', begin), from = begin;
       for (; quote != line.npos && quote + 1 < line.size() && line[quote + 1] == '"'; quote = line.find('"', from)) {
-        unquoted.reserve(line.size());  // no more is ever written, so the views of other fields stay good
+        unquoted.reserve(line.size());  // never exceeded, so views of other fields stay valid
         unquoted.append(line, from, quote + 1 - from);
         from = quote + 2;
       }
@@ -43,7 +43,7 @@ bool split_csv(std::string_view line, std::vector<CsvField>& fields, std::string
 bool quote_open(std::string_view line, bool open) {
   if (line.find('"') == line.npos) return open;
   for (std::size_t at = 0;;) {
-    if (open) {  // until a quote that is not doubled
+    if (open) {  // to a quote that is not doubled
       const std::size_t quote = line.find('"', at);
       if (quote == line.npos) return true;
       at = quote + 1;
@@ -51,7 +51,7 @@ bool quote_open(std::string_view line, bool open) {
         ++at;
       else
         open = false;
-    } else {  // until a field that starts with a quote
+    } else {  // to a field that starts with a quote
       if (at == 0 && line.starts_with('"')) {
         open = true;
         at = 1;

@@ -7,21 +7,21 @@
 
 namespace quorate {
 
-/// A field and where it starts in its line (0-based byte).
+/// A field and its first byte in the line, from 0.
 struct CsvField {
-  std::string_view text;  ///< of the line, or of the caller's `unquoted`
+  std::string_view text;  ///< a view of the line, or of the caller's `unquoted`
   std::size_t at = 0;
 };
 
 /// Splits `line` into `fields`, reusing their memory. Quoted fields may hold commas, doubled quotes and, if the caller
 /// joined the lines, newlines; those with doubled quotes are written to `unquoted`. Returns false if a quoted field is still
-/// open at the end. Throws LineError with the character if text follows a closing quote.
+/// open at the end. Throws LineError if text follows a closing quote.
 bool split_csv(std::string_view line, std::vector<CsvField>& fields, std::string& unquoted);
 
-/// Whether a quoted field is open after `line`, given whether one was before it.
+/// Whether a quoted field is open after `line`, given whether one was open before it.
 bool quote_open(std::string_view line, bool open);
 
-/// `text` as a CSV field, quoted if it must be.
+/// `text` as a CSV field, quoted where necessary.
 std::string csv_quoted(std::string_view text);
 
 }  // namespace quorate

@@ -1,4 +1,4 @@
-// What can go wrong, by whose fault it is. The library throws; it never prints or exits.
+// Errors, classified by their cause. The library throws; it never prints or exits.
 #pragma once
 #include <stdexcept>
 #include <string>
@@ -9,30 +9,30 @@ namespace quorate {
 /// `text` on one line: control characters as \n, \t or \x07.
 std::string one_line(std::string_view text);
 
-/// A value for a message: in single quotes, cut after 60 bytes, never inside a character.
+/// A value for a message: in single quotes, cut after 60 bytes but never inside a character.
 std::string quoted_value(std::string_view value);
 
-/// Base of every error this library throws. what() is one line, with the value at fault and what was expected.
+/// Base of every error of this library. what() is one line with the value at fault and the expected one.
 struct Error : std::runtime_error {
   explicit Error(std::string_view what) : std::runtime_error(one_line(what)) {}
 };
 
-/// The data or a model file says something that cannot be used.
+/// Invalid data, or an invalid model file.
 struct DataError : Error {
   using Error::Error;
 };
 
-/// One line of the data is bad; reading can go on after it (`--on-error skip`).
+/// One invalid line of data; reading can continue after it (`--on-error skip`).
 struct LineError : DataError {
   using DataError::DataError;
 };
 
-/// The caller asked for something that does not exist or is out of range.
+/// The caller named something that does not exist or a value out of range.
 struct UsageError : Error {
   using Error::Error;
 };
 
-/// The memory given does not hold what has to be kept.
+/// The memory limit does not suffice.
 struct MemoryError : Error {
   using Error::Error;
 };

@@ -1,4 +1,4 @@
-// The instance x of one example, as everything below the stream sees it.
+// The instance x of one example: a sparse or dense vector.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -6,37 +6,37 @@
 
 namespace quorate {
 
-using Index = std::uint32_t;  ///< a feature's index
-using Task = std::uint32_t;   ///< a task's id: 0, 1, 2, ... in order of first appearance
+using Index = std::uint32_t;  ///< of a feature; 0 is the constant feature
+using Task = std::uint32_t;   ///< index of a task, in order of first appearance
 
-/// The task of examples whose task has no place in memory (Session::task): answered with what all tasks share.
+/// The task of examples whose task does not fit into memory (Session::task): answered from what all tasks share.
 inline constexpr Task kUntracked = 0xFFFFFFFEu;
 
-/// Largest feature index a reader accepts; one less than the type holds, as index 0 is the constant feature's.
+/// Largest feature index that a reader accepts. Index i of the data is feature 1 + i, as feature 0 is the constant one.
 inline constexpr Index kMaxIndex = 0xFFFFFFFDu;
 
-/// A vector, not owned. Sparse: index ascending and unique, same size as value. Dense: index empty, value[k] belongs to
+/// A view of a vector. Sparse: index is ascending and unique, with the size of value. Dense: index is empty and value[k] is
 /// feature k. Values are finite.
 struct Features {
   std::span<const Index> index;
   std::span<const double> value;
-  double norm = 1;  ///< length before it was scaled to unit length: the data say norm * value
+  double norm = 1;  ///< length before scaling to unit length: the original values are norm * value
 
   bool dense() const { return index.empty(); }
   std::size_t size() const { return value.size(); }
   Index at(std::size_t k) const { return dense() ? static_cast<Index>(k) : index[k]; }
-  /// One more than the highest feature present; 0 if there is none.
+  /// One more than the highest feature index; 0 for an empty vector.
   std::size_t extent() const { return value.empty() ? 0 : dense() ? value.size() : std::size_t{index.back()} + 1; }
 };
 
-/// sum_k weight(feature k) * value k, in four lanes added as (0 + 1) + (2 + 3): one fixed order, which compilers may turn
-/// into SIMD without changing a bit.
+/// sum_k weight(feature k) * value k, in four lanes added as (0 + 1) + (2 + 3): a fixed order that compilers may turn into
+/// SIMD without changing a bit. O(size).
 template <class Weight>
 double dot(const Features& x, Weight weight) {
   double lane[4] = {0, 0, 0, 0};
   const std::size_t n = x.size(), whole = n & ~std::size_t{3};
   const auto sum = [&](auto at) {
-    for (std::size_t k = 0; k < whole; k += 4) {  // written out: where weight() is long, lanes would be left in memory
+    for (std::size_t k = 0; k < whole; k += 4) {  // unrolled: with a long weight() the lanes would stay in memory
       lane[0] += weight(at(k)) * x.value[k];
       lane[1] += weight(at(k + 1)) * x.value[k + 1];
       lane[2] += weight(at(k + 2)) * x.value[k + 2];

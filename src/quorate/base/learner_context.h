@@ -1,4 +1,4 @@
-// What a learner is made in.
+// Context for constructing a learner.
 #pragma once
 #include <cstddef>
 #include <memory_resource>
@@ -8,10 +8,10 @@
 namespace quorate {
 
 struct LearnerContext {
-  NameTable& tasks;                   ///< tasks known so far; a learner may name more (those of a graph's file)
-  std::pmr::memory_resource* memory;  ///< where everything the learner owns is allocated; outlives it
-  bool restore = false;               ///< state is loaded next: read no file
-  std::size_t labels_per_round = 1;   ///< how many labels a rule that chooses among a round's examples buys
+  NameTable& tasks;                   ///< tasks known so far; a learner may add more (those of a graph's file)
+  std::pmr::memory_resource* memory;  ///< for everything the learner owns; outlives it
+  bool restore = false;               ///< state is loaded next, so no file is read
+  std::size_t labels_per_round = 1;   ///< bought by a rule that selects within a round
 };
 
 }  // namespace quorate

@@ -6,8 +6,8 @@
 
 namespace quorate {
 
-/// `text` as a number, if it is nothing else: no space, no plus sign. Nothing too, if it does not fit in a T; a double may
-/// be infinite or no number. The same in every locale.
+/// `text` as a number; nullopt if it has a space, a plus sign or anything else besides, or does not fit in a T. A double may
+/// be infinite or NaN. The same in every locale.
 template <class T>
 std::optional<T> parse_number(std::string_view text) {
   T value{};

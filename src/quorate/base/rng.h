@@ -1,4 +1,4 @@
-// Draws that are the same on every compiler: the standard fixes mt19937_64, but not its distributions.
+// Random draws with the same bits on every compiler: the standard defines mt19937_64, but not its distributions.
 #pragma once
 #include <cstdint>
 #include <random>

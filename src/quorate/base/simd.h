@@ -1,14 +1,14 @@
-// One loop for several instruction sets, of which the processor's own is taken when it runs.
+// One loop compiled for several instruction sets; the processor's best one is chosen at run time.
 #pragma once
 #include <atomic>
 #include <cstddef>
 
 namespace quorate {
 
-/// Instruction sets, each with all those before it. kPlain: what every processor of this kind has.
+/// Instruction sets; each includes those before it. kPlain: the baseline of the architecture.
 enum class Simd { kPlain, kAvx2, kAvx512 };
 
-/// The last one that this processor has.
+/// The widest set of this processor.
 inline Simd widest_simd() {
 #ifdef __x86_64__
   __builtin_cpu_init();
@@ -19,7 +19,7 @@ inline Simd widest_simd() {
   return Simd::kPlain;
 }
 
-/// What simd() takes. Tests set it, to no more than widest_simd(); nobody else does.
+/// The set that simd() uses. Only tests change it, to at most widest_simd().
 inline std::atomic<Simd> simd_in_use = widest_simd();
 
 namespace detail {
@@ -35,11 +35,10 @@ template <class Body>
 #endif
 }  // namespace detail
 
-/// Some doubles side by side, at any address: for loops of which the compiler makes no SIMD by itself. On narrower registers
-/// it takes several.
+/// kLanes doubles as one vector, for loops that the compiler does not vectorise. Narrower registers hold it in parts.
 constexpr std::size_t kLanes = 8;
 using Lanes __attribute__((vector_size(kLanes * sizeof(double)))) = double;
-/// So many doubles where they lie. A packed struct, as clang forgets a vector type's lower alignment at a reference.
+/// A vector at any address. A packed struct, because clang ignores a vector type's lower alignment in a reference.
 template <class V>
 struct __attribute__((packed, may_alias)) Unaligned {
   V v;
@@ -47,9 +46,9 @@ struct __attribute__((packed, may_alias)) Unaligned {
 inline Unaligned<Lanes>& lanes(double* at) { return *reinterpret_cast<Unaligned<Lanes>*>(at); }
 inline const Unaligned<Lanes>& lanes(const double* at) { return *reinterpret_cast<const Unaligned<Lanes>*>(at); }
 
-/// Calls body(), a loop whose steps do not depend on one another, compiled for the widest instruction set there is. The
-/// compiler makes SIMD of it. The bits are the same for all: steps are plain additions, multiplications and conversions,
-/// nothing is contracted, and a sum has its order written out. For some hundred steps and more: it costs a call.
+/// Calls body(), a loop of independent steps, compiled for simd_in_use. The bits are the same for every set: steps are plain
+/// additions, multiplications and conversions, nothing is contracted, and a sum has a written order. It costs a call, so it
+/// pays from about a hundred steps on.
 template <class Body>
 void simd(const Body& body) {
 #ifdef __x86_64__

@@ -47,7 +47,7 @@ void TaskGraph::read_cliques(const std::string& file, NameTable& tasks) {
              });
   auto next = static_cast<std::uint32_t>(groups.size());
   for (std::uint32_t& group : a_)
-    if (group == kUnnamed) group = next++;  // known from the data, not named here: alone
+    if (group == kUnnamed) group = next++;  // not named in the file: alone
 }
 
 void TaskGraph::read_edges(const std::string& file, NameTable& tasks) {
@@ -139,7 +139,7 @@ void TaskGraph::ensure_tasks(std::size_t K) { tasks_ = std::max(tasks_, K); }
 std::uint32_t TaskGraph::group(Task task) const {
   if (kind_ == Kind::kComplete) return 0;
   if (kind_ == Kind::kDisconnected) return task;
-  // Tasks the file does not name come after its groups, each alone.
+  // Tasks that the file does not name come after its groups, each alone.
   return task < group_.size() ? group_[task] : static_cast<std::uint32_t>(groups_.size() + (task - group_.size()));
 }
 
@@ -167,7 +167,7 @@ void TaskGraph::unpack(const Packed& packed) {
   } else if (kind_ == Kind::kEdges) {
     check(packed.a.size() == packed.b.size());
     for (std::size_t e = 0; e < packed.a.size(); ++e) {
-      check(packed.a[e] < packed.b[e] && packed.b[e] < std::min<std::uint64_t>(packed.tasks, tasks_));  // tasks with names
+      check(packed.a[e] < packed.b[e] && packed.b[e] < std::min<std::uint64_t>(packed.tasks, tasks_));  // named tasks
       check(e == 0 || std::pair(packed.a[e], packed.b[e]) > std::pair(packed.a[e - 1], packed.b[e - 1]));
     }
   } else {

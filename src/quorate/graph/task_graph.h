@@ -1,4 +1,4 @@
-// Who learns from whose mistakes: a graph over the tasks, and the interaction matrix A^-1 that follows from it.
+// The graph over the tasks and its interaction matrix A^-1, which couples their updates.
 #pragma once
 #include <memory_resource>
 #include <string>
@@ -41,14 +41,14 @@ struct Edges {
 };
 using Graph = std::variant<Complete, Disconnected, Cliques, Edges>;
 
-/// A^-1 for A = I + L, L the Laplacian of the graph over the tasks. Files are read once, at the start; the model holds what
-/// they said. Tasks may go on arriving: in the complete graph they join it, elsewhere a new task is alone.
+/// A^-1 for A = I + L, L the Laplacian of the graph over the tasks (docs/papers.md section 1). A file is read once, at the
+/// start; the model contains the graph. A task that arrives later joins the complete graph; in other graphs it is alone.
 ///
 /// In a clique of m tasks A^-1 = (I + 1 1^T) / (m + 1), so the regular graphs (complete, disconnected, cliques) need no
-/// matrix. Of an edge list, the inverse of every connected component is kept: O(sum of squared sizes) doubles.
+/// matrix. For an edge list the inverse of every connected component is stored: O(sum of squared sizes) doubles.
 class TaskGraph {
  public:
-  /// Throws FileError or DataError (file, line, what was expected) for a graph's file that cannot be used.
+  /// Throws FileError or DataError (file, line, what was expected) for an invalid file of the graph.
   TaskGraph(const Graph& graph, const LearnerContext& context);
 
   std::size_t tasks() const { return tasks_; }
@@ -56,14 +56,14 @@ class TaskGraph {
 
   /// Whether every group of related tasks is a clique.
   bool regular() const { return kind_ != Kind::kEdges; }
-  /// The clique (or connected component) of a task, and how many tasks it has; a task not covered is alone, but in the
-  /// complete graph everyone is in group 0.
+  /// The clique (or connected component) of a task, and its number of tasks. A task not in the graph is alone; in the
+  /// complete graph every task is in group 0.
   std::uint32_t group(Task task) const;
   std::size_t group_size(Task task) const;
 
   /// (A^-1)[j,i]. O(1).
   double inverse(Task j, Task i) const;
-  /// Of column i of A^-1, its entry j; valid until something changes. For loops over j.
+  /// Column i of A^-1 as a function of j, for loops over j; valid until the graph changes.
   auto column(Task i) const {
     const double size = static_cast<double>(group_size(i) + 1);
     return [this, i, of_i = group(i), all = kind_ == Kind::kComplete, own = 2.0 / size, other = 1.0 / size](Task j) {
@@ -79,7 +79,7 @@ class TaskGraph {
     for (std::size_t a = 0; a < g.size; ++a) f(members_[g.first + a], inverse_[g.matrix + a * g.size + local_[i]]);
   }
 
-  /// What the graph's file said: group of every named task, or the ends of every edge.
+  /// The graph of a file: the group of every named task, or both ends of every edge.
   struct Packed {
     std::uint64_t tasks = 0;
     std::pmr::vector<std::uint32_t> a, b;
@@ -91,7 +91,7 @@ class TaskGraph {
     }
   };
   Packed pack() const { return {tasks_, a_, b_}; }
-  void unpack(const Packed& packed);  ///< throws DataError if it is no graph over that many tasks
+  void unpack(const Packed& packed);  ///< throws DataError: an index of a task out of range, an edge twice
 
  private:
   enum class Kind { kComplete, kDisconnected, kCliques, kEdges };
@@ -107,7 +107,7 @@ class TaskGraph {
   std::pmr::vector<std::uint32_t> a_, b_;  // cliques: a_[i] = group of task i. Edges: a_[e] - b_[e]
   std::pmr::vector<std::uint32_t> group_;  // of the tasks the file names
   std::pmr::vector<Group> groups_;
-  std::pmr::vector<std::uint32_t> local_;    // place of a task in its group      (edges)
+  std::pmr::vector<std::uint32_t> local_;    // index of a task in its group      (edges)
   std::pmr::vector<std::uint32_t> members_;  // tasks group by group, ascending   (edges)
   std::pmr::vector<double> inverse_;         // size x size per group             (edges)
 };

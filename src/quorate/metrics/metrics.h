@@ -1,4 +1,4 @@
-// How good predictions were.
+// Measures of predictions.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Confusion {
   double f1() const;                 ///< of the positive class
 };
 
-/// Counts of predictions of one of C classes, by truth.
+/// Counts of predictions of C classes, by truth.
 class ClassConfusion {
  public:
   ClassConfusion() = default;
@@ -32,7 +32,7 @@ class ClassConfusion {
   void add(std::size_t truth, std::size_t predicted) { ++count_[truth * classes_ + predicted]; }
   std::size_t classes() const { return classes_; }
   std::uint64_t operator()(std::size_t truth, std::size_t predicted) const { return count_[truth * classes_ + predicted]; }
-  ClassConfusion& operator+=(const ClassConfusion& other);  ///< of as many classes
+  ClassConfusion& operator+=(const ClassConfusion& other);  ///< with the same number of classes
   std::uint64_t total() const;
   std::uint64_t mistakes() const;
   double error() const;                ///< share of wrong predictions; NaN without any
@@ -52,14 +52,14 @@ class Scores {
   std::size_t size() const { return margins_[0].size() + margins_[1].size(); }
   const Confusion& confusion() const { return confusion_; }
   Measures measures() const;  ///< O(n log n)
-  double auc() const;         ///< chance that a positive's margin is above a negative's, ties counting half
+  double auc() const;         ///< probability that a positive's margin is above a negative's; ties count half
 
  private:
   Confusion confusion_;
   std::vector<double> margins_[2];  // of negatives, of positives
 };
 
-/// How far probabilities are from what happens: Brier score, and the expected calibration error over kBins equal bins.
+/// Calibration of probabilities: Brier score, and expected calibration error over kBins bins of equal width.
 class Reliability {
  public:
   static constexpr std::size_t kBins = 10;

@@ -1,4 +1,4 @@
-// Declare a parameter once; read it, write it, check it and describe it everywhere.
+// A parameter is declared once; reading, writing, checks and descriptions follow.
 //
 //   struct Params {
 //     double b = 1;
@@ -21,7 +21,7 @@
 
 namespace quorate {
 
-/// Where a number may lie. Every interval means finite.
+/// The range of a number. Only finite numbers are in a range.
 struct Interval {
   double lo = -std::numeric_limits<double>::infinity(), hi = std::numeric_limits<double>::infinity();
   bool open_lo = false;
@@ -33,8 +33,7 @@ inline constexpr Interval kPositive{0, std::numeric_limits<double>::infinity(), 
 /// "a number > 0", "a number from 0 to 1", ...
 std::string to_text(const Interval& range);
 
-/// One parameter: the member, its name in text, where it may lie, what it does, and where the paper says so. Its type
-/// and default are read from the member.
+/// One parameter: its member, name, range, meaning and source. Its type and default are those of the member.
 template <class P, class T>
 struct Field {
   T P::*member;
@@ -55,7 +54,7 @@ template <class... Ts>
 inline constexpr bool is_choice<std::variant<Ts...>> = true;
 
 struct ChoiceInfo;
-/// What every front end sees of a parameter.
+/// The description of a parameter, for command line, Python and documents.
 struct ParamInfo {
   std::string name, type, initial, range, meaning, source;  // type: bool, int, float, text or choice
   std::vector<ChoiceInfo> choices;                          // of a choice: its alternatives, in order
@@ -82,7 +81,8 @@ Spec write_params(std::string word, const P& p) {
   return out;
 }
 
-/// The parameters that s names, defaults elsewhere. Throws UsageError: unknown or repeated key, value out of range.
+/// Parameters with the values of s, and defaults for all others. Throws UsageError: unknown or repeated key, value out of
+/// range.
 template <Described P>
 P read_params(const Spec& s) {
   P p{};

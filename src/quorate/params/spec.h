@@ -1,4 +1,4 @@
-// A setting in text: `word`, or `word(key=spec, ...)`. One grammar for CLI, JSON, logs and model files.
+// A setting as text: `word` or `word(key=spec, ...)`. One grammar for command line, JSON and model files.
 #pragma once
 #include <string>
 #include <string_view>
@@ -8,8 +8,8 @@
 
 namespace quorate {
 
-/// What a setting's text says. `cmtl(query=margin(b=1))` is the word `cmtl` with one argument, `query`, whose value is
-/// again a Spec. A word that holds a space, a quote or one of `(),=` is written in double quotes, with \" and \\ in it.
+/// A parsed setting. `cmtl(query=margin(b=1))` is the word `cmtl` with one argument, `query`, whose value is a Spec. A word
+/// with a space, a quote or one of `(),=` is written in double quotes, with \" and \\ as escapes.
 struct Spec {
   struct Arg;
   std::string word;
@@ -20,10 +20,10 @@ struct Spec::Arg {
   Spec value;
 };
 
-/// The Spec that `text` says. Throws UsageError with the place and what was expected. At most 16 levels deep.
+/// Parses `text`. Throws UsageError with the position and what was expected. At most 16 levels deep.
 Spec parse_spec(std::string_view text);
 
-/// Exact inverse of parse_spec, in one normal spelling.
+/// Exact inverse of parse_spec, in canonical spelling.
 std::string to_text(const Spec& spec);
 
 }  // namespace quorate

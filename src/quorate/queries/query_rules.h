@@ -1,5 +1,5 @@
-// When a label is worth buying. A rule is a small struct: its parameters, and one verb that fills a decision whose margin
-// is known. A rule that chooses among a round's examples has a SharedAnnotator instead.
+// Query rules: which labels to buy. A rule is a small struct: its parameters and a call operator that fills a decision whose
+// margin is known. A rule that selects within a round uses a SharedAnnotator instead.
 #pragma once
 #include <cmath>
 #include <concepts>
@@ -23,7 +23,7 @@ inline void ask_with(double probability, Rng& rng, Decision& d) {
   d.ask = d.draw < probability;
 }
 
-/// Every label. No draw.
+/// Buys every label. No draw.
 struct Always {
   static constexpr std::string_view name = "always", meaning = "buy every label";
   static constexpr QueryTraits traits{};
@@ -35,7 +35,7 @@ struct Always {
   }
 };
 
-/// Each label with the same probability. One draw per example.
+/// Buys each label with the same probability. One draw per example.
 struct RandomQuery {
   static constexpr std::string_view name = "random", meaning = "buy each label with probability p";
   static constexpr QueryTraits traits{.draws = true};
@@ -47,7 +47,7 @@ struct RandomQuery {
   void operator()(Rng& rng, Decision& d) const { ask_with(p, rng, d); }
 };
 
-/// Labels of uncertain examples: probability b / (b + |margin|). One draw per example.
+/// Buys labels of uncertain examples: probability b / (b + |margin|). One draw per example.
 struct MarginQuery {
   static constexpr std::string_view name = "margin", meaning = "buy a label with probability b / (b + |margin|)";
   static constexpr QueryTraits traits{.paced = true, .draws = true};
@@ -98,7 +98,7 @@ QueryTraits traits_of(const std::variant<Rules...>& rule) {
       rule);
 }
 
-/// A query rule at work. `Rule` is a variant of rules.
+/// A learner's query rule with its state. `Rule` is a variant; a learner implements its own alternatives itself.
 template <class Rule>
 class QueryPolicy {
  public:
@@ -106,8 +106,8 @@ class QueryPolicy {
     if (const auto* shared = std::get_if<SharedQuery>(&rule_)) annotator_.emplace(*shared, context);
   }
 
-  /// Fills the decisions of a round whose margins are known (and selection scores, if the rule reads them); draws what the
-  /// rule draws, in the round's order. Leaves decisions alone if the learner decides by the rule itself.
+  /// Fills the decisions of a round from their margins (and selection scores, if the rule reads them). Draws as the rule, in
+  /// the round's order.
   void operator()(std::span<const Example> round, Rng& rng, std::span<Decision> out) const {
     if (annotator_) return annotator_->by_margin(round, rng, out);
     std::visit(

@@ -82,14 +82,14 @@ void SharedAnnotator::by_score(std::span<const Example> round, Rng& rng, std::sp
   if (std::holds_alternative<ChooseSmallest>(choice_.choose)) {
     for (std::size_t label = 0; label < labels_; ++label) {
       const auto best = std::min_element(out.begin(), out.end(), [](const Decision& a, const Decision& b) {
-        return a.ask != b.ask ? b.ask : a.selection_score < b.selection_score;  // those asked already come last
+        return a.ask != b.ask ? b.ask : a.selection_score < b.selection_score;  // examples already asked about come last
       });
       best->probability = 1;
       best->ask = true;
     }
     return;
   }
-  // Weights relative to the smallest b + score, so that no b is too small and no count too large for their sum.
+  // Weights are relative to the smallest b + score: otherwise a tiny b or a large count could overflow their sum.
   constexpr double kLeast = 1e-300, kMost = 1e300;
   const bool uniform_choice = std::holds_alternative<ChooseUniform>(choice_.choose);
   share_.resize(round.size());
@@ -110,7 +110,7 @@ void SharedAnnotator::by_score(std::span<const Example> round, Rng& rng, std::sp
       out[n].probability = share_[n] / sum;
       if (below > draw * sum) continue;
       below += share_[n];
-      chosen = n;  // the last one left, if rounding leaves none
+      chosen = n;  // the last candidate, if rounding selects none
     }
     out[chosen].draw = draw;
     out[chosen].ask = true;
@@ -134,7 +134,7 @@ void SharedAnnotator::unpack(const Packed& packed) {
   for (std::size_t i = 0; i < packed.queries.size(); ++i) {
     if (packed.mistakes[i] > packed.queries[i] || packed.updates[i] > packed.queries[i] ||
         packed.queries[i] > std::uint64_t{1} << 53)
-      throw DataError("choice: counts that cannot be");
+      throw DataError("choice: expected no more mistakes or updates than queries");
     all += packed.queries[i];
   }
   for (const double weight : packed.weight)

@@ -1,5 +1,5 @@
-// One annotator for many tasks: whom a round's labels are bought for (Cohen and Crammer, SHAMPO), and what to do with an
-// answer that is neither of the two.
+// One annotator shared by many tasks: selects the examples of a round whose labels are bought (Cohen and Crammer, SHAMPO),
+// and the parameter for the answer "neither".
 #pragma once
 #include <cstdint>
 #include <memory_resource>
@@ -53,10 +53,10 @@ struct AdaptiveCounts {
   std::variant<OwnQueries, AllQueries> queries;
   static constexpr auto fields() {
     constexpr Interval kExponent{-10, 10};
-    return std::tuple{
-        Field{&AdaptiveCounts::kappa, "kappa", kExponent, "exponent of the updates", "Adaptive b"},
-        Field{&AdaptiveCounts::eta, "eta", kExponent, "exponent of the queries", "Adaptive b"},
-        Field{&AdaptiveCounts::queries, "queries", kAny, "which queries are counted", "Adaptive b; NOTES section 2"}};
+    return std::tuple{Field{&AdaptiveCounts::kappa, "kappa", kExponent, "exponent of the updates", "Adaptive b"},
+                      Field{&AdaptiveCounts::eta, "eta", kExponent, "exponent of the queries", "Adaptive b"},
+                      Field{&AdaptiveCounts::queries, "queries", kAny, "which queries are counted",
+                            "Adaptive b; docs/papers.md section 2"}};
   }
 };
 
@@ -84,7 +84,7 @@ struct QueryTraits {
   bool paced = false, selects = false, draws = false;
 };
 
-/// How an annotator is shared, as parameters.
+/// Parameters of a shared annotator.
 struct SharedAnnotatorParams {
   double b = 1;
   std::variant<PriorEqual, PriorFile, PriorCounts> prior;
@@ -103,27 +103,26 @@ struct SharedAnnotatorParams {
   }
 };
 
-/// A shared annotator at work. Of each round it marks LearnerContext::labels_per_round examples, drawn without replacement:
-/// Pr[J = j] = a_j / (b_j + max(score_j, 0)) over the sum of the same.
+/// A shared annotator with its state. It marks LearnerContext::labels_per_round examples of each round, drawn without
+/// replacement: Pr[J = j] is proportional to a_j / (b_j + max(score_j, 0)).
 ///
-/// Draws: one per label, none if the choice is not random or the round has no more examples than labels to buy. A draw u
-/// takes the first example, in the round's order, whose running sum of weights exceeds u times their sum.
+/// Draws: one per label; none if the choice is not random or the round has no more examples than labels to buy. A draw u
+/// selects the first example, in the round's order, whose running sum of weights exceeds u times their sum.
 /// Cost: O(examples) per round and label. Memory: 24 bytes a task.
 class SharedAnnotator {
  public:
   /// Reads the prior's file unless state is loaded next. Throws UsageError, FileError, DataError.
   SharedAnnotator(const SharedAnnotatorParams& choice, const LearnerContext& context);
 
-  /// Marks examples of a round by their `selection_score`: 0 or less is the most uncertain. `probability` is the one with
-  /// which the example was drawn or, if it was not, the one that it had in the last draw.
+  /// Marks examples of a round by their `selection_score` (0 or less is most uncertain). `probability` becomes the
+  /// probability of the draw that selected the example or, if none did, its probability in the last draw.
   void by_score(std::span<const Example> round, Rng& rng, std::span<Decision> out) const;
-  /// The same by score_j = |margin_j| - min_m |margin_m| (Perceptron SHAMPO).
+  /// The same with score_j = |margin_j| - min_m |margin_m| (Perceptron SHAMPO).
   void by_margin(std::span<const Example> round, Rng& rng, std::span<Decision> out) const;
-  /// Counts an answer that was bought: whether it was +1 or -1 and a mistake of the margin (0 is one, whatever the answer),
-  /// and whether the model changed.
+  /// Counts a bought answer. mistake: it was +1 or -1 and the margin was 0 or of the other sign; updated: the model changed.
   void learned(Task task, bool mistake, bool updated);
 
-  /// What was counted, and the prior's file.
+  /// The counts, and the weights of the prior's file.
   struct Packed {
     std::pmr::vector<std::uint64_t> mistakes, updates, queries;  // by task
     std::pmr::vector<double> weight;
@@ -136,7 +135,7 @@ class SharedAnnotator {
     }
   };
   Packed pack() const { return {mistakes_, updates_, queries_, weight_}; }
-  void unpack(const Packed& packed);  ///< throws DataError: sizes differ, counts or weights that cannot be
+  void unpack(const Packed& packed);  ///< throws DataError: sizes differ, counts or weights out of range
 
  private:
   double prior(Task task) const;
@@ -165,7 +164,7 @@ struct ZeroWeak {
     return std::tuple{Field{&ZeroWeak::eta, "eta", kPositive, "size of the step", "One vs. one, weak update"}};
   }
 };
-/// What the answer 0, neither of the two, teaches.
+/// The update on the answer 0, neither of the two.
 using Zero = std::variant<ZeroIgnore, ZeroRandom, ZeroWeak>;
 
 }  // namespace quorate

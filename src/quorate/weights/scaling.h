@@ -48,7 +48,7 @@ constexpr auto scale_field(Scale P::*member) {
   return Field{
       member, "scale", kAny,
       "how values are scaled, v as in the data, n examples seen so far, labelled or not, df of them with the feature",
-      "NOTES section 5"};
+      "docs/papers.md section 5"};
 }
 
 /// What a scale makes of values once df is known, and n. Whoever uses it counts df.
