@@ -1,4 +1,4 @@
-// What is known about the label of an example: by the data, and by whoever is asked.
+// Answers: the values of a label, in the data and as replies to a question.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -9,7 +9,7 @@ namespace quorate {
 using Index = std::uint32_t;  ///< of a feature; 0 is the constant feature
 using Task = std::uint32_t;   ///< index of a task, in order of first appearance
 
-/// The task of examples whose task does not fit into memory (Session::task): answered from what all tasks share.
+/// The task of examples whose task does not fit into memory (Session::task): answered from the weights that all tasks share.
 inline constexpr Task kUntracked = 0xFFFFFFFEu;
 
 /// Largest feature index that a reader accepts. Index i of the data is feature 1 + i, as feature 0 is the constant one.
