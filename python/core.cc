@@ -21,6 +21,7 @@
 #include "quorate/engine/model.h"
 #include "quorate/engine/round_builder.h"
 #include "quorate/registry.h"
+#include "quorate/stream/example_reader.h"
 #include "quorate/version.h"
 
 namespace nb = nanobind;
