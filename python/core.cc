@@ -229,7 +229,7 @@ class Core {
     return trace || !labels ? columns.arrays() : nb::object(nb::none());
   }
 
-  /// One round of the whole batch, whose labels come later: what a learner that chooses would have of it.
+  /// One round of the whole batch, whose labels come later: as a learner that selects sees it.
   nb::object round(Batch& batch, const std::optional<TaskCodes>& tasks) {
     check_size("tasks", tasks ? tasks->codes.shape(0) : batch.size(), batch.size());
     Columns columns;

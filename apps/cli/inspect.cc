@@ -82,6 +82,7 @@ int run(const Options& o) {
           {"pace", limits["pace"]},
           {"pending", s.pending().size()},
           {"unanswered", s.unanswered()},
+          {"untracked_examples", s.ledger().untracked().examples},
           {"too_late", s.too_late()}}},
         {"audit", audit_json(s.audit())},
         {"examples", s.total().examples},

@@ -43,7 +43,7 @@ void add_rounds(CLI::App& app, std::string& rounds, std::uint64_t& labels_per_ro
   app.add_option(
          "--rounds", rounds,
          "what arrives before labels are bought: each example by itself, the next one of every task (per-task), or one "
-         "instance for all tasks; default: per-task for learners that choose, all-tasks with --classes, else each")
+         "instance for all tasks; default: per-task for learners that select, all-tasks with --classes, else each")
       ->check(CLI::IsMember({"each", "per-task", "all-tasks"}));
   app.add_option("--labels-per-round", labels_per_round, "labels that learners buy in each round if they choose whom to ask")
       ->check(whole(1, 1'000'000'000))

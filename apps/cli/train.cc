@@ -134,6 +134,7 @@ int run(const Options& o) {
                       {"pending", session.pending().size()},
                       {"limits", limits_json(session.budget().limits(), session.pace().even())},
                       {"tasks", session.tasks().size()},
+                      {"untracked_examples", session.ledger().untracked().examples},
                       {"model_bytes", session.model_bytes()},
                       {"peak_bytes", session.peak_bytes()},
                       {"interrupted", stop.stop_requested()}}
@@ -151,6 +152,10 @@ int run(const Options& o) {
       std::cout << grouped(session.audit()->bought())
                 << " of them audits: true accuracy, 95 % interval: " << interval(session.audit()->stream())
                 << " of all predictions, " << interval(session.audit()->recent()) << " since half of the labels\n";
+    if (const std::uint64_t untracked = session.ledger().untracked().examples; untracked > 0)
+      std::cout << grouped(untracked)
+                << " examples of tasks that do not fit into the memory limit were answered from the weights that all tasks "
+                   "share\n";
     if (session.unanswered() > 0)
       std::cout << grouped(session.unanswered()) << " labels were asked for that the data do not have\n";
   }
@@ -188,11 +193,11 @@ Command add_train(CLI::App& app) {
   o->classes.add(app);
   app.add_option("--rounds", o->rounds,
                  "what arrives before labels are bought: each example by itself, or examples until a task comes again "
-                 "(per-task), or one instance for all tasks; default: per-task for learners that choose, all-tasks with "
+                 "(per-task), or one instance for all tasks; default: per-task for learners that select, all-tasks with "
                  "--classes, else each")
       ->check(CLI::IsMember({"each", "per-task", "all-tasks"}));
   CLI::Option* per_round = app.add_option("--labels-per-round", o->labels_per_round,
-                                          "labels that a new model buys in each round if its learner chooses whom to ask")
+                                          "labels that a new model buys in each round if its learner selects")
                                ->check(whole(1, 1'000'000'000))
                                ->capture_default_str();
   o->read.add(app);

@@ -118,7 +118,7 @@ class Estimator(ClassifierMixin, BaseEstimator):
 
     def ask_next(self, pool: Any, *, task: Any = None, classes: Any = None) -> Questions:
         """The examples of a pool whose labels are worth most to all tasks together: `labels_per_round` of them, fewer if the
-        limits do not allow more. For learners that choose, as Shampo, or those with query="shared". The pool is one round."""
+        limits do not allow more. For learners that select, as Shampo, or those with query="shared". The pool is one round."""
         batch, tasks, _ = self._to_ask(pool, task, None, classes)
         found = self._model.round(batch, tasks)
         asked = np.flatnonzero(found["asked"])

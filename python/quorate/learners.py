@@ -25,7 +25,7 @@ _SHARED: list[tuple[str, Any, str, str]] = [
     ("task_column", None, "str | None", "column of a frame, or key of dicts, that names the task"),
     ("text_column", None, "str | None", "column of a frame that holds raw text"),
     ("categorical_columns", None, "list[str] | None", "columns of a frame whose values are words, besides those of strings and categories"),
-    ("rounds", None, "str | None", "what arrives before labels are bought: 'each' example, or 'per-task' until a task comes again or the call ends; None: per-task for learners that choose"),
+    ("rounds", None, "str | None", "what arrives before labels are bought: 'each' example, or 'per-task' until a task comes again or the call ends; None: per-task for learners that select"),
     ("labels_per_round", 1, "int", "labels that a learner which chooses buys in each round"),
     ("reduction", "one-vs-rest", "str", "how three classes and more become tasks: 'one-vs-rest' or 'one-vs-one'"),
     ("bits", 18, "int", "names and words are hashed to 2^bits features, 1 to 31; 0 keeps every name"),

@@ -232,8 +232,8 @@ class PoolQuery(SingleAnnotatorPoolQueryStrategy):  # type: ignore[misc]
         learner.rounds = None if len(classes) > 2 else "each"
         learner.labels_per_round = 1 if len(classes) == 2 else len(clone(learner).start(classes.tolist()).tasks_)
         learner.start(classes.tolist())
-        if not learner.info_["chooses"]:
-            raise ValueError(f"learner: {learner!r} does not choose among examples; expected one that does, as Shampo")
+        if not learner.info_["selects"]:
+            raise ValueError(f"learner: {learner!r} does not select among examples; expected one that does, as Shampo")
         if len(X):
             learner.fit(X, y, task=task, classes=classes)
         return learner

@@ -246,7 +246,7 @@ def test_options_that_contradict_each_other_are_bad_usage(run, quorate):
     bad(quorate(*tasks, "--learner", "shampo", "--labels-per-round", 0), 2, "--labels-per-round", "'0'")
     for learner in ("perceptron", "cmtl(query=margin(b=1))", "amtl(query=similarity)", "peer", "amlc"):
         for options in ([], ["--rounds", "per-task"]):
-            bad(quorate(*tasks, "--learner", learner, "--labels-per-round", 2, *options), 2, "--labels-per-round 2", "chooses")
+            bad(quorate(*tasks, "--learner", learner, "--labels-per-round", 2, *options), 2, "--labels-per-round 2", "select")
     for learner in ("shampo(choose=all)", "cmtl(query=shared(choose=all))"):  # all of them is no number
         bad(quorate(*tasks, "--learner", learner, "--labels-per-round", 2), 2, "--labels-per-round 2")
 

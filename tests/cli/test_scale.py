@@ -1,5 +1,6 @@
 """Many tasks within a memory limit: bench/scale.py, which makes docs/scale.md, in small."""
 import importlib.util
+import json
 
 import pytest
 
@@ -25,10 +26,14 @@ def test_ten_thousand_tasks_stay_within_the_memory_and_then_cost_no_more(quorate
     assert 0 <= runs[1]["model_bytes"] - runs[0]["model_bytes"] <= 65_536 + 1_000
 
 
-def test_too_many_tasks_for_the_memory_are_refused_with_what_to_do(quorate):
+def test_tasks_that_do_not_fit_into_the_memory_share_what_all_tasks_know(quorate):
     quorate.ok("generate", "users", "many.jsonl", "--tasks", 30_000, "--examples", 60_000, "--exponent", 0, "--quiet")
-    result = quorate("train", "--data", "many.jsonl", "--model", "m", "--learner", "cohort", "--memory", "1MB")
-    assert result.code != 0 and "--memory" in result.err and not (quorate.folder / "m").exists()
+    result = quorate("train", "--data", "many.jsonl", "--model", "m", "--learner", "cohort", "--memory", "1MB", "--json")
+    told = json.loads(result.out)
+    assert result.code == 0 and told["peak_bytes"] <= 1_000_000 and told["examples"] == 60_000
+    assert 0 < told["tasks"] < 30_000 and 0 < told["untracked_examples"] < 60_000
+    assert json.loads(quorate.ok("inspect", "m", "--json").out)["untracked_examples"] == told["untracked_examples"]
+    assert "memory limit" in quorate.ok("train", "--data", "many.jsonl", "--model", "m").out
 
 
 def test_the_first_examples_of_a_task_profit_from_the_others(quorate, scale):

@@ -304,7 +304,7 @@ def test_ask_next_keeps_to_the_limits_and_to_learners_that_choose():
         assert len(found.ids) == expected
         model.learn(found.ids, DATA.y[found.index])
     for cls in (Cohort, Cmtl, quorate.Peer, quorate.BudgetRandom):
-        with pytest.raises(ValueError, match="does not choose"):
+        with pytest.raises(ValueError, match="does not select"):
             cls().ask_next(DATA.X, classes=[-1, 1])
 
 

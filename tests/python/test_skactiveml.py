@@ -376,7 +376,7 @@ def test_pool_tasks():
 
 def test_pool_needs_a_learner_that_chooses():
     X, y = linear(10)
-    with pytest.raises(ValueError, match="cohort.* does not choose among examples"):
+    with pytest.raises(ValueError, match="cohort.* does not select among examples"):
         PoolQuery(quorate.Cohort(), classes=[0, 1]).query(X, np.where(np.arange(10) < 5, y, np.nan))
 
 

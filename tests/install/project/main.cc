@@ -7,9 +7,8 @@ int main() {
   const std::array x{0.6, 0.8};
   for (const char* user : {"ann", "bob", "ann"}) {
     const quorate::Example mail{session.task(user), {{}, x}};
-    quorate::Outcome step;
-    quorate::run_round(session, {{&mail, 1}}, [](std::size_t) { return quorate::kYes; });
-    std::printf("%s: margin %g, %s\n", user, step.decision.margin, step.asked ? "asked" : "not asked");
+    const auto outcomes = quorate::run_round(session, {{&mail, 1}}, [](std::size_t) { return quorate::kYes; });
+    std::printf("%s: margin %g, %s\n", user, outcomes[0].decision.margin, outcomes[0].asked ? "asked" : "not asked");
   }
   std::printf("%llu labels\n", static_cast<unsigned long long>(session.budget().bought()));
 }
