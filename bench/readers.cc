@@ -41,10 +41,7 @@ std::string write_file(Format format, const char* ending, bool text) {
       else
         r.entries.push_back({Entry::Kind::kName, 0, r.keep("f^word" + std::to_string(index)), value});
     }
-    if (text) {
-      r.text = r.keep(words);
-      r.has_text = true;
-    }
+    if (text) r.texts.push_back({"text", r.keep(words)});
     out.write(writer->line(r));
   }
   out.commit();

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "quorate/base/error.h"
+#include "quorate/stream/schema.h"
 
 namespace nb = nanobind;
 
@@ -28,29 +29,29 @@ bool all_in_range(const double* value, std::size_t size) {
   return wrong == 0;
 }
 template <class I>
-bool all_places(const I* index, std::size_t size) {
+bool all_places(const I* index, std::size_t size, std::int64_t columns) {
   I wrong = 0;
-  for (std::size_t k = 0; k < size; ++k)
-    wrong |= static_cast<I>(index[k] < 0) | static_cast<I>(index[k] >= static_cast<std::int64_t>(kMaxIndex));
+  for (std::size_t k = 0; k < size; ++k) wrong |= static_cast<I>(index[k] < 0) | static_cast<I>(index[k] >= columns);
   return wrong == 0;
 }
 
 template <class I>
 class Csr final : public Batch {
  public:
-  Csr(Array<I> indptr, Array<I> indices, Array<double> data)
+  Csr(Array<I> indptr, Array<I> indices, Array<double> data, std::int64_t columns)
       : indptr_(std::move(indptr)), indices_(std::move(indices)), data_(std::move(data)) {
     const std::size_t filled = data_.shape(0);
     bool good = indptr_.shape(0) > 0 && indices_.shape(0) == filled && indptr_(0) == 0 &&
                 static_cast<std::size_t>(indptr_(indptr_.shape(0) - 1)) == filled;
     for (std::size_t n = 1; n < indptr_.shape(0) && good; ++n) good = indptr_(n - 1) <= indptr_(n);
     if (!good) throw DataError("CSR matrix: indptr, indices and data do not fit");
-    if (all_in_range(data_.data(), filled) && all_places(indices_.data(), filled)) return;
+    const std::int64_t limit = std::min<std::int64_t>(columns, kMaxIndex);
+    if (all_in_range(data_.data(), filled) && all_places(indices_.data(), filled, limit)) return;
     for (std::size_t n = 0; n < size(); ++n)
       for (auto k = static_cast<std::size_t>(indptr_(n)); k < static_cast<std::size_t>(indptr_(n + 1)); ++k) {
         const std::string column = "column " + std::to_string(indices_(k));
-        if (static_cast<std::uint64_t>(indices_(k)) >= kMaxIndex)
-          bad(n, column + ": expected an index from 0 to " + std::to_string(kMaxIndex - 1));
+        if (indices_(k) < 0 || indices_(k) >= limit)
+          bad(n, column + ": expected an index from 0 to " + std::to_string(limit - 1));
         if (!is_value(data_(k))) bad(n, not_a_value(column, data_(k)));
       }
   }
@@ -87,17 +88,25 @@ class Records : public Batch {
  public:
   std::size_t size() const override { return end_.size(); }
   Features instance(std::size_t n, Featurizer& featurizer, bool learn, Featurizer::Scratch& scratch) const override {
+    const Record& of = record(n);
+    return learn ? featurizer(of) : std::as_const(featurizer)(of, columns_, scratch);
+  }
+  std::vector<std::pair<Index, std::string>> names(std::size_t n, const Featurizer& featurizer) const override {
+    return featurizer.names(record(n), columns_);
+  }
+
+ protected:
+  /// The n-th, until the next call of this thread.
+  const Record& record(std::size_t n) const {
     thread_local Record record;
     record.clear();
     const std::size_t begin = n == 0 ? 0 : end_[n - 1];
     record.entries.assign(entries_.begin() + static_cast<std::ptrdiff_t>(begin),
                           entries_.begin() + static_cast<std::ptrdiff_t>(end_[n]));
-    record.has_text = !text_.empty();
-    if (record.has_text) record.text = text_[n];
-    return learn ? featurizer(record) : std::as_const(featurizer)(record, columns_, scratch);
+    const std::size_t texts = text_names_.size();
+    for (std::size_t t = 0; t < texts; ++t) record.texts.push_back({text_names_[t], text_[n * texts + t]});
+    return record;
   }
-
- protected:
   std::string_view kept(std::string_view text) {
     char* copy = std::pmr::polymorphic_allocator<char>(&arena_).allocate(text.size() + 1);
     std::copy(text.begin(), text.end(), copy);
@@ -106,9 +115,10 @@ class Records : public Batch {
   void end_record() { end_.push_back(entries_.size()); }
 
   std::vector<Entry> entries_;
-  std::vector<std::string_view> text_;  // of each record, or none at all
-  std::vector<std::size_t> end_;        // of a record's entries
-  std::vector<Index> columns_;          // places, set by begin()
+  std::vector<std::string> text_names_;  // columns of raw text
+  std::vector<std::string_view> text_;   // of each record, one for each of them
+  std::vector<std::size_t> end_;         // of a record's entries
+  std::vector<Index> columns_;           // places, set by begin()
 
  private:
   std::pmr::monotonic_buffer_resource arena_;
@@ -136,9 +146,10 @@ void for_each_entry(nb::handle row, std::optional<std::string_view> skip, Keep k
     if (PyUnicode_Check(key)) {
       e.name = utf8(key);
       if (skip && *skip == e.name) continue;
-    } else if (PyLong_Check(key)) {
+    } else if (PyIndex_Check(key)) {
       e.kind = Entry::Kind::kIndex;
-      const long long index = PyLong_AsLongLong(key);
+      const nb::object number = nb::steal(PyNumber_Index(key));
+      const long long index = number.is_valid() ? PyLong_AsLongLong(number.ptr()) : -1;
       if (PyErr_Occurred() || index < 0 || index > kMaxIndex - 1) {
         PyErr_Clear();
         throw DataError("feature " + nb::cast<std::string>(nb::str(nb::handle(key))) +
@@ -168,7 +179,14 @@ void for_each_entry(nb::handle row, std::optional<std::string_view> skip, Keep k
 
 class Dicts final : public Records {
  public:
-  explicit Dicts(nb::sequence rows) {
+  Dicts(const nb::sequence& rows, const std::optional<nb::sequence>& texts) {
+    if (texts) {
+      text_names_ = {"text"};
+      for (nb::handle text : *texts) {
+        if (!text.is_none() && !PyUnicode_Check(text.ptr())) bad(text_.size(), "expected a text, not " + type_of(text));
+        text_.push_back(text.is_none() ? std::string_view() : kept(utf8(text)));
+      }
+    }
     for (nb::handle row : rows) {
       if (!PyDict_Check(row.ptr())) bad(size(), "expected a dict, not " + type_of(row));
       try {
@@ -189,6 +207,7 @@ class Dicts final : public Records {
 class Texts final : public Records {
  public:
   explicit Texts(nb::sequence rows) {
+    text_names_ = {"text"};
     for (nb::handle row : rows) {
       if (!PyUnicode_Check(row.ptr())) bad(size(), "expected a text, not " + type_of(row));
       text_.push_back(kept(utf8(row)));
@@ -199,7 +218,7 @@ class Texts final : public Records {
 
 class Table final : public Records {
  public:
-  explicit Table(nb::list columns) {
+  Table(const nb::list& columns, std::size_t rows) {
     struct Column {
       std::string name;
       std::optional<Array<double>> numbers;
@@ -207,8 +226,6 @@ class Table final : public Records {
       bool text = false;
     };
     std::vector<Column> all;
-    std::size_t rows = 0;
-    bool has_text = false;
     for (nb::handle h : columns) {
       const auto [name, kind, values] = nb::cast<std::tuple<std::string, std::string, nb::object>>(h);
       Column& c = all.emplace_back();
@@ -216,33 +233,44 @@ class Table final : public Records {
       if (kind == "number") {
         c.numbers = nb::cast<Array<double>>(values);
         names_.push_back(name);
-        rows = c.numbers->shape(0);
       } else {
         c.words = nb::cast<nb::list>(values);
         c.text = kind == "text";
-        has_text |= c.text;
-        rows = c.words.size();
+        if (c.text) text_names_.push_back(name);
       }
     }
+    for (const Column& c : all)
+      if ((c.numbers ? c.numbers->shape(0) : c.words.size()) != rows)
+        throw DataError("column " + quoted_value(c.name) + ": expected " + std::to_string(rows) + " rows");
     for (std::size_t n = 0; n < rows; ++n) {
       Index number = 0;
-      if (has_text) text_.emplace_back();
       for (const Column& c : all) {
         if (c.numbers) {
           const double value = (*c.numbers)(n);
+          if (std::isnan(value)) {
+            ++number;
+            entries_.push_back({Entry::Kind::kName, 0, kept(c.name + "=?"), 1});
+            continue;
+          }
           if (!is_value(value)) bad(n, not_a_value("column " + quoted_value(c.name), value));
-          entries_.push_back({Entry::Kind::kColumn, number++, {}, value});
+          entries_.push_back({Entry::Kind::kColumn, number, names_[number], value});
+          ++number;
           continue;
         }
         const nb::handle value = c.words[n];
-        if (value.is_none()) continue;
+        if (c.text && value.is_none()) text_.emplace_back();
+        if (c.text && value.is_none()) continue;
+        if (value.is_none()) {
+          entries_.push_back({Entry::Kind::kName, 0, kept(c.name + "=?"), 1});
+          continue;
+        }
         if (!PyUnicode_Check(value.ptr()))
           bad(n, "column " + quoted_value(c.name) + ": expected a word, not " + type_of(value));
         const std::string_view word = utf8(value);
         if (c.text)
-          text_.back() = kept(word);
-        else if (!word.empty())
-          entries_.push_back({Entry::Kind::kName, 0, kept(c.name + "=" + std::string(word)), 1});
+          text_.push_back(kept(word));
+        else
+          entries_.push_back({Entry::Kind::kName, 0, kept(c.name + "=" + (is_missing(word) ? "?" : std::string(word))), 1});
       }
       end_record();
     }
@@ -258,16 +286,20 @@ class Table final : public Records {
 
 }  // namespace
 
-std::unique_ptr<Batch> csr32(Array<std::int32_t> indptr, Array<std::int32_t> indices, Array<double> data) {
-  return std::make_unique<Csr<std::int32_t>>(std::move(indptr), std::move(indices), std::move(data));
+std::unique_ptr<Batch> csr32(Array<std::int32_t> indptr, Array<std::int32_t> indices, Array<double> data,
+                             std::int64_t columns) {
+  return std::make_unique<Csr<std::int32_t>>(std::move(indptr), std::move(indices), std::move(data), columns);
 }
-std::unique_ptr<Batch> csr64(Array<std::int64_t> indptr, Array<std::int64_t> indices, Array<double> data) {
-  return std::make_unique<Csr<std::int64_t>>(std::move(indptr), std::move(indices), std::move(data));
+std::unique_ptr<Batch> csr64(Array<std::int64_t> indptr, Array<std::int64_t> indices, Array<double> data,
+                             std::int64_t columns) {
+  return std::make_unique<Csr<std::int64_t>>(std::move(indptr), std::move(indices), std::move(data), columns);
 }
 std::unique_ptr<Batch> dense(Matrix values) { return std::make_unique<Dense>(std::move(values)); }
-std::unique_ptr<Batch> dicts(nb::sequence rows) { return std::make_unique<Dicts>(std::move(rows)); }
+std::unique_ptr<Batch> dicts(nb::sequence rows, std::optional<nb::sequence> texts) {
+  return std::make_unique<Dicts>(rows, texts);
+}
 std::unique_ptr<Batch> texts(nb::sequence rows) { return std::make_unique<Texts>(std::move(rows)); }
-std::unique_ptr<Batch> table(nb::list columns) { return std::make_unique<Table>(std::move(columns)); }
+std::unique_ptr<Batch> table(nb::list columns, std::size_t rows) { return std::make_unique<Table>(columns, rows); }
 
 void fill(Record& record, nb::dict row, std::optional<std::string_view> skip) {
   record.clear();

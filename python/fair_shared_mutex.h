@@ -1,48 +1,57 @@
-// A lock for one writer or many readers at which nobody waits forever: who comes while a writer waits, waits behind it.
-// (std::shared_mutex lets readers pass a waiting writer; eight of them that asked all the time kept it out for seconds.)
+// The fair mutex of a model in Python, where signal handlers and forks may come at any time.
 #pragma once
+#include <pthread.h>
+
 #include <algorithm>
 #include <mutex>
-#include <shared_mutex>
 #include <stdexcept>
 #include <vector>
 
+#include "quorate/base/fair_mutex.h"
+
 namespace quorate::python {
 
-/// For std::unique_lock and std::shared_lock. A thread that holds it in any way and asks again gets std::runtime_error, for
-/// it would wait for itself: so does a signal handler that uses the model which it interrupted.
+/// For std::unique_lock and std::shared_lock. lock() and lock_shared() throw std::runtime_error where they would wait
+/// forever: in a thread that holds the mutex (a signal handler that uses the model it interrupted), and in a child process
+/// that was forked while another thread had the mutex exclusively, whose work is then half done in the child.
 class FairSharedMutex {
  public:
-  FairSharedMutex() = default;
+  FairSharedMutex() {
+    const std::scoped_lock lock(all().mutex);
+    all().each.push_back(this);
+  }
+  ~FairSharedMutex() {
+    const std::scoped_lock lock(all().mutex);
+    std::erase(all().each, this);
+  }
   FairSharedMutex(const FairSharedMutex&) = delete;
   FairSharedMutex& operator=(const FairSharedMutex&) = delete;
 
   void lock() {
     check();
-    const std::scoped_lock turn(gate_);
     mutex_.lock();
+    changing_ = true;
     held().push_back(this);
   }
   void lock_shared() {
     check();
-    const std::scoped_lock turn(gate_);
     mutex_.lock_shared();
     held().push_back(this);
   }
   bool try_lock() {
-    const std::unique_lock turn(gate_, std::try_to_lock);
-    if (holds() || !turn || !mutex_.try_lock()) return false;
+    if (lost_ || holds() || !mutex_.try_lock()) return false;
+    changing_ = true;
     held().push_back(this);
     return true;
   }
   bool try_lock_shared() {
-    const std::unique_lock turn(gate_, std::try_to_lock);
-    if (holds() || !turn || !mutex_.try_lock_shared()) return false;
+    if (lost_ || holds() || !mutex_.try_lock_shared()) return false;
     held().push_back(this);
     return true;
   }
   void unlock() {
     forget();
+    changing_ = false;
     mutex_.unlock();
   }
   void unlock_shared() {
@@ -58,6 +67,9 @@ class FairSharedMutex {
   }
   bool holds() const { return std::find(held().begin(), held().end(), this) != held().end(); }
   void check() const {
+    if (lost_)
+      throw std::runtime_error(
+          "the model was being changed by another thread when this process was forked; expected a snapshot made before");
     if (holds())
       throw std::runtime_error("the model is in use by this very thread, which was interrupted; expected a snapshot");
   }
@@ -66,8 +78,29 @@ class FairSharedMutex {
     all.erase(std::find(all.begin(), all.end(), this));
   }
 
-  std::mutex gate_;
-  std::shared_mutex mutex_;
+  /// All mutexes there are. Never destroyed: models may outlive other statics.
+  struct All {
+    std::mutex mutex;
+    std::vector<FairSharedMutex*> each;
+  };
+  static All& all() {
+    static All& out = *[] {
+      pthread_atfork([] { all().mutex.lock(); }, [] { all().mutex.unlock(); },
+                     [] {  // of the parent's threads only the forking one is left: a shared hold by another one is over
+                       for (FairSharedMutex* m : all().each) {
+                         m->lost_ = m->changing_ && !m->holds();
+                         m->mutex_.after_fork(m->holds());
+                       }
+                       all().mutex.unlock();
+                     });
+      return new All;
+    }();
+    return out;
+  }
+
+  FairMutex mutex_;
+  bool changing_ = false;  // held exclusively
+  bool lost_ = false;
 };
 
 }  // namespace quorate::python

@@ -1,71 +1,17 @@
 """What the tests share: the program, prepared data sets, the reference learners (`from reference import ...`)."""
-import json
+import fcntl
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-CHECKOUT = Path(__file__).resolve().parents[1]
-TESTS = str(CHECKOUT / "tests")
+TESTS = str(Path(__file__).resolve().parent)
 if TESTS not in sys.path:
     sys.path.append(TESTS)
 
-
-@dataclass
-class Result:
-    """What a finished program left."""
-    code: int
-    out: str
-    err: str
-
-    def json(self):
-        return json.loads(self.out)
-
-    def lines(self) -> list:
-        return [json.loads(line) for line in self.out.splitlines()]
-
-
-class Program:
-    """Runs the program in a folder of its own: `quorate("simulate", "--data", "a.csv")`."""
-
-    def __init__(self, path: Path, folder: Path):
-        self.path = path
-        self.folder = folder
-        self.started: list[subprocess.Popen] = []
-
-    def __call__(self, *args, stdin: bytes = b"", cwd: Path | None = None, timeout: float = 60) -> Result:
-        done = subprocess.run([self.path, *map(str, args)], input=stdin, capture_output=True, timeout=timeout,
-                              cwd=cwd or self.folder, check=False)
-        # What is no UTF-8 becomes what no test takes for a printable character.
-        return Result(done.returncode, *(pipe.decode(errors="surrogateescape") for pipe in (done.stdout, done.stderr)))
-
-    def ok(self, *args, **kwargs) -> Result:
-        """The same for a run that must end well."""
-        result = self(*args, **kwargs)
-        assert result.code == 0, f"exit code {result.code}: {result.err}"
-        return result
-
-    def start(self, *args, **kwargs) -> subprocess.Popen:
-        """A running program with pipes (or what `kwargs` says); killed at the end of the test if it still runs."""
-        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        process = subprocess.Popen([self.path, *map(str, args)], cwd=self.folder, **(pipes | kwargs))
-        self.started.append(process)
-        return process
-
-    def close(self) -> None:
-        for process in self.started:
-            if process.poll() is None:
-                process.kill()
-            for pipe in (process.stdin, process.stdout, process.stderr):
-                if pipe:
-                    try:
-                        pipe.close()
-                    except BrokenPipeError:
-                        pass
-            process.wait()
+from program import CHECKOUT, Program  # noqa: E402  (of this folder)
 
 
 @pytest.fixture(scope="session")
@@ -101,6 +47,12 @@ def data():
     def folder_of(name: str) -> Path:
         folder = CHECKOUT / "data" / name
         environment = os.environ | {"PYTHONPATH": str(CHECKOUT / "tools")}
+        folder.parent.mkdir(exist_ok=True)
+        with open(folder.parent / ".lock", "w") as lock:  # the tests run in several processes
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return prepared(name, folder, environment)
+
+    def prepared(name: str, folder: Path, environment: dict[str, str]) -> Path:
         whole = subprocess.run([sys.executable, "-c", "import sys; from pathlib import Path; from datasets.output import "
                                 "complete; sys.exit(not complete(Path(sys.argv[1])))", folder], env=environment, check=False)
         if whole.returncode == 0:

@@ -12,15 +12,17 @@ LAYERS = {
     "base": set(),
     "params": {"base"},
     "store": {"base"},
+    "journal": {"base", "store"},
     "metrics": {"base"},
     "weights": {"base", "params"},
-    "kernel": {"base", "params", "weights"},
     "graph": {"base", "params"},
     "queries": {"base", "params"},
+    "kernel": {"base", "params", "weights", "graph", "queries"},
     "": {"base", "params", "weights", "queries", "store"},  # learner.h, registry.h, scaled_learner.h
     "algorithms": {"base", "params", "weights", "kernel", "graph", "queries", "store", ""},
-    "stream": {"base", "store"},
+    "stream": {"base", "params", "store"},
     "engine": {"base", "params", "metrics", "store", "stream", ""},
+    "desk": {"base", "params", "metrics", "store", "stream", "engine", ""},
     "experiments": {"base", "params", "metrics", "store", "stream", "engine", ""},
 }
 HEADER_KEYS = ("Source", "Round", "Shapes", "Cost", "Draws")
@@ -28,7 +30,36 @@ FORBIDDEN = re.compile(r"\b(std::cout|std::cerr|printf|fprintf|puts|exit|abort|g
 MACHINE_PATHS = re.compile(r"/(work|root|home)/[a-z]")
 
 
+PUBLIC = Path("cmake/public_headers.txt")
+INCLUDE = re.compile(r'^#include "(quorate/[^"]+)"', re.M)
+
+
+def public_headers():
+    """What breaks the list of installed headers: its first part, and all that those include."""
+    parts = [[line for line in part.splitlines() if not line.startswith("#")] for part in (ROOT / PUBLIC).read_text().split("\n\n")]
+    if len(parts) != 2:
+        yield f"{PUBLIC}: expected two parts, a blank line between them"
+        return
+    reached, left = set(), list(parts[0])
+    while left:
+        header = left.pop()
+        path = ROOT / "src" / (header + ".in" if header == "quorate/version.h" else header)
+        if header in reached or not path.is_file():
+            if not path.is_file():
+                yield f"{PUBLIC}: no {header}"
+            continue
+        reached.add(header)
+        text = path.read_text()
+        left += INCLUDE.findall(text)
+        if header in parts[0] and header != "quorate/version.h" and "Thread-safety" not in text:
+            yield f"{path.relative_to(ROOT)}: public, and not a word on thread-safety"
+    listed = set(parts[0] + parts[1])
+    yield from (f"{PUBLIC}: without {header}, which a public header includes" for header in sorted(reached - listed))
+    yield from (f"{PUBLIC}: {header}, which no public header includes" for header in sorted(listed - reached))
+
+
 def problems():
+    yield from public_headers()
     files = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True)
     tracked = [Path(f) for f in files.stdout.splitlines() if (ROOT / f).is_file()]
     tests = {p for p in tracked if p.parts[0] == "tests"}
@@ -57,6 +88,11 @@ def problems():
             mirror = Path("tests", *path.parts[2:-1], f"{path.stem}_test.cc")
             if path.suffix == ".cc" and layer != "algorithms" and mirror not in tests:
                 yield f"{path}: no {mirror}"
+        if path.suffix in {".cc", ".h"} and path.parts[:2] == ("apps", "server"):
+            if path.name != "http.cc" and "#include <boost/" in text:
+                yield f"{path}: Boost compiles slowly; only apps/server/http.cc may include it"
+            if path.suffix == ".cc" and Path("tests/server", f"{path.stem}_test.cc") not in tests:
+                yield f"{path}: no tests/server/{path.stem}_test.cc"
         if path.suffix not in {".svg", ".png"} and (ROOT / path).stat().st_size > 256 * 1024:
             yield f"{path}: larger than 256 KiB; data and generated files stay out"
     registry = (ROOT / "src/quorate/registry.cc").read_text()
@@ -68,5 +104,5 @@ def problems():
 
 if __name__ == "__main__":
     found = list(problems())
-    print("\n".join(found) if found else "layout: nothing to complain of")
+    print("\n".join(found) if found else "layout: no rule is broken")
     sys.exit(1 if found else 0)

@@ -42,6 +42,7 @@ def write_data(path: Path) -> None:
 
 
 def main(programs: list[str]) -> int:
+    different = 0
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data.svm"
         write_data(data)
@@ -54,10 +55,11 @@ def main(programs: list[str]) -> int:
                     out = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
                     seen[program, threads] = json.dumps(results(json.loads(out)))
             if len(set(seen.values())) != 1:
+                different += 1
                 print(f"{learner}: results differ between {', '.join(' '.join(k) for k in seen)}")
-                return 1
-            print(f"{learner}: the same from {len(seen)} runs")
-    return 0
+            else:
+                print(f"{learner}: the same from {len(seen)} runs")
+    return different
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <condition_variable>
@@ -11,8 +12,12 @@
 #include <iostream>
 #include <mutex>
 
+#include "help.h"
+#include "options.h"
 #include "quorate/base/error.h"
 #include "quorate/base/number.h"
+#include "quorate/engine/model.h"
+#include "quorate/store/files.h"
 
 namespace quorate::cli {
 namespace {
@@ -20,11 +25,23 @@ namespace {
 std::atomic<int> interrupted = 0;  // lock-free, so a handler may write it
 
 void on_signal(int signal_number) {
-  if (interrupted != 0) _exit(kInterrupted);
+  const auto by_user = [](int signal) { return signal == SIGINT || signal == SIGTERM; };
+  if (by_user(interrupted) && by_user(signal_number)) _exit(kInterrupted);
   interrupted = signal_number;
 }
 
-/// Waits so long, or until the end is asked for: nobody waits for a thread that sleeps. Returns whether it was.
+bool handle(int signal_number) {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  return sigaction(signal_number, &action, nullptr) == 0;
+}
+
+bool ignored(int signal_number) {
+  struct sigaction action {};
+  return sigaction(signal_number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+/// Sleeps, but no longer than until a stop is requested. Returns whether it was.
 bool ends_within(const std::stop_token& end, std::chrono::milliseconds time) {
   std::mutex mutex;
   std::condition_variable_any never;
@@ -46,28 +63,21 @@ std::string duration(double seconds) {
 
 }  // namespace
 
-void DataOptions::add(CLI::App& app) {
-  app.add_option("--format", read.format, "csv, jsonl, svmlight or vw; default: by the ending of the name");
-  app.add_option("--task-column", read.task, "column, JSON key or VW namespace that names the task (default: task)");
-  app.add_option("--label-column", read.label, "column or JSON key of the label (default: label)");
-  app.add_option(
-      "--time-column", read.time,
-      "column, JSON key or VW namespace of the example's time: seconds since 1970, or a date as 2026-11-21 or "
-      "2026-11-21T13:15:00Z (default: none, a column called time is a feature; SVMlight: time:TIME, always read)");
-  app.add_option("--id-column", read.id, "column or JSON key of the example's id (default: id)");
-  app.add_option("--text-column", read.text, "column or JSON key of raw text (default: text)");
-  app.add_option("--categorical-column", read.categorical, "CSV column whose values are words; may be given several times");
-  app.add_option("--ignore-column", read.ignore, "CSV column to leave out; may be given several times");
-  app.add_option("--on-error", on_error, "stop at a bad line, or skip it and say how many at the end")
-      ->check(CLI::IsMember({"stop", "skip"}))
+void DataOptions::add(CLI::App& app, bool with_cache) {
+  const InGroup group(app, kReading);
+  if (with_cache)
+    add_options(app, read);
+  else
+    add_options(app, read, {"cache"});
+  choose(app.get_option("--format"), all_words<Format>());
+  if (with_cache) app.get_option("--cache")->type_name("FOLDER");
+  for (CLI::Option* option : app.get_options())
+    if (option->get_single_name().ends_with("-column")) option->type_name("COLUMN");
+  for (const char* list : {"--categorical-column", "--number-column", "--ignore-column"})
+    app.get_option(list)->type_name("COLUMNS");
+  choose(app.add_option("--on-error", on_error, "stop at a bad line, or skip it and report the number of skipped lines"),
+         {"stop", "skip"})
       ->capture_default_str();
-}
-
-void DataOptions::add_cache(CLI::App& app) {
-  app.add_option(
-      "--cache", read.cache,
-      "folder: keeps the file's instances there, and takes them from there when they are wanted again; as fast as "
-      "a disk, but larger than text. Delete it whenever you like");
 }
 
 ReadOptions DataOptions::options() const {
@@ -77,30 +87,29 @@ ReadOptions DataOptions::options() const {
   return out;
 }
 
-void FeatureOptions::add(CLI::App& app) {
-  app.add_option("--positive", positive, "the label that means +1; every other label means -1");
-  app.add_option("--bits", settings.bits, "hash names and words to 2^BITS features; 0 keeps every name")
-      ->check(whole(0, 31))
-      ->capture_default_str();
-  app.add_flag("--bigrams", settings.bigrams, "text: pairs of neighbouring words too");
-  app.add_flag("--binary", settings.binary, "text: a word counts once however often it comes");
-  app.add_flag_callback(
-      "--no-bias", [this] { settings.bias = false; }, "leave out the constant feature");
-  app.add_flag_callback(
-      "--no-normalize", [this] { settings.normalize = false; }, "do not scale examples to unit length");
+ReadOptions DataOptions::options(const FeatureSettings& features) const {
+  ReadOptions out = options();
+  if (!out.cache.empty() && features.bits == 0) {
+    std::cerr << "quorate: --cache has no effect with --bits 0\n";
+    out.cache.clear();
+  }
+  return out;
 }
 
-bool FeatureOptions::given(const CLI::App& app) const {
-  for (const char* name : {"--positive", "--bits", "--bigrams", "--binary", "--no-bias", "--no-normalize"})
-    if (app.get_option(name)->count() > 0) return true;
-  return false;
+void FeatureOptions::add(CLI::App& app) {
+  app.add_option("--positive", positive, "label that means +1; every other label means -1")->type_name("LABEL");
+  const InGroup group(app, kFeatures);
+  add_options(app, settings);
 }
 
 void ClassOptions::add(CLI::App& app) {
-  app.add_option("--classes", reduction,
-                 "labels are two or more classes, learned as binary tasks over the same instances, a task for each class or "
-                 "each pair; tasks that the data name are not looked at")
-      ->check(CLI::IsMember({to_text(Classes::Reduction::kOneVsRest), to_text(Classes::Reduction::kOneVsOne)}));
+  choose(app.add_option(
+             "--classes", reduction,
+             "labels are two or more classes, learned as binary tasks over the same instances: one for each class or each "
+             "pair; if the data name tasks, each of these users has own tasks, and classes are shared by all"),
+         {to_text(Classes::Reduction::kOneVsRest), to_text(Classes::Reduction::kOneVsOne)});
+  const InGroup group(app, kReading);
+  app.add_flag("--no-users", no_users, "with --classes: ignore the tasks that the data name");
 }
 
 Labels ClassOptions::labels(const FeatureOptions& features, ClassNames known) const {
@@ -110,34 +119,67 @@ Labels ClassOptions::labels(const FeatureOptions& features, ClassNames known) co
   return Labels::of_classes(std::move(known), grow);
 }
 
-Classes ClassOptions::classes(const ClassNames& names) const {
-  const auto how = reduction_named(reduction);
-  if (!how) throw UsageError("classes " + quoted_value(reduction) + "; expected one-vs-rest or one-vs-one");
-  return {*how, names.names()};
+Classes ClassOptions::classes(const ClassNames& names, bool users, const std::string& path) const {
+  try {
+    check_one_label_each(names.names());
+    return {reduction_named(reduction).value(), names.names(), users && !no_users};
+  } catch (const DataError& e) {
+    throw DataError(path + ": " + e.what());
+  }
 }
 
 std::stop_token interrupt() {
   static std::stop_source source;
-  [[maybe_unused]] static const bool installed = [] {
-    struct sigaction action {};
-    action.sa_handler = on_signal;
-    return sigaction(SIGINT, &action, nullptr) == 0 && sigaction(SIGTERM, &action, nullptr) == 0;
-  }();
+  [[maybe_unused]] static const bool installed = handle(SIGINT) && handle(SIGTERM) && (ignored(SIGHUP) || handle(SIGHUP));
   static const std::jthread watcher([](const std::stop_token& end) {
-    do {  // a handler may not touch a stop_source, so somebody looks
+    do {  // a handler must not touch a stop_source, so a thread polls
       if (interrupted != 0) source.request_stop();
     } while (!ends_within(end, std::chrono::milliseconds(20)));
   });
   return source.get_token();
 }
 
+void interrupt_on_closed_pipe() { handle(SIGPIPE); }
+
+NamedFile data_file(const std::string& option, const std::string& path) { return {option, find_data(path)}; }
+
+std::vector<NamedFile> files_of_learner(const std::string& learner) {
+  std::vector<NamedFile> out;
+  const std::function<void(const Spec&)> visit = [&](const Spec& spec) {
+    for (const auto& [key, value] : spec.args) {
+      if (key == "file" && !value.word.empty()) out.push_back({"--learner", value.word});
+      visit(value);
+    }
+  };
+  visit(parse_spec(learner));
+  return out;
+}
+
+std::vector<NamedFile> files_in(const std::string& option, const std::string& folder) {
+  std::vector<NamedFile> out;
+  std::error_code none;
+  for (std::filesystem::recursive_directory_iterator at(folder, none), end; !none && at != end; at.increment(none))
+    if (at->is_regular_file(none)) out.push_back({option, at->path().string()});
+  return out;
+}
+
+void check_output(const NamedFile& out, const std::vector<NamedFile>& inputs) {
+  for (const NamedFile& in : inputs)
+    if (same_file(out.path, in.path))
+      throw UsageError(out.option + " " + out.path + ": the same file as " + in.option + " " + in.path +
+                       "; expected another name");
+}
+
 void ProgressOptions::add(CLI::App& app) {
-  CLI::Option* none = app.add_flag("--quiet", quiet, "no progress");
-  app.add_option(
-         "--progress", how,
-         "auto: a line on standard error if that is a terminal; lines: for programs, a JSON line a few times a second, "
-         "{\"fraction\": 0.31, \"examples\": 1234}")
-      ->check(CLI::IsMember({"auto", "lines"}))
+  const InGroup group(app, kOutput);
+  CLI::Option* none = app.add_flag(
+      "--quiet", quiet,
+      "no progress and no summary; results (tables, predictions, documents), warnings and errors are printed all the same");
+  choose(app.add_option(
+             "--progress", how,
+             "auto: a line on standard error if it is a terminal; lines: for programs, a JSON line a few times a second, "
+             "{\"fraction\": 0.31, \"examples\": 1234}"),
+         {"auto", "lines"})
       ->capture_default_str()
       ->excludes(none);
 }
@@ -175,7 +217,7 @@ void Progress::rewrite(bool last) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   if (seconds < 0.5) return;
   const std::uint64_t count = count_();
-  std::string line = grouped(count) + " examples, " +
+  std::string line = counted(count, "example") + ", " +
                      grouped(static_cast<std::uint64_t>(static_cast<double>(count) / seconds)) + " a second";
   const double done = fraction_();
   if (done > 0 && !last) line += ", " + percent(done) + " done, " + duration(seconds / done * (1 - done)) + " left";
@@ -190,13 +232,12 @@ std::function<double()> share_read(const std::string& path, const std::atomic<st
   return [&consumed, bytes] { return static_cast<double>(consumed) / bytes; };
 }
 
-void report_skipped(const std::string& path, std::uint64_t skipped, const std::string& first) {
+void report_skipped(const std::string& path, std::uint64_t skipped, const std::string& first, const std::string& left_out) {
+  if (!left_out.empty()) std::fprintf(stderr, "quorate: %s\n", left_out.c_str());
   if (skipped == 0) return;
-  std::fprintf(stderr, "quorate: %s: %s bad lines skipped; the first: %s\n", path.c_str(), grouped(skipped).c_str(),
+  std::fprintf(stderr, "quorate: %s: %s skipped; the first: %s\n", path.c_str(), counted(skipped, "bad line").c_str(),
                first.c_str());
 }
-
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 std::string percent(double value) {
   if (!std::isfinite(value)) return "-";
@@ -205,31 +246,36 @@ std::string percent(double value) {
   return out;
 }
 
-std::string grouped(std::uint64_t value) {
-  std::string out = std::to_string(value);
-  for (std::size_t at = out.size(); at > 3; at -= 3) out.insert(at - 3, ",");
-  return out;
-}
+namespace {
 
-std::string table(const std::vector<std::vector<std::string>>& rows) {
+std::string in_columns(const std::vector<std::vector<std::string>>& rows, bool left) {
+  const auto size_of = [](const std::string& text) {  // in characters
+    return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+  };
   std::vector<std::size_t> width;
   for (const auto& row : rows)
     for (std::size_t c = 0; c < row.size(); ++c) {
       if (c == width.size()) width.push_back(0);
-      width[c] = std::max(width[c], row[c].size());
+      width[c] = std::max(width[c], size_of(row[c]));
     }
   std::string out;
   for (const auto& row : rows) {
     for (std::size_t c = 0; c < row.size(); ++c) {
-      const std::string fill(width[c] - row[c].size(), ' ');
-      if (c > 0) out += "  " + fill;
+      const std::string fill(width[c] - size_of(row[c]), ' ');
+      if (c > 0) out += "  " + (left ? "" : fill);
       out += row[c];
-      if (c == 0 && row.size() > 1) out += fill;
+      if (left ? c + 1 < row.size() : c == 0 && row.size() > 1) out += fill;
     }
+    while (out.ends_with(' ')) out.pop_back();
     out += "\n";
   }
   return out;
 }
+
+}  // namespace
+
+std::string table(const std::vector<std::vector<std::string>>& rows) { return in_columns(rows, false); }
+std::string left_table(const std::vector<std::vector<std::string>>& rows) { return in_columns(rows, true); }
 
 CLI::Validator whole(std::uint64_t least, std::uint64_t most) {
   const std::string range = most == std::numeric_limits<std::uint64_t>::max()
@@ -244,59 +290,12 @@ CLI::Validator whole(std::uint64_t least, std::uint64_t most) {
       "");
 }
 
-void add_label_limits(CLI::App& app, LabelLimits& limits) {
-  const auto check = [](const std::string& text) {
-    try {
-      LabelLimits().add(text);
-      return std::string();
-    } catch (const UsageError& e) {
-      return std::string(e.what());
-    }
-  };
-  app.add_option_function<std::vector<std::string>>(
-         "--labels",
-         [&limits](const std::vector<std::string>& texts) {
-           for (const std::string& text : texts) try {
-               limits.add(text);
-             } catch (const UsageError& e) {
-               throw CLI::ValidationError("--labels", e.what());
-             }
-         },
-         "most labels to buy, a hard limit: 500 in all, 50/1000 in any so many examples, or 20/day (second, minute, hour, "
-         "day, week) by --time-column; may be given twice, for a total and a rate (default: none)")
-      ->check(CLI::Validator(check, ""))
-      ->allow_extra_args(false);
-  app.add_option("--labels-per-task", limits.per_task, "most labels to buy for each task, a hard limit (default: none)")
-      ->check(whole(0));
-}
-
-void add_pace(CLI::App& app, bool& even) {
-  app.add_option_function<std::string>(
-         "--pace", [&even](const std::string& pace) { even = pace == "even"; },
-         "even: spend the labels in all evenly over the examples, by moving the b of the learner's query rule; default: as "
-         "the rule asks (a rate moves b by itself)")
-      ->check(CLI::IsMember({"even"}));
-}
-
-Json limits_json(const LabelLimits& limits, bool even) {
-  const auto number_or_null = [](std::uint64_t n) { return n == LabelLimits::kNone ? Json(nullptr) : Json(n); };
-  return {{"total", number_or_null(limits.total)},
-          {"rate", limits.rate ? Json(to_text(*limits.rate)) : Json(nullptr)},
-          {"per_task", number_or_null(limits.per_task)},
-          {"pace", even ? Json("even") : Json(nullptr)}};
-}
-
-void add_audit(CLI::App& app, double& share) {
-  app.add_option("--audit", share,
-                 "share of the labels, as 0.1, that is bought at random and used for nothing but to estimate the true "
-                 "accuracy; a limit is for both together")
-      ->check(CLI::Validator(
-          [](const std::string& text) {
-            const auto value = parse_number<double>(text);
-            const bool good = value && *value > 0 && *value < 1;
-            return good ? std::string() : quoted_value(text) + "; expected a number above 0 and below 1";
-          },
-          ""));
+std::string examples_text(const Model& model) {
+  const Session& s = model.session;
+  const std::uint64_t examples = s.total().examples;
+  return (model.classes ? counted(examples / model.classes->tasks(), "instance") + ", " : "") +
+         counted(examples, "example") + " of " + counted(s.task_count(), "task") +
+         (model.users() ? " (" + counted(s.tasks().size(), "user") + ")" : "");
 }
 
 Json audit_json(const Audit* audit) {
@@ -315,27 +314,6 @@ std::string interval(const Accuracy& accuracy) {
   char out[64];
   std::snprintf(out, sizeof out, "%.3f [%.3f, %.3f]", accuracy.value, accuracy.low, accuracy.high);
   return out;
-}
-
-CLI::Option* add_memory_limit(CLI::App& app, std::size_t& limit) {
-  const auto in_bytes = [](std::string& text) -> std::string {
-    static constexpr std::pair<std::string_view, double> kUnits[] = {
-        {"", 1}, {"B", 1}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}};
-    double value = 0;
-    const auto r = std::from_chars(text.data(), text.data() + text.size(), value);
-    for (const auto& [unit, bytes] : kUnits)
-      if (r.ec == std::errc{} && value * bytes >= 1 && value * bytes < 1e18 && unit == std::string_view(r.ptr)) {
-        text = std::to_string(static_cast<std::uint64_t>(value * bytes));
-        return "";
-      }
-    return quoted_value(text) + "; expected a number of bytes, or one with KB, MB, GB, KiB, MiB or GiB";
-  };
-  return app
-      .add_option(
-          "--memory", limit,
-          "bytes that a model never exceeds, as in 8MB (KB, MB, GB; KiB, MiB, GiB): budget-* learners forget, cohort "
-          "takes tables that fit, others stop with an error (default: no limit)")
-      ->transform(CLI::Validator(in_bytes, "SIZE"));
 }
 
 }  // namespace quorate::cli

@@ -6,27 +6,31 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <thread>
 
+#include "quorate/base/counted.h"
 #include "quorate/engine/classes.h"
 #include "quorate/engine/label_budget.h"
-#include "quorate/experiments/simulate.h"
+#include "quorate/experiments/measures.h"
 #include "quorate/params/spec.h"
 #include "quorate/stream/featurize.h"
 #include "quorate/stream/formats.h"
 #include "quorate/stream/labels.h"
 
+namespace quorate {
+struct Model;
+}
+
 namespace quorate::cli {
 
-using Json = nlohmann::ordered_json;
-
-/// The learner of a command that is not told which.
+/// The learner of a command without --learner.
 inline constexpr const char* kDefaultLearner = "cohort";
 
 /// What a command returns to the shell.
-enum Exit { kDone = 0, kBadData = 1, kBadUsage = 2, kFileTrouble = 3, kInterrupted = 130 };
+enum Exit { kDone = 0, kBadData = 1, kBadUsage = 2, kFileTrouble = 3, kNoMemory = 4, kInterrupted = 130 };
 
 /// A command: its options are added to `app`; the function runs it.
 using Command = std::function<int()>;
@@ -36,43 +40,81 @@ Command add_tune(CLI::App& app);
 Command add_reproduce(CLI::App& app);
 Command add_train(CLI::App& app);
 Command add_predict(CLI::App& app);
+Command add_evaluate(CLI::App& app);
 Command add_inspect(CLI::App& app);
+Command add_labels(CLI::App& app);
+Command add_rebuild(CLI::App& app);
 Command add_convert(CLI::App& app);
+Command add_look(CLI::App& app);
 Command add_generate(CLI::App& app);
+#ifdef QUORATE_SERVER
+Command add_serve(CLI::App& app);
+Command add_journal(CLI::App& app);
+Command add_label(CLI::App& app);
+#endif
+Command add_labelstudio(CLI::App& app);
 Command add_describe(CLI::App& app);
+Command add_help(CLI::App& app);
+Command add_version(CLI::App& app);
+Command add_completion(CLI::App& app);
+Command add_man(CLI::App& app);
 
-/// Options that say how a file is read.
+/// Options of reading a file.
 struct DataOptions {
   ReadOptions read;
   std::string on_error = "stop";
 
-  void add(CLI::App& app);
-  void add_cache(CLI::App& app);
+  void add(CLI::App& app, bool with_cache = true);
   ReadOptions options() const;  ///< read, with on_error in it
+  /// The same for examples of these settings: where they cannot be cached, warns and leaves --cache out.
+  ReadOptions options(const FeatureSettings& features) const;
 };
 
-/// Options that say how records become instances.
+/// Options of making instances of records.
 struct FeatureOptions {
   FeatureSettings settings;
   std::string positive;
 
   void add(CLI::App& app);
-  bool given(const CLI::App& app) const;  ///< whether any of them was
 };
 
 /// Options of a problem of many classes.
 struct ClassOptions {
   std::string reduction;  ///< empty: labels are binary
+  bool no_users = false;  ///< tasks of the data are not looked at
 
   void add(CLI::App& app);
   explicit operator bool() const { return !reduction.empty(); }
-  /// Labels as these options and --positive say; classes may be new unless some are `known`. Throws UsageError for both.
+  /// Labels by these options and --positive. Without `known` classes, every class is new. Throws UsageError for both.
   Labels labels(const FeatureOptions& features, ClassNames known = {}) const;
-  Classes classes(const ClassNames& names) const;  ///< throws UsageError: no such reduction
+  /// `users`: the data name any. Throws DataError: fewer than two classes in the file at `path`, or several labels in one.
+  Classes classes(const ClassNames& names, bool users, const std::string& path) const;
 };
 
-/// stop_requested() once the user pressed Ctrl-C (or the process was asked to terminate). A second time ends it at once.
+/// stop_requested() after Ctrl-C, SIGTERM or SIGHUP (unless ignored, as by nohup). A second Ctrl-C or SIGTERM ends the
+/// process at once.
 std::stop_token interrupt();
+/// From now on a closed pipe (SIGPIPE) interrupts in the same way.
+void interrupt_on_closed_pipe();
+
+/// Thrown by work that has written nothing, once interrupt() is requested.
+struct Interrupted : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// A file of a command, and the option that names it.
+struct NamedFile {
+  std::string option, path;
+};
+/// The file of examples that an option names: as find_data() finds it, or "-". Throws FileError.
+NamedFile data_file(const std::string& option, const std::string& path);
+/// The files that a learner's parameters name, as graph=edges(file=pairs.csv). Throws UsageError.
+std::vector<NamedFile> files_of_learner(const std::string& learner);
+/// All files in a folder; none if there is no such folder.
+std::vector<NamedFile> files_in(const std::string& option, const std::string& folder);
+/// Throws UsageError if the file to write is one of the files to read. For every command that writes a file, before it reads
+/// any. An empty path is written to by nothing.
+void check_output(const NamedFile& out, const std::vector<NamedFile>& inputs);
 
 /// The options --quiet and --progress.
 struct ProgressOptions {
@@ -82,16 +124,18 @@ struct ProgressOptions {
   void add(CLI::App& app);
 };
 
-/// Tells on standard error, a few times a second while work goes on, how far it is: on a terminal as a line that is
-/// rewritten, and nothing if it is none; with --progress lines as JSON, {"fraction": 0.31, "examples": 1234} on a line of
-/// its own, the last one when the work has ended.
+/// Reports progress on standard error a few times a second: on a terminal as a line that is rewritten, elsewhere nothing;
+/// with --progress lines as JSON lines, {"fraction": 0.31, "examples": 1234}, the last one when the work has ended.
 class Progress {
  public:
-  /// `fraction`: how much is done, 0 to 1, or negative if unknown (null in JSON). `count`: examples so far. Both are called
-  /// from another thread. `results_on_terminal`: the results go to standard output, so a line to rewrite would be in their
-  /// way.
+  /// `fraction`: of the work done, 0 to 1, or negative if unknown (null in JSON). `count`: examples so far. Both are called
+  /// from another thread. `results_on_terminal`: results go to standard output, so no line is rewritten between them.
   Progress(const ProgressOptions& options, std::function<double()> fraction, std::function<std::uint64_t()> count,
            bool results_on_terminal = false);
+  /// Of an experiment.
+  Progress(const ProgressOptions& options, const WorkDone& done)
+      : Progress(
+            options, [&] { return done.fraction(); }, [&] { return done.examples.load(); }) {}
   ~Progress();
 
  private:
@@ -104,50 +148,37 @@ class Progress {
   std::jthread thread_;
 };
 
-/// How much of the file at `path` has been read, by the bytes of it that are `consumed`; negative if its size is not known,
-/// as of standard input.
+/// The fraction of the file at `path` that was read, given the bytes `consumed`; negative if its size is unknown, as for
+/// standard input.
 std::function<double()> share_read(const std::string& path, const std::atomic<std::uint64_t>& consumed);
 
-/// Tells on standard error how many bad lines were passed over, and the first of them.
-void report_skipped(const std::string& path, std::uint64_t skipped, const std::string& first);
+/// Reports the number of skipped lines, and the first error, and what was left out, on standard error.
+void report_skipped(const std::string& path, std::uint64_t skipped, const std::string& first,
+                    const std::string& left_out = "");
 /// `data`: a RecordReader or Examples.
 template <class Data>
 void report_skipped(const Data& data) {
-  report_skipped(data.path(), data.skipped(), data.first_skipped());
+  report_skipped(data.path(), data.skipped(), data.first_skipped(), data.left_out());
 }
 
-/// JSON's null for what is not a number.
-Json number(double value);
-
-/// "93.4 %", or "-" for what is not a number.
+/// "93.4 %", or "-" for NaN and infinity.
 std::string percent(double value);
-
-/// 12,345,678
-std::string grouped(std::uint64_t value);
 
 /// Rows of cells in columns; the first column left-aligned, the others right-aligned.
 std::string table(const std::vector<std::vector<std::string>>& rows);
+/// The same, every column left-aligned.
+std::string left_table(const std::vector<std::vector<std::string>>& rows);
 
 /// A check for options: a whole number from `least` to `most`.
 CLI::Validator whole(std::uint64_t least, std::uint64_t most = std::numeric_limits<std::uint64_t>::max());
 
-/// The options --labels (a total, a rate, or both) and --labels-per-task.
-void add_label_limits(CLI::App& app, LabelLimits& limits);
-/// The option --pace.
-void add_pace(CLI::App& app, bool& even);
-/// {"total": 500, "rate": "50/1000", "per_task": null, "pace": "even"}
-Json limits_json(const LabelLimits& limits, bool even);
-
-/// The --audit option: a share of the labels, 0 for none.
-void add_audit(CLI::App& app, double& share);
+/// "1,500 examples of 12 tasks"; with classes "1,500 instances, 4,500 examples of 36 tasks (12 users)".
+std::string examples_text(const Model& model);
 
 /// Null without an audit.
 Json audit_json(const Audit* audit);
 
 /// "0.913 [0.880, 0.938], 95 %", or "-" without audits.
 std::string interval(const Accuracy& accuracy);
-
-/// The --memory option: bytes, or a number with KB, MB, GB (thousands) or KiB, MiB, GiB.
-CLI::Option* add_memory_limit(CLI::App& app, std::size_t& limit);
 
 }  // namespace quorate::cli

@@ -1,8 +1,9 @@
-// quorate convert: the same examples in another format. What the other format can hold is kept exactly; what it cannot is
-// an error that names it.
+// quorate convert: the same examples in another format. Values are kept exactly; anything that the other format cannot hold
+// is an error that names it.
 #include <iostream>
 
 #include "common.h"
+#include "help.h"
 #include "quorate/base/name_table.h"
 #include "quorate/store/files.h"
 
@@ -27,8 +28,10 @@ CsvColumns columns_of(const Options& o, const ReadOptions& options) {
   for (const std::string& name : reader->columns()) names.intern(name);
   Record record;
   while (reader->next(record)) {
-    out.text = out.text || record.has_text;
+    for (const RawText& text : record.texts)
+      if (std::find(out.texts.begin(), out.texts.end(), text.name) == out.texts.end()) out.texts.emplace_back(text.name);
     out.time = out.time || !record.time.empty();
+    out.weight = out.weight || record.weight != 1;
     for (const Entry& e : record.entries) {
       if (e.kind == Entry::Kind::kName) names.intern(e.name);
       if (e.kind == Entry::Kind::kIndex) numbers.push_back(e.index);
@@ -41,6 +44,7 @@ CsvColumns columns_of(const Options& o, const ReadOptions& options) {
       throw DataError(reader->path() + ": more than " + grouped(kMostColumns) +
                       " features; expected fewer for a CSV file, or another format");
   }
+  if (interrupt().stop_requested()) throw Interrupted("interrupted while reading " + reader->path());
   std::sort(numbers.begin(), numbers.end());
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   for (const Index i : numbers) out.features.push_back(std::to_string(i));
@@ -56,10 +60,12 @@ int run(const Options& o) {
   const ReadOptions options = o.read.options();
   const Format to = o.to.empty() ? format_of(o.out) : format_named(o.to);
   if (o.out != "-" && (o.out.ends_with(".gz") || o.out.ends_with(".xz") || o.out.ends_with(".zst")))
-    throw UsageError(o.out + ": packed files are read, not written; expected a name without the packing's ending");
+    throw UsageError(o.out + ": compressed output is not supported; expected a name without .gz, .xz or .zst");
+  check_output({"out", o.out}, {data_file("in", o.in)});
   CsvColumns columns;
   if (to == Format::kCsv) {
-    if (o.in == "-") throw UsageError("CSV has a header, so the input is read twice; expected a file, not standard input");
+    if (o.in == "-")
+      throw UsageError("CSV output needs two passes over the input; expected a file instead of standard input");
     columns = columns_of(o, options);
   }
   const auto writer = make_writer(to, std::move(columns));
@@ -93,7 +99,7 @@ int run(const Options& o) {
   }
   out.commit();
   if (o.out != "-" && !o.progress.quiet)
-    std::cerr << "quorate: " << grouped(seen) << " examples written to " << o.out << "\n";
+    std::cerr << "quorate: " << counted(seen, "example") << " written to " << o.out << "\n";
   return kDone;
 }
 
@@ -101,12 +107,12 @@ int run(const Options& o) {
 
 Command add_convert(CLI::App& app) {
   const auto o = std::make_shared<Options>();
-  app.add_option("in", o->in, "file to read; - for standard input")->required();
-  app.add_option("out", o->out, "file to write; - for standard output")->required();
-  app.add_option("--to", o->to, "csv, jsonl, svmlight or vw; default: by the ending of the name");
+  app.add_option("in", o->in, "file to read; - for standard input")->required()->type_name("FILE");
+  app.add_option("out", o->out, "file to write; - for standard output")->required()->type_name("FILE");
+  choose(app.add_option("--to", o->to, "format to write (default: by the file name)"), all_words<Format>());
   o->progress.add(app);
-  o->read.add(app);
-  app.footer("Example:\n  quorate convert mails.csv mails.svm");
+  o->read.add(app, false);
+  app.footer("Example:\n  quorate convert emails.csv emails.svm");
   return [o] { return run(*o); };
 }
 

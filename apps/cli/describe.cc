@@ -1,4 +1,4 @@
-// quorate describe: the registry, for people and machines. docs/learners.md is what --markdown prints.
+// quorate describe: the registry, for people and machines. --markdown prints docs/learners.md.
 #include <iostream>
 
 #include "common.h"
@@ -82,9 +82,9 @@ Command add_describe(CLI::App& app) {
     bool json = false, markdown = false;
   };
   const auto o = std::make_shared<Options>();
-  app.add_option("learner", o->learner, "only this learner");
-  app.add_flag("--json", o->json, "one JSON document");
-  app.add_flag("--markdown", o->markdown, "as a page of the documentation");
+  app.add_option("learner", o->learner, "describe only this learner")->type_name("LEARNER");
+  app.add_flag("--json", o->json, "print one JSON document");
+  app.add_flag("--markdown", o->markdown, "print a page of the documentation");
   return [o] { return run(o->learner, o->json, o->markdown); };
 }
 

@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "common.h"
+#include "help.h"
 #include "quorate/experiments/generate_drift.h"
 #include "quorate/experiments/generate_users.h"
 #include "quorate/store/files.h"
@@ -17,8 +18,8 @@ struct Target {
   ProgressOptions progress;
 
   void add(CLI::App& app, std::uint64_t& seed) {
-    app.add_option("out", out, "file to write; - for standard output")->required();
-    app.add_option("--to", to, "csv, jsonl, svmlight or vw; default: by the ending of the name");
+    app.add_option("out", out, "file to write; - for standard output")->required()->type_name("FILE");
+    choose(app.add_option("--to", to, "format to write (default: by the file name)"), all_words<Format>());
     app.add_option("--seed", seed, "seed of everything")->check(whole(0))->capture_default_str();
     progress.add(app);
   }
@@ -75,10 +76,10 @@ int run_drift(const Target& target, const DriftOptions& o) {
 int run_users(const Target& target, const UserOptions& o) {
   const Format format = target.format();
   if (format == Format::kCsv)
-    throw UsageError("CSV has a column for every word, and new words come all the time; expected jsonl, svmlight or vw");
+    throw UsageError("CSV needs a column for every word, and words keep changing; expected jsonl, svmlight or vw");
   const auto writer = make_writer(format);
   return target.write(o.examples, *writer, [&](const std::function<bool(const Record&)>& take) {
-    std::string text;               // what the record's views are of
+    std::string text;               // of the record's views
     std::vector<std::size_t> ends;  // of the pieces of text
     const auto add = [&](char first, std::uint64_t value) {
       char digits[24];
@@ -88,13 +89,13 @@ int run_users(const Target& target, const UserOptions& o) {
     };
     std::uint64_t number = 0;
     Record record;
-    generate_users(o, [&](const UserMail& mail) {
+    generate_users(o, [&](const UserMail& email) {
       text.clear();
       ends.clear();
       add(0, ++number);
-      add('u', mail.user);
-      add(0, mail.time);
-      for (const WordCount& w : mail.words) add('w', w.word);
+      add('u', email.user);
+      add(0, email.time);
+      for (const WordCount& w : email.words) add('w', w.word);
       std::size_t piece = 0;
       const auto next = [&] {
         const std::size_t begin = piece == 0 ? 0 : ends[piece - 1];
@@ -104,9 +105,9 @@ int run_users(const Target& target, const UserOptions& o) {
       record.id = next();
       record.task = next();
       record.time = next();
-      record.label = mail.label > 0 ? "1" : "-1";
+      record.label = email.label > 0 ? "1" : "-1";
       // As columns: names where the format has names, and the same numbers in SVMlight.
-      for (const WordCount& w : mail.words)
+      for (const WordCount& w : email.words)
         record.entries.push_back({Entry::Kind::kColumn, w.word - 1, next(), static_cast<double>(w.count)});
       return take(record);
     });
@@ -125,48 +126,52 @@ Command add_generate(CLI::App& app) {
   CLI::App* drift = app.add_subcommand("drift", "related linear tasks whose targets move");
   DriftOptions& d = *drift_options;
   target->add(*drift, d.seed);
-  drift->add_option("--tasks", d.tasks, "tasks, taking turns")->check(whole(1, 1'000'000))->capture_default_str();
-  drift->add_option("--features", d.features, "numbers of an instance")->check(whole(2, 100'000))->capture_default_str();
-  drift->add_option("--examples", d.examples, "examples")->check(whole(1))->capture_default_str();
-  drift->add_option("--related", d.related, "how much the targets have in common, 0 to 1")->capture_default_str();
-  drift->add_option("--shift", *shift, "targets move together, apart, or not at all (none)")
-      ->check(CLI::IsMember({"together", "apart", "none"}))
+  drift->add_option("--tasks", d.tasks, "number of tasks, which alternate")
+      ->check(whole(1, 1'000'000))
+      ->capture_default_str();
+  drift->add_option("--features", d.features, "features of an instance")->check(whole(2, 100'000))->capture_default_str();
+  drift->add_option("--examples", d.examples, "number of examples")->check(whole(1))->capture_default_str();
+  drift->add_option("--related", d.related, "similarity of the targets, 0 to 1")->capture_default_str();
+  choose(drift->add_option("--shift", *shift, "targets move together, apart, or not (none)"), {"together", "apart", "none"})
       ->capture_default_str();
   drift->add_option("--every", d.every, "examples between two shifts")->check(whole(1))->capture_default_str();
-  drift->add_option("--angle", d.angle, "radians of a shift, in a plane of its own")->capture_default_str();
-  drift->add_option("--noise", d.noise, "chance that a label is wrong, 0 to 0.5")->capture_default_str();
+  drift->add_option("--angle", d.angle, "angle of a shift in radians, in a random plane")->capture_default_str();
+  drift->add_option("--noise", d.noise, "probability that a label is wrong, 0 to 0.5")->capture_default_str();
   drift->footer(
       "Example:\n  quorate generate drift stream.csv --tasks 8 --shift apart\n  quorate simulate --data stream.csv "
       "--in-order --learner budget-projectron");
 
-  CLI::App* users = app.add_subcommand("users", "mail of many users, spam and not; label 1 is spam");
+  CLI::App* users = app.add_subcommand("users", "emails of many users; label 1 is spam");
   UserOptions& u = *user_options;
   target->add(*users, u.seed);
-  users->add_option("--tasks", u.tasks, "users, called u1, u2, ...")->check(whole(1, 10'000'000))->capture_default_str();
-  users->add_option("--examples", u.examples, "mails")->check(whole(1, 4'000'000'000))->capture_default_str();
-  users->add_option("--exponent", u.exponent, "user k gets mail in proportion to k^-EXPONENT, 0 (all alike) to 4")
+  users->add_option("--tasks", u.tasks, "number of users, called u1, u2, ...")
+      ->check(whole(1, 10'000'000))
       ->capture_default_str();
-  users->add_option("--words", u.words, "words of the language, w1, w2, ...")
+  users->add_option("--examples", u.examples, "number of emails")->check(whole(1, 4'000'000'000))->capture_default_str();
+  users->add_option("--exponent", u.exponent, "user k gets emails in proportion to k^-EXPONENT, 0 (all equal) to 4")
+      ->capture_default_str();
+  users->add_option("--words", u.words, "size of the vocabulary w1, w2, ...")
       ->check(whole(10, 10'000'000))
       ->capture_default_str();
-  users->add_option("--length", u.length, "words of a mail, on average")->check(whole(1, 10'000))->capture_default_str();
-  users->add_option("--spam", u.spam, "chance that a mail is spam, 0 to 1")->capture_default_str();
-  users->add_option("--signal", u.signal, "share of the words that say something about it, 0 to 1")->capture_default_str();
-  users->add_option("--personal", u.personal, "share of those that say it to one user only, 0 to 1")->capture_default_str();
-  users->add_option("--noise", u.noise, "chance that a label is wrong, 0 to 0.5")->capture_default_str();
-  users->add_option("--every", u.every, "mails until spam words are replaced again")->check(whole(1))->capture_default_str();
-  users->add_option("--replaced", u.replaced, "chance of a spam word to be replaced by a new one then, 0 to 1")
+  users->add_option("--length", u.length, "mean words of an email")->check(whole(1, 10'000))->capture_default_str();
+  users->add_option("--spam", u.spam, "probability of spam, 0 to 1")->capture_default_str();
+  users->add_option("--signal", u.signal, "share of words that indicate spam or not, 0 to 1")->capture_default_str();
+  users->add_option("--personal", u.personal, "share of those that do so for one user only, 0 to 1")->capture_default_str();
+  users->add_option("--noise", u.noise, "probability that a label is wrong, 0 to 0.5")->capture_default_str();
+  users->add_option("--every", u.every, "emails between two replacements of spam words")
+      ->check(whole(1))
       ->capture_default_str();
+  users->add_option("--replaced", u.replaced, "probability that a spam word is replaced, 0 to 1")->capture_default_str();
   users
       ->add_option("--days", u.days,
-                   "days from 2026-01-01 that the mails are spread over, as seconds since 1970 in \"time\"")
+                   "days from 2026-01-01 over which the emails are spread, as seconds since 1970 in \"time\"")
       ->check(whole(1, 36'500))
       ->capture_default_str();
   users->footer(
-      "Users differ in how much mail they get (Zipf's law). Some words mean spam, or not, to all of them, some only to one; "
-      "the other words mean nothing.\nExample:\n  quorate generate users mails.jsonl --tasks 200 --examples 20000\n  "
+      "The number of emails per user follows Zipf's law. Some words indicate spam, or not, for all users, some for one user "
+      "only; the others are neutral.\nExample:\n  quorate generate users emails.jsonl --tasks 200 --examples 20000\n  "
       "quorate "
-      "simulate --data mails.jsonl --in-order --learner cmtl\n  quorate generate users - --to jsonl --tasks 1000000 "
+      "simulate --data emails.jsonl --in-order --learner cmtl\n  quorate generate users - --to jsonl --tasks 1000000 "
       "--examples "
       "10000000 | quorate train --data - --format jsonl --model m --learner perceptron");
 

@@ -1,8 +1,8 @@
-// quorate inspect: what is in a model file.
+// quorate inspect: shows a model file.
 #include <iostream>
 
 #include "common.h"
-#include "plot.h"
+#include "papers/plot.h"
 #include "quorate/engine/model.h"
 
 namespace quorate::cli {
@@ -14,7 +14,7 @@ struct Options {
   std::uint64_t tasks = 20;
 };
 
-/// Who is hurt by listening: own margin right, the margin listened to wrong, more often than the other way round.
+/// Tasks with more predictions spoiled than corrected by their peers.
 void print_listening(const Session& s, Task K) {
   if (!s.learner().capabilities().peer_benefit) return;
   std::string hurt;
@@ -23,24 +23,30 @@ void print_listening(const Session& s, Task K) {
     const PeerBenefit l = s.learner().peer_benefit(i);
     if (l.hurt <= l.helped) continue;
     if (++number <= K)
-      hurt += "  " + std::string(s.tasks()[i]) + ": hurt by " + grouped(l.hurt) + " of its " + grouped(s.count(i).labels) +
-              " bought labels, helped by " + grouped(l.helped) + "\n";
+      hurt += "  " + std::string(s.tasks()[i]) + ": " + grouped(l.hurt) + " of its " +
+              counted(s.count(i).labels, "labelled prediction") + " spoiled, " + grouped(l.helped) + " corrected\n";
   }
-  std::cout << (number == 0 ? "\nno task is hurt by listening to the others\n"
-                            : "\ntasks hurt by listening to the others: " + grouped(number) + "\n" + hurt);
+  std::cout << (number == 0 ? "\nno task has more predictions spoiled than corrected by its peers\n"
+                            : "\ntasks with more predictions spoiled than corrected by their peers: " + grouped(number) +
+                                  "\n" + hurt);
+}
+
+/// Between two names: of users and classes, between their tasks of the same class.
+double influence(const Session& s, std::uint32_t to, std::uint32_t from) {
+  return s.learner().influence(s.first_task(to), s.first_task(from));
 }
 
 void print_influence(const Session& s, Task K) {
   std::cout << (s.learner().capabilities().peer_benefit
-                    ? "\nhow much the row's task listens to the column's\n"
-                    : "\nhow much of a mistake of the column's task reaches the row's weights\n");
+                    ? "\ninfluence: weight of the column task in the committee of the row task\n"
+                    : "\ninfluence: fraction of an update for the column task that is applied to the row task\n");
   std::vector<std::vector<std::string>> rows{{""}};
   for (Task i = 0; i < K; ++i) {
     rows[0].push_back(std::to_string(i + 1));
     rows.push_back({std::to_string(i + 1) + " " + std::string(s.tasks()[i])});
     for (Task j = 0; j < K; ++j) {
       char text[16];
-      std::snprintf(text, sizeof text, "%.3f", s.learner().influence(i, j));
+      std::snprintf(text, sizeof text, "%.3f", influence(s, i, j));
       rows.back().push_back(text);
     }
   }
@@ -49,20 +55,21 @@ void print_influence(const Session& s, Task K) {
 
 void draw_influence(const std::string& path, const Session& s, Task K) {
   const bool listens = s.learner().capabilities().peer_benefit;
-  HeatMap map{listens ? "who listens to whom" : "whose mistakes teach whom",
-              listens ? "is listened to" : "makes the mistake",
-              listens ? "listens" : "is taught",
+  HeatMap map{listens ? "weights of peers" : "influence of updates",
+              listens ? "peer" : "task of the update",
+              listens ? "task" : "task that changes",
               {},
               {}};
   for (Task i = 0; i < K; ++i) {
     map.names.emplace_back(s.tasks()[i]);
     map.value.emplace_back();
-    for (Task j = 0; j < K; ++j) map.value.back().push_back(s.learner().influence(i, j));
+    for (Task j = 0; j < K; ++j) map.value.back().push_back(influence(s, i, j));
   }
   plot(path, map);
 }
 
 int run(const Options& o) {
+  check_output({"--plot", o.plot}, {{"--model", o.model}});
   const Model model = Model::load(o.model);
   const Session& s = model.session;
   const FeatureSettings& f = model.featurizer.settings();
@@ -72,46 +79,54 @@ int run(const Options& o) {
   const bool limited = most.total != LabelLimits::kNone;
   const Json limits = limits_json(most, s.pace().even());
   if (o.json) {
-    Json out{
-        {"learner", to_text(s.spec())},
-        {"labels",
-         {{"bought", s.budget().bought()},
-          {"limit", limits["total"]},
-          {"rate", limits["rate"]},
-          {"per_task", limits["per_task"]},
-          {"pace", limits["pace"]},
-          {"pending", s.pending().size()},
-          {"unanswered", s.unanswered()},
-          {"too_late", s.too_late()}}},
-        {"audit", audit_json(s.audit())},
-        {"examples", s.total().examples},
-        {"untracked_examples", s.ledger().untracked().examples},
-        {"updates", s.total().updates},
-        {"model_bytes", s.model_bytes()},
-        {"memory_limit", s.memory_limit() == Memory::kNoLimit ? Json(nullptr) : Json(s.memory_limit())},
-        {"input",
-         {{"bits", f.bits}, {"bias", f.bias}, {"normalize", f.normalize}, {"bigrams", f.bigrams}, {"binary", f.binary}}},
-        {"scale", s.learner().scale()},
-        {"label_words", {{"positive", model.labels.word(1)}, {"negative", model.labels.word(-1)}}},
-        {"labels_per_round", s.learner().capabilities().selects ? Json(s.labels_per_round()) : Json(nullptr)},
-        {"task_count", s.tasks().size()},
-        {"tasks", Json::array()},
-        {"influence", Json::array()}};
+    Json out{{"learner", to_text(s.spec())},
+             {"labels",
+              {{"bought", s.budget().bought()},
+               {"limit", limits["total"]},
+               {"rate", limits["rate"]},
+               {"per_task", limits["per_task"]},
+               {"pace", limits["pace"]},
+               {"pending", s.pending().size()},
+               {"unanswered", s.unanswered()},
+               {"too_late", s.too_late()}}},
+             {"audit", audit_json(s.audit())},
+             {"examples", s.total().examples},
+             {"untracked_examples", s.ledger().untracked().examples},
+             {"updates", s.total().updates},
+             {"model_bytes", model.bytes()},
+             {"names_left_out", model.featurizer.names_left_out()},
+             {"memory_limit", s.memory_limit() == Memory::kNoLimit ? Json(nullptr) : Json(s.memory_limit())},
+             {"input",
+              {{"bits", f.bits},
+               {"bias", f.bias},
+               {"normalize", f.normalize},
+               {"ngrams", f.ngrams},
+               {"char_ngrams", f.char_ngrams},
+               {"binary", f.binary},
+               {"interactions", f.interactions}}},
+             {"scale", s.learner().scale()},
+             {"label_words", {{"positive", model.labels.word(1)}, {"negative", model.labels.word(-1)}}},
+             {"labels_per_round", s.learner().capabilities().selects ? Json(s.labels_per_round()) : Json(nullptr)},
+             {"task_count", s.task_count()},
+             {"tasks", Json::array()},
+             {"influence", Json::array()}};
+    if (const auto vectors = s.support_vectors()) out["support_vectors"] = *vectors;
     if (model.classes) {
       out.erase("label_words");
       out["reduction"] = to_text(model.classes->reduction());
       out["classes"] = model.classes->names();
+      if (model.users()) out["users"] = s.tasks().size();
     }
     for (Task i = 0; i < K; ++i) {
-      const TaskCounters c = s.count(i);
+      const TaskCounters c = s.count_of_name(i);
       out["tasks"].push_back({{"task", s.tasks()[i]},
                               {"examples", c.examples},
                               {"labels", c.labels},
                               {"updates", c.updates},
                               {"mistakes", c.mistakes}});
-      if (model.classes) out["tasks"].back()["question"] = model.classes->question(i);
+      if (model.classes && !model.users()) out["tasks"].back()["question"] = model.classes->question(i);
       Json row = Json::array();
-      for (Task j = 0; j < K; ++j) row.push_back(number(s.learner().influence(i, j)));
+      for (Task j = 0; j < K; ++j) row.push_back(number(influence(s, i, j)));
       if (s.learner().capabilities().peer_benefit) {
         const PeerBenefit benefit = s.learner().peer_benefit(i);
         out["tasks"].back()["hurt_by_listening"] = benefit.hurt;
@@ -123,30 +138,35 @@ int run(const Options& o) {
     return kDone;
   }
   std::cout << to_text(s.spec()) << "\n"
-            << grouped(s.total().examples) << " examples of " << grouped(s.tasks().size()) << " tasks; "
-            << grouped(s.budget().bought()) << " labels bought" << (limited ? " of at most " + grouped(most.total) : "")
-            << (s.pace().even() ? ", evenly" : "") << (most.rate ? ", at most " + to_text(*most.rate) : "")
+            << examples_text(model) << "; " << counted(s.budget().bought(), "label") << " bought"
+            << (limited ? " of at most " + grouped(most.total) : "") << (s.pace().even() ? ", spent evenly" : "")
+            << (most.rate ? ", at most " + to_text(*most.rate) : "")
             << (most.per_task != LabelLimits::kNone ? ", at most " + grouped(most.per_task) + " for each task" : "")
-            << (s.pending().size() > 0 ? ", " + grouped(s.pending().size()) + " of them not answered yet" : "") << "; "
-            << grouped(s.total().updates) << " updates; " << grouped(s.model_bytes()) << " bytes"
+            << (s.pending().size() > 0 ? ", " + grouped(s.pending().size()) + " of them pending" : "") << "; "
+            << counted(s.total().updates, "update") << "; "
+            << (s.support_vectors() ? counted(*s.support_vectors(), "support vector") + "; " : "")
+            << counted(model.bytes(), "byte")
             << (s.memory_limit() == Memory::kNoLimit ? "" : " of at most " + grouped(s.memory_limit())) << "\n"
             << "input: " << (f.bits > 0 ? "names hashed to " + std::to_string(f.bits) + " bits" : std::string("names kept"))
-            << (f.bias ? ", constant feature" : "") << (f.normalize ? ", unit length" : "") << (f.bigrams ? ", bigrams" : "")
-            << (f.binary ? ", words count once" : "") << "; scale: " << s.learner().scale();
+            << (f.bias ? ", constant feature" : "") << (f.normalize ? ", unit length" : "")
+            << (f.ngrams > 1 ? ", up to " + std::to_string(f.ngrams) + " words in a row" : "")
+            << (f.char_ngrams > 0 ? ", " + std::to_string(f.char_ngrams) + " letters in a row" : "")
+            << (f.binary ? ", each word once" : "") << "; scale: " << s.learner().scale();
   if (model.classes)
     std::cout << "; " << model.classes->size() << " classes, " << to_text(model.classes->reduction()) << "\n\n";
   else
     std::cout << "; labels " << model.labels.word(1) << " and " << model.labels.word(-1) << "\n\n";
   if (s.audit() != nullptr)
-    std::cout << "audit: " << grouped(s.audit()->bought())
-              << " labels; true accuracy, 95 % interval: " << interval(s.audit()->stream()) << " of all predictions, "
-              << interval(s.audit()->recent()) << " since half of the labels\n\n";
-  std::vector<std::vector<std::string>> rows{
-      {model.classes ? "question" : "task", "examples", "labels", "mistakes on them", "updates"}};
+    std::cout << "audit: " << counted(s.audit()->bought(), "label") << "; accuracy " << interval(s.audit()->stream())
+              << " overall, " << interval(s.audit()->recent()) << " over the second half of the labels; 95 % intervals\n\n";
+  std::vector<std::vector<std::string>> rows{{model.users()   ? "user"
+                                              : model.classes ? "question"
+                                                              : "task",
+                                              "examples", "labels", "mistakes on them", "updates"}};
   for (Task i = 0; i < K; ++i) {
-    const TaskCounters c = s.count(i);
-    rows.push_back({model.classes ? model.classes->question(i) : std::string(s.tasks()[i]), grouped(c.examples),
-                    grouped(c.labels), grouped(c.mistakes), grouped(c.updates)});
+    const TaskCounters c = s.count_of_name(i);
+    rows.push_back({model.classes && !model.users() ? model.classes->question(i) : std::string(s.tasks()[i]),
+                    grouped(c.examples), grouped(c.labels), grouped(c.mistakes), grouped(c.updates)});
   }
   std::cout << table(rows);
   const bool cut = s.tasks().size() > K;
@@ -160,11 +180,11 @@ int run(const Options& o) {
 
 Command add_inspect(CLI::App& app) {
   const auto o = std::make_shared<Options>();
-  app.add_option("model,--model", o->model, "model file")->required();
-  app.add_option("--tasks", o->tasks, "most tasks to show")->check(whole(0))->capture_default_str();
-  app.add_flag("--influence", o->influence, "show how tasks influence each other, even if there are more than 10");
-  app.add_option("--plot", o->plot, "draw the influence matrix into this .svg, .png or .pdf file (by gnuplot)");
-  app.add_flag("--json", o->json, "one JSON document");
+  app.add_option("model,--model", o->model, "model file")->required()->type_name("FILE");
+  app.add_option("--tasks", o->tasks, "number of tasks to show")->check(whole(0))->capture_default_str();
+  app.add_flag("--influence", o->influence, "show the influence matrix even of more than 10 tasks");
+  app.add_option("--plot", o->plot, "plot the influence matrix as .svg, .png or .pdf (needs gnuplot)")->type_name("FILE");
+  app.add_flag("--json", o->json, "print one JSON document");
   return [o] { return run(*o); };
 }
 

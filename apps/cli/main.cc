@@ -1,21 +1,40 @@
 // The quorate program: one command a file.
+#include <csignal>
 #include <exception>
 #include <iostream>
 
 #include "common.h"
+#include "help.h"
 #include "quorate/base/error.h"
+#include "quorate/base/utf8.h"
 #include "quorate/version.h"
+
+namespace {
+
+/// A message that repeats what was typed, cut where that is longer than anybody reads.
+std::string shortened(std::string text) {
+  constexpr std::size_t kBegin = 6000, kEnd = 1000;
+  if (text.size() > kBegin + kEnd) {
+    std::size_t from = kBegin, to = text.size() - kEnd;
+    while (from > 0 && (text[from] & 0xC0) == 0x80) --from;  // no half a character
+    while (to < text.size() && (text[to] & 0xC0) == 0x80) ++to;
+    text.replace(from, to - from, " [...] ");
+  }
+  return text;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using namespace quorate::cli;
-  CLI::App app{
-      "Quorate learns many related classifiers from one stream, asks for as few labels as it can, and stays inside the "
-      "memory it is given."};
-  app.set_version_flag("--version", std::string("quorate ") + quorate::kVersion);
+  CLI::App app{"Quorate learns many related classifiers from one stream, with few labels and within a memory limit."};
+  set_help(app);
+  app.set_version_flag("-v,--version", std::string("quorate ") + quorate::kVersion, "print the version");
+  app.set_help_flag("-h,--help", "print this help");
   app.require_subcommand(1);
   app.footer(
-      "Exit codes: 0 done, 1 bad data, 2 bad usage, 3 file trouble, 130 interrupted.\nHelp on one command: quorate COMMAND "
-      "--help");
+      "Exit codes: 0 success, 1 bad data, 2 bad usage, 3 file error, 4 out of memory, 130 interrupted.\nHelp on one "
+      "command: quorate help COMMAND");
 
   struct Entry {
     const char* name;
@@ -23,33 +42,57 @@ int main(int argc, char** argv) {
     Command (*add)(CLI::App&);
   };
   constexpr Entry kCommands[] = {
-      {"simulate", "learn from labelled data whose labels are hidden until asked for, and measure", add_simulate},
-      {"compare", "several learners on the same splits: table, intervals, pictures", add_compare},
-      {"tune", "the best parameters of a learner, by cross-validation", add_tune},
-
-      {"reproduce", "published tables and figures beside ours", add_reproduce},
-      {"train", "learn a model from a stream, or go on learning", add_train},
-      {"predict", "predictions of a model, as JSON lines or CSV", add_predict},
-      {"inspect", "what a model file holds", add_inspect},
-      {"convert", "data from one format to another", add_convert},
-      {"generate", "data that are made, for experiments", add_generate},
-      {"describe", "the learners and their parameters", add_describe},
+      {"look", "show what the columns of a file hold, and the command to type next", add_look},
+      {"simulate", "replay labelled data with hidden labels, and measure", add_simulate},
+      {"compare", "compare learners on the same splits: table, intervals, plots", add_compare},
+      {"tune", "find the best parameters of a learner by cross-validation", add_tune},
+      {"reproduce", "reproduce published tables and figures", add_reproduce},
+      {"train", "learn a model from a stream, or continue one", add_train},
+      {"predict", "predict with a model, as JSON lines or CSV", add_predict},
+      {"evaluate", "measure a model on labelled data", add_evaluate},
+      {"inspect", "show a model file", add_inspect},
+      {"labels", "list the labels that a model keeps; cross-validate on them", add_labels},
+      {"rebuild", "learn a model again: without some labels or a task, or with other settings", add_rebuild},
+#ifdef QUORATE_SERVER
+      {"serve", "let people answer in a browser what the learner asks", add_serve},
+      {"label", "answer in a terminal what the learner asks", add_label},
+      {"journal", "check, show, export or rebuild what quorate serve keeps", add_journal},
+#endif
+      {"labelstudio", "let people answer in Label Studio what quorate serve asks", add_labelstudio},
+      {"convert", "convert data to another format", add_convert},
+      {"generate", "generate synthetic data", add_generate},
+      {"describe", "list the learners and their parameters", add_describe},
+      {"help", "explain a command", add_help},
+      {"version", "print the version", add_version},
+      {"completion", "print a completion script for bash or zsh", add_completion},
+      {"man", "print the manual page", add_man},
   };
   std::vector<std::pair<CLI::App*, Command>> commands;
   for (const Entry& e : kCommands) {
     CLI::App* sub = app.add_subcommand(e.name, e.help);
     commands.emplace_back(sub, e.add(*sub));
   }
+  arrange(app);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large is an error of its write
+  for (int i = 1; i < argc; ++i)
+    if (const std::string_view word = argv[i]; quorate::find_not_utf8(word) != word.npos) {
+      std::cerr << "quorate: argument " << i << ": " << quorate::not_utf8(word[quorate::find_not_utf8(word)]) << "\n";
+      return kBadUsage;
+    }
+  if (argc == 1) {
+    std::cout << app.help();
+    return kDone;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
-    std::cerr << "quorate: " << e.what() << " (see quorate --help)\n";
+    std::cerr << "quorate: " << shortened(quorate::one_line(explained(app, e))) << "\n";
     return kBadUsage;
   }
   const auto fail = [](const std::exception& e, int code) {
     std::cout.flush();
-    std::cerr << "quorate: " << e.what() << "\n";
+    std::cerr << "quorate: " << shortened(e.what()) << "\n";
     return code;
   };
   try {
@@ -60,16 +103,20 @@ int main(int argc, char** argv) {
         if (!std::cout) throw quorate::FileError("standard output: cannot be written");
         return code;
       }
+  } catch (const Interrupted& e) {
+    return fail(e, kInterrupted);
   } catch (const quorate::UsageError& e) {
     return fail(e, kBadUsage);
   } catch (const quorate::MemoryError& e) {
-    return fail(e, kBadUsage);  // --memory is too small
+    return fail(e, kNoMemory);
+  } catch (const std::bad_alloc&) {
+    return fail(quorate::MemoryError("the machine has no memory left"), kNoMemory);
   } catch (const quorate::FileError& e) {
     return fail(e, kFileTrouble);
   } catch (const quorate::DataError& e) {
     return fail(e, kBadData);
   } catch (const std::exception& e) {
-    return fail(e, kFileTrouble);  // out of memory and the like
+    return fail(e, kFileTrouble);
   }
   return kBadUsage;
 }

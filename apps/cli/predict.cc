@@ -1,9 +1,11 @@
-// quorate predict: what a model says, an example a line.
+// quorate predict: the predictions of a model, one line per example.
 #include <iostream>
 
 #include "common.h"
+#include "help.h"
 #include "quorate/base/csv.h"
 #include "quorate/base/portable_math.h"
+#include "quorate/engine/explanation.h"
 #include "quorate/engine/model.h"
 #include "quorate/store/files.h"
 #include "quorate/stream/example_reader.h"
@@ -15,25 +17,34 @@ struct Options {
   std::string data, model, out = "-", to = "jsonl";
   DataOptions read;
   bool probabilities = false;
+  std::size_t explain = 0;  // reasons of each prediction
   ProgressOptions progress;
 };
 
 int run(const Options& o) {
   const std::stop_token stop = interrupt();
+  check_output({"--out", o.out}, {{"--model", o.model}, data_file("--data", o.data)});
   Model model = Model::load(o.model);
-  const auto reader = open_reader(o.data, o.read.options());
+  ReadOptions reading = of_model(o.read.options(), model.featurizer);
+  reading.label_optional = true;  // so that the options of train serve here, too
+  const auto reader = open_reader(o.data, reading);
   model.featurizer.begin(*reader);
   OutputFile out(o.out);
   const bool csv = o.to == "csv";
-  if (o.probabilities && (model.classes || !model.session.learner().capabilities().calibrated))
+  const Learner& learner = model.session.learner();
+  if (o.probabilities && !learner.capabilities().calibrated)
     throw UsageError("--probabilities: " + o.model + " holds " + to_text(model.session.spec()) +
-                     (model.classes ? " for classes; expected a model of binary labels"
-                                    : ", whose margins are not calibrated; expected a learner that is, as cohort"));
-  const std::string columns =
-      std::string(model.classes ? "id,margin" : "id,task,margin") + (o.probabilities ? ",probability" : "") + ",label\n";
-  if (csv) out.write(columns);
-  std::vector<double> margins(model.classes ? model.classes->tasks() : 0);
-  Classes::Ballot ballot;
+                     ", whose margins are not calibrated; expected a learner that is, as cohort");
+  if (o.explain > 0) check_explains(model);
+  if (o.explain > 0 && csv) throw UsageError("--explain: expected --to jsonl, as reasons do not fit in a CSV line");
+  const bool tasks = model.by_task();
+  std::string columns = tasks ? "id,task,margin" : "id,margin";
+  if (o.probabilities && !model.classes) columns += ",probability";
+  if (o.probabilities && model.classes)
+    for (const std::string& name : model.classes->names()) columns += "," + csv_quoted("probability_" + name);
+  if (csv) out.write(columns + ",label\n");
+  Classes::Work work;
+  std::vector<double>& probabilities = work.probabilities;
   std::atomic<std::uint64_t> seen = 0, consumed = 0;
   {
     const Progress progress_line(
@@ -42,31 +53,47 @@ int run(const Options& o) {
     while (!stop.stop_requested() && reader->next(record)) {
       const std::string id = record.id.empty() ? std::to_string(seen + 1) : std::string(record.id);
       const Features x = model.featurizer(record, false);
-      const Learner& learner = model.session.learner();
-      std::string task, label;
+      const std::string task(record.task.empty() ? kOnlyTask : record.task);
+      const Task place = tasks ? model.session.known_task(task) : 0;
+      std::string label;
       double margin = 0;
+      std::size_t class_index = 0;
       if (model.classes) {
-        for (Task t = 0; t < margins.size(); ++t) margins[t] = learner.score({t, x});
-        const Classes::Prediction p = model.classes->predict(margins, ballot);
+        const Classes::Prediction p = model.classes->predict(learner, place, x, o.probabilities, work);
         margin = p.margin;
+        class_index = p.index;
         label = model.classes->name(p.index);
       } else {
-        task = record.task.empty() ? kOnlyTask : record.task;
-        margin = learner.score({model.session.known_task(task), x});
+        margin = learner.score({place, x});
         label = model.labels.word(predicted(margin));
+        if (o.probabilities) probabilities.assign(1, logistic(learner.log_odds(margin)));
       }
       if (csv) {
-        out.write(csv_quoted(id) + "," + (model.classes ? "" : csv_quoted(task) + ",") + shortest(margin) + "," +
-                  (o.probabilities ? shortest(logistic(learner.log_odds(margin))) + "," : "") + csv_quoted(label) + "\n");
+        std::string line = csv_quoted(id) + "," + (tasks ? csv_quoted(task) + "," : "") + shortest(margin);
+        for (const double p : probabilities) line += "," + shortest(p);
+        out.write(line + "," + csv_quoted(label) + "\n");
       } else {
         Json line{{"id", id}};
-        if (!model.classes) line["task"] = task;
+        if (tasks) line["task"] = task;
         line["margin"] = margin;
-        if (o.probabilities) line["probability"] = logistic(learner.log_odds(margin));
+        if (o.probabilities && !model.classes) line["probability"] = probabilities[0];
+        if (o.probabilities && model.classes)
+          for (std::size_t c = 0; c < probabilities.size(); ++c)
+            line["probabilities"][model.classes->name(c)] = probabilities[c];
         line["label"] = label;
+        if (o.explain > 0) {
+          Json& reasons = line["reasons"] = Json::array();
+          for (const Reason& r : explain(model, place, x, model.featurizer.names(record), class_index, o.explain))
+            reasons.push_back({{"feature", r.feature},
+                               {"value", r.value},
+                               {"contribution", r.part.shared + r.part.own},
+                               {"shared", r.part.shared},
+                               {"own", r.part.own},
+                               {"uncertainty", r.part.uncertainty}});
+        }
         out.write(line.dump() + "\n");
       }
-      if (o.data == "-") out.flush();  // somebody may be waiting for this answer
+      if (o.data == "-") out.flush();  // a program may wait for this prediction
       consumed = reader->consumed();
       ++seen;
     }
@@ -85,18 +112,32 @@ int run(const Options& o) {
 
 Command add_predict(CLI::App& app) {
   const auto o = std::make_shared<Options>();
-  app.add_option("--data", o->data, "file of examples, labels not needed; - for standard input")->required();
-  app.add_option("--model", o->model, "model file")->required();
-  app.add_option("--out", o->out, "file to write; - for standard output")->capture_default_str();
-  app.add_option("--to", o->to, "jsonl or csv")->check(CLI::IsMember({"jsonl", "csv"}))->capture_default_str();
-  app.add_flag("--probabilities", o->probabilities,
-               "the chance of the positive label, too, calibrated on the labels bought (cohort)");
+  app.add_option("--data", o->data, "file of examples, labels optional; - for standard input")
+      ->required()
+      ->type_name("FILE");
+  app.add_option("--model", o->model, "model file")->required()->type_name("FILE");
+  app.add_option("--out", o->out, "file to write; - for standard output")->capture_default_str()->type_name("FILE");
+  choose(app.add_option("--to", o->to, "format of the predictions"), {"jsonl", "csv"})->capture_default_str();
+  app.add_flag(
+      "--probabilities", o->probabilities,
+      "add the calibrated probability of the positive label, or of each class (learners that calibrate, as cohort)");
+  app.add_option("--explain", o->explain,
+                 "add the N features that decided most, by name, with what each brought to the margin")
+      ->check(whole(1));
   o->progress.add(app);
-  o->read.add(app);
+  o->read.add(app, false);
   app.footer(
-      "Each line has the example's id (its number if it has none), task, margin and predicted label. Of classes there is no "
-      "task, and the margin is that of the class: its own (one-vs-rest) or the sum of those against the others "
-      "(one-vs-one).\nExample:\n  quorate "
+      "Each line has the example's id (or its number), task, margin and predicted label. With classes there is no task "
+      "unless the model has users, and the margin is that of the predicted class: its own (one-vs-rest) or the sum of those "
+      "against the others (one-vs-one). Users that the model does not know, and examples without one, are predicted with "
+      "the "
+      "weights that all users share.\nProbabilities of classes sum to 1: columns probability_CLASS in CSV, the key "
+      "probabilities in JSON. "
+      "One-vs-rest: proportional to that of each class against the rest; one-vs-one: to 1 / (1 + the sum of the odds of "
+      "the others against the class). The predicted class has the largest.\n--explain adds "
+      "the key reasons: each feature's name and value in the data, its contribution to the margin (above 0: towards the "
+      "positive label, or the predicted class), the part of it by shared weights and the part by the task's own "
+      "weights, and its part of the uncertainty.\nExample:\n  quorate "
       "predict --model spam.model --data new.jsonl --to csv");
   return [o] { return run(*o); };
 }

@@ -1,10 +1,16 @@
-// quorate train: a model from a stream, or more of it.
-#include <filesystem>
+// quorate train: learns a model from a stream, or continues one.
+#include <unistd.h>
+
+#include <cmath>
+#include <iomanip>
 #include <iostream>
 #include <optional>
 
 #include "common.h"
-#include "measures.h"
+#include "help.h"
+#include "options.h"
+#include "quorate/base/nearest.h"
+#include "quorate/engine/learning_options.h"
 #include "quorate/engine/model.h"
 #include "quorate/engine/prefetcher.h"
 #include "quorate/engine/round_builder.h"
@@ -16,87 +22,200 @@ namespace quorate::cli {
 namespace {
 
 struct Options {
-  std::string data, model, learner, rounds;
+  const CLI::App* app;
+  std::string data, model, learner;
   DataOptions read;
   FeatureOptions features;
   ClassOptions classes;
-  std::uint64_t labels_per_round = 1;
-  std::size_t memory = Memory::kNoLimit;
-  LabelLimits limits;
-  double audit = 0;
-  bool pace_even = false;
-  std::uint64_t length = 0;
-  std::uint64_t seed = 1, skip = 0;
+  LearningOptions learning;
+  std::uint64_t skip = 0, save_every = 0;
   bool json = false;
   ProgressOptions progress;
-  bool settings_given = false;
 };
 
-/// The classes of the data, in order. They must be known before the first question is asked.
-ClassNames read_class_names(const Options& o) {
-  if (o.data == "-")
-    throw UsageError("--classes reads the data twice, once for the classes there are; expected a file instead of -");
+struct ClassesAndUsers {
   ClassNames names;
+  bool users = false;  // any example names a task
+};
+/// The classes of the data, in order. They must be known before the first question is asked.
+ClassesAndUsers read_class_names(const Options& o) {
+  if (o.data == "-")
+    throw UsageError("--classes reads the data twice, first to find the classes; expected a file instead of -");
+  ClassesAndUsers out;
   const auto reader = open_reader(o.data, o.read.options());
   for (Record record; reader->next(record);) try {
-      names(record.label, false);
+      out.names(record.label, false);
+      out.users |= !record.task.empty();
     } catch (const DataError& e) {
       reader->reject(e.what());
     }
-  names.sort();
-  return names;
+  if (interrupt().stop_requested()) throw Interrupted("interrupted while reading the classes of " + reader->path());
+  out.names.sort();
+  return out;
+}
+
+/// Throws UsageError for an option that the model has otherwise.
+void check_options(const Options& o, const Model& model) {
+  const Session& session = model.session;
+  LearningOptions of_model;
+  of_model.audit = session.audit() != nullptr ? session.audit()->share() : 0;
+  of_model.audit_floor = session.audit() != nullptr ? session.audit()->floor() : 0;
+  of_model.labels_per_round = session.labels_per_round();
+  of_model.seed = session.seed().value_or(o.learning.seed);
+  of_model.keep_labels = ByteSize{session.keep_labels()};
+  if (session.memory().limited()) of_model.memory = ByteSize{session.memory_limit()};
+  check_unchanged(*o.app, o.learning, of_model, o.model,
+                  {"labels", "labels-per-task", "pace", "length", "rounds", "max-pending"});
+  check_unchanged(*o.app, o.features.settings, model.featurizer.settings(), o.model);
+  const auto check = [&](const std::string& option, const std::string& given, const std::string& is) {
+    if (!given.empty() && given != is)
+      throw UsageError(option + " " + given + " cannot be changed on a model that exists: " + o.model +
+                       (is.empty() ? " was made without it" : " has " + is) + "; leave it out");
+  };
+  check("--positive", o.features.positive, model.classes ? "" : model.labels.positive());
+  check("--classes", o.classes.reduction, model.classes ? to_text(model.classes->reduction()) : "");
+  if (o.classes.no_users && model.users())
+    throw UsageError("--no-users cannot be changed on a model that exists: " + o.model +
+                     " was made with users; leave it out");
 }
 
 Model open_model(const Options& o) {
-  if (std::filesystem::exists(o.model)) {
+  const SessionOptions options = o.learning.session();
+  if (file_exists(o.model)) {
     Model model = Model::load(o.model);
     if (!o.learner.empty() && to_text(canonical(parse_spec(o.learner))) != to_text(model.session.spec()))
       throw UsageError(o.model + " holds the learner " + to_text(model.session.spec()) + ", not " + o.learner +
-                       "; leave out --learner to go on with it");
-    if (o.settings_given)
-      throw UsageError(o.model +
-                       " says how its data are read; expected none of --positive, --bits, --bigrams, --binary, --no-bias, "
-                       "--no-normalize, --classes, --labels-per-round, --memory, --audit, --seed");
+                       "; leave out --learner to continue it");
+    check_options(o, model);
     LabelLimits limits = model.session.budget().limits();
-    if (o.limits.total != LabelLimits::kNone) limits.total = o.limits.total;
-    if (o.limits.per_task != LabelLimits::kNone) limits.per_task = o.limits.per_task;
-    if (o.limits.rate) limits.rate = o.limits.rate;
+    if (options.limits.total != LabelLimits::kNone) limits.total = options.limits.total;
+    if (options.limits.per_task != LabelLimits::kNone) limits.per_task = options.limits.per_task;
+    if (options.limits.rate) limits.rate = options.limits.rate;
     model.session.set_limits(limits);
-    if (o.pace_even) model.session.set_spread_over(o.length * (model.classes ? model.classes->tasks() : 1));
+    if (o.learning.pace) model.session.set_spread_over(options.spread_over * (model.classes ? model.classes->tasks() : 1));
     return model;
   }
   const Spec learner = parse_spec(o.learner.empty() ? kDefaultLearner : o.learner);
-  SessionOptions options{.seed = o.seed, .labels_per_round = o.labels_per_round, .memory_limit = o.memory};
-  options.limits = o.limits;
-  options.audit = o.audit;
-  options.spread_over = o.pace_even ? o.length : 0;
-  if (!o.classes) return {Session(learner, options), Featurizer(o.features.settings), Labels(o.features.positive)};
-  Labels labels = o.classes.labels(o.features, read_class_names(o));
-  const Classes classes = o.classes.classes(labels.classes());
-  const NameTable tasks = classes.task_names();
-  options.tasks = &tasks;
-  options.spread_over *= classes.tasks();
-  return {Session(learner, options), Featurizer(o.features.settings), std::move(labels), classes};
+  if (!o.classes) return Model::make(learner, options, o.features.settings, Labels(o.features.positive));
+  ClassesAndUsers found = read_class_names(o);
+  Labels labels = o.classes.labels(o.features, std::move(found.names));
+  Classes classes = o.classes.classes(labels.classes(), found.users, find_data(o.data));
+  return Model::make(learner, options, o.features.settings, std::move(labels), std::move(classes));
+}
+
+/// A line at 1, 2, 4, 8, ... examples: the labels bought and the accuracy of predictions, in all and since the line before.
+/// On standard output for people; as JSON lines on standard error for programs.
+class Lines {
+ public:
+  Lines(const Options& o, const Model& model, const ProgressiveCount& progressive)
+      : json_(o.json),
+        next_(o.progress.quiet || (o.progress.how == "lines" && !o.json) ? kNever : 1),
+        model_(model),
+        progressive_(progressive) {}
+
+  /// After that many examples.
+  void operator()(std::uint64_t examples) {
+    if (examples < next_) return;
+    next_ = 2 * examples;
+    const std::uint64_t total = progressive_.total(), right = total - progressive_.mistakes();
+    const double all = share(right, total), recent = share(right - right_, total - total_);
+    const std::uint64_t labels = model_.session.total().labels;
+    total_ = total;
+    right_ = right;
+    if (json_) {
+      std::cerr << Json{{"examples", examples},
+                        {"labels", labels},
+                        {"progressive_accuracy", number(all)},
+                        {"accuracy_since_last", number(recent)},
+                        {"model_bytes", model_.bytes()}}
+                           .dump() +
+                       "\n";
+      return;
+    }
+    if (examples == 1) line("examples", "labels", "accuracy", "since last", "bytes");
+    line(grouped(examples), grouped(labels), percent(all), percent(recent), grouped(model_.bytes()));
+  }
+
+ private:
+  static constexpr std::uint64_t kNever = ~std::uint64_t{0};
+  static double share(std::uint64_t part, std::uint64_t whole) {
+    return whole == 0 ? std::nan("") : static_cast<double>(part) / static_cast<double>(whole);
+  }
+  static void line(const std::string& a, const std::string& b, const std::string& c, const std::string& d,
+                   const std::string& e) {
+    if (isatty(STDERR_FILENO) != 0) std::cerr << "\r\033[K";  // in place of the line that is rewritten
+    std::cout << std::setw(12) << a << std::setw(11) << b << std::setw(11) << c << std::setw(12) << d << std::setw(16) << e
+              << std::endl;
+  }
+
+  bool json_;
+  std::uint64_t next_, total_ = 0, right_ = 0;
+  const Model& model_;
+  const ProgressiveCount& progressive_;
+};
+
+std::string_view task_column(const Options& o) {
+  return o.read.read.task.empty() ? std::string_view("task") : o.read.read.task;
+}
+
+/// That no example has the label --positive, and which labels there are.
+std::string other_labels(const Options& o, const Labels& labels) {
+  std::vector<std::string_view> names(labels.negatives().begin(), labels.negatives().end());
+  if (names.empty()) names.push_back(labels.negative());
+  std::string out =
+      "has the label --positive " + o.features.positive + did_you_mean(o.features.positive, names) + "; the labels are ";
+  for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 10); ++i)
+    out += (i > 0 ? ", " : "") + quoted_value(names[i]);
+  return out + (names.size() > 10 ? ", ..." : "");
+}
+
+/// Which option, if any, had no effect on these examples: a mistake in most cases. `unmet`: of ExampleReader.
+std::string without_effect(const Options& o, const Model& model, std::uint64_t examples, std::uint64_t labelled,
+                           std::uint64_t with_task, const std::string& unmet) {
+  if (examples == 0) return "";
+  if (!unmet.empty()) return "--ignore-column: " + unmet + " in any line";
+  const std::string none = "none of " + counted(examples, "example") + " ";
+  if (labelled == 0)
+    return none + "has a label; expected labels in " +
+           (o.read.read.label.empty() ? "the column label, or --label-column to name theirs"
+                                      : "--label-column " + o.read.read.label);
+  if (!model.classes && !o.features.positive.empty() && !model.labels.positive_seen())
+    return none + other_labels(o, model.labels);
+  if (!o.read.read.task.empty() && with_task == 0 && !model.classes)
+    return none + "names a task in --task-column " + o.read.read.task;
+  return "";
 }
 
 int run(const Options& o) {
   if (o.model == "-") throw UsageError("--model -: expected a file");
-  if (o.pace_even != (o.length > 0))
-    throw UsageError("--pace even and --length: expected both, or neither; how many examples will come may be a guess");
   const std::stop_token stop = interrupt();
+  interrupt_on_closed_pipe();
+  std::vector<NamedFile> inputs = files_of_learner(o.learner.empty() ? kDefaultLearner : o.learner);
+  inputs.push_back(data_file("--data", o.data));
+  check_output({"--model", o.model}, inputs);
+  const FileLock lock(o.model);
+  const bool fresh = !file_exists(o.model);
   Model model = open_model(o);
   Session& session = model.session;
   const Capabilities& can = session.learner().capabilities();
-  const Rounds rounds = resolve_rounds(rounds_named(o.rounds), model.classes.has_value(), can);
+  const Rounds rounds = resolve_rounds(o.learning.rounds, model.classes.has_value(), can);
   check_labels_per_round(session.labels_per_round(), to_text(session.spec()), can);
-  ExampleReader examples(o.data, o.read.options(), model.featurizer, model.labels);
+  ReadOptions reading = o.read.options(model.featurizer.settings());
+  reading.labelled = true;
+  ExampleReader examples(o.data, reading, model.featurizer, model.labels);
+  model.count_names();
 
   const auto& rate = session.budget().limits().rate;
   const bool by_time = rate && rate->seconds;
   std::atomic<std::uint64_t> seen = 0, consumed = 0;
   const Prefetcher prefetcher(session);
   RoundBuilder builder(session, model.classes ? &*model.classes : nullptr, rounds);
-  {
+  Lines lines(o, model, builder.progressive());
+  std::uint64_t labelled = 0, with_task = 0;
+  bool saved = false;
+  std::uint64_t open = 0;     // examples of a round that was not ended: not learned from
+  std::string out_of_memory;  // why, if it is
+  try {
     const Progress progress_line(o.progress, share_read(examples.path(), consumed), [&] { return seen.load(); });
     ExampleReader::Item item;
     while (!stop.stop_requested() && examples.next(item)) {
@@ -105,24 +224,48 @@ int run(const Options& o) {
       if (by_time && !item.time)
         throw DataError(examples.path() + ":" + std::to_string(examples.line_number()) + ": no time, which labels " +
                         to_text(*rate) + " need; expected --time-column to name it");
+      labelled += item.label.known();
+      with_task += item.task != kOnlyTask;
       prefetcher.tasks([&](std::size_t ahead) { return examples.coming_task(ahead); });
-      // Of classes an instance is shown to the tasks of all of them.
-      builder.add(model.classes ? 0 : session.task(item.task), item.label, item.time, item.x);
+      const bool by_task = model.by_task();  // otherwise an instance is shown to all tasks there are
+      builder.add(by_task ? session.task(item.task) : 0, item.label, item.time, item.x, item.weight);
+      lines(seen - o.skip);
+      if (o.save_every > 0 && (seen - o.skip) % o.save_every == 0) {
+        model.save(o.model);
+        saved = true;
+      }
     }
-    builder.flush();
+    if (stop.stop_requested())
+      open = builder.drop();
+    else
+      builder.flush();
+  } catch (const MemoryError& e) {
+    if (session.total().examples == 0) throw;  // there is nothing to save
+    open = builder.drop();
+    out_of_memory = e.what();
+  }
+  report_skipped(examples);
+  const std::uint64_t all = seen - std::min<std::uint64_t>(seen, o.skip);
+  if (const std::string idle = without_effect(o, model, all, labelled, with_task,
+                                              stop.stop_requested() || !out_of_memory.empty() ? "" : examples.unmet());
+      !idle.empty()) {
+    if (fresh && !saved && !stop.stop_requested())
+      throw DataError(examples.path() + ": " + idle + "; " + o.model + " is not written");
+    std::cerr << "quorate: " << examples.path() << ": " << idle << "\n";
   }
   model.save(o.model);
-  report_skipped(examples);
   if (can.selects && 2 * builder.rounds_without_choice() > builder.rounds())
-    std::cerr << "quorate: " << grouped(builder.rounds_without_choice()) << " of " << grouped(builder.rounds())
-              << " rounds had no more examples than labels to buy, so nothing was chosen; expected tasks that take turns in "
-                 "the data\n";
-  const std::uint64_t learned = seen > o.skip ? seen - o.skip : 0;
+    std::cerr << "quorate: " << grouped(builder.rounds_without_choice()) << " of " << counted(builder.rounds(), "round")
+              << " had no more examples than labels to buy, so the learner could not select; expected data in which "
+                 "tasks alternate\n";
+  const std::uint64_t without_task = model.by_task() ? all - with_task : 0;
+  const std::uint64_t learned = seen > o.skip + open ? seen - open - o.skip : 0;
   if (o.json) {
     std::cout << Json{{"learner", to_text(session.spec())},
                       {"model", o.model},
                       {"examples", learned},
                       {"skipped_lines", examples.skipped()},
+                      {"examples_without_task", without_task},
                       {"progressive_accuracy", number(builder.progressive().accuracy())},
                       {"progressive_f1", number(builder.progressive().f1())},
                       {"total",
@@ -133,36 +276,51 @@ int run(const Options& o) {
                       {"unanswered", session.unanswered()},
                       {"pending", session.pending().size()},
                       {"limits", limits_json(session.budget().limits(), session.pace().even())},
-                      {"tasks", session.tasks().size()},
+                      {"tasks", session.task_count()},
+                      {"users", model.users() ? Json(session.tasks().size()) : Json(nullptr)},
                       {"untracked_examples", session.ledger().untracked().examples},
-                      {"model_bytes", session.model_bytes()},
-                      {"peak_bytes", session.peak_bytes()},
+                      {"names_left_out", model.featurizer.names_left_out()},
+                      {"model_bytes", model.bytes()},
+                      {"peak_bytes", model.peak_bytes()},
                       {"interrupted", stop.stop_requested()}}
                      .dump(2)
               << "\n";
-  } else {
-    std::cout << o.model << ": " << to_text(session.spec()) << "\n" << grouped(learned) << " examples learned from";
+  } else if (!o.progress.quiet) {
+    std::cout << o.model << ": " << to_text(session.spec()) << "\nlearned from " << counted(learned, "example");
     if (builder.progressive().total() > 0)
-      std::cout << ", " << percent(builder.progressive().accuracy()) << " predicted right before their labels were known";
+      std::cout << ", progressive accuracy " << percent(builder.progressive().accuracy());
     std::cout << "\n"
-              << "in all " << grouped(session.total().examples) << " examples of " << grouped(session.tasks().size())
-              << " tasks, " << grouped(session.total().labels) << " labels bought, " << grouped(session.model_bytes())
-              << " bytes\n";
+              << "total: " << examples_text(model) << ", " << counted(session.total().labels, "label") << " bought, "
+              << counted(model.bytes(), "byte") << "\n";
+    if (without_task > 0 && session.tasks().size() > 1) {
+      const auto column = model.featurizer.schema().column_of(ColumnKind::kTask);
+      std::cout << counted(without_task, "example") << " without a " << (column ? *column : task_column(o))
+                << (without_task == 1 ? " is" : " are") << " of the task '" << kOnlyTask << "'\n";
+    }
     if (session.audit() != nullptr)
-      std::cout << grouped(session.audit()->bought())
-                << " of them audits: true accuracy, 95 % interval: " << interval(session.audit()->stream())
-                << " of all predictions, " << interval(session.audit()->recent()) << " since half of the labels\n";
+      std::cout << "audit (" << counted(session.audit()->bought(), "label") << "): accuracy "
+                << interval(session.audit()->stream()) << " overall, " << interval(session.audit()->recent())
+                << " over the second half of the labels; 95 % intervals\n";
     if (const std::uint64_t untracked = session.ledger().untracked().examples; untracked > 0)
-      std::cout << grouped(untracked)
-                << " examples of tasks that do not fit into the memory limit were answered from the weights that all tasks "
-                   "share\n";
+      std::cout << counted(untracked, "example")
+                << " of tasks beyond the memory limit, predicted with the weights that all tasks share\n";
+    if (const std::uint64_t left_out = model.featurizer.names_left_out(); left_out > 0)
+      std::cout << counted(left_out, "feature")
+                << " left out: the names exceed the quarter of the memory limit that is for names; --bits 18 "
+                   "needs no names\n";
     if (session.unanswered() > 0)
-      std::cout << grouped(session.unanswered()) << " labels were asked for that the data do not have\n";
+      std::cout << counted(session.unanswered(), "label")
+                << " asked for where the example has none (--label-column names the column)\n";
+  }
+  if (!out_of_memory.empty()) {
+    std::cerr << "quorate: " << examples.path() << ":" << examples.line_number() << ": " << out_of_memory << "; " << o.model
+              << " is saved with what was learned before\n";
+    return kNoMemory;
   }
   if (!stop.stop_requested()) return kDone;
-  std::cerr << "quorate: interrupted after example " << grouped(seen) << " (" << examples.path() << " line "
-            << examples.line_number() << "); " << o.model << " is saved; go on with --skip "
-            << std::max<std::uint64_t>(seen, o.skip) << "\n";
+  std::cerr << "quorate: interrupted after example " << grouped(seen - open) << " (" << examples.path() << " line "
+            << examples.line_number() << "); " << o.model << " is saved; continue with --skip "
+            << std::max<std::uint64_t>(seen - open, o.skip) << "\n";
   return kInterrupted;
 }
 
@@ -170,45 +328,34 @@ int run(const Options& o) {
 
 Command add_train(CLI::App& app) {
   const auto o = std::make_shared<Options>();
-  app.add_option("--data", o->data, "file to learn from; - for standard input")->required();
+  app.add_option("--data", o->data, "file to learn from; - for standard input")->required()->type_name("FILE");
   app.add_option("--model", o->model,
-                 "model file: made, or gone on with if it exists; replaced only when all went well or on Ctrl-C")
-      ->required();
-  app.add_option("--learner", o->learner, "learner and parameters of a new model; see quorate describe (default: cohort)");
-  add_label_limits(app, o->limits);
-  add_audit(app, o->audit);
-  add_pace(app, o->pace_even);
-  app.add_option(
-         "--length", o->length,
-         "examples that will come, or a guess, for --pace even: of more, the labels left are bought at once; of fewer, "
-         "some are not bought")
-      ->check(whole(1, 1'000'000'000'000));
-  CLI::Option* seed =
-      app.add_option("--seed", o->seed, "seed of a new model's draws")->check(whole(0))->capture_default_str();
-  app.add_option("--skip", o->skip, "pass over the first N examples (to go on where an interrupted run stopped)")
-      ->check(whole(0));
-  app.add_flag("--json", o->json, "the summary as a JSON document");
+                 "model file: created, or continued if it exists; written atomically on success or interruption")
+      ->required()
+      ->type_name("FILE");
+  app.add_option("--learner", o->learner,
+                 "learner and parameters of a new model; quorate describe lists them (default: cohort)")
+      ->type_name("LEARNER");
+  {
+    const InGroup group(app, kLearning);
+    add_options(app, o->learning);
+  }
+  app.add_option("--skip", o->skip, "skip the first N examples (to continue an interrupted run)")->check(whole(0));
+  app.add_option("--save-every", o->save_every,
+                 "save the model after every N examples, too, so that it can be used meanwhile")
+      ->check(whole(1));
+  app.add_flag("--json", o->json, "print the summary as a JSON document, and progress as JSON lines");
   o->progress.add(app);
-  CLI::Option* memory = add_memory_limit(app, o->memory);
   o->classes.add(app);
-  app.add_option("--rounds", o->rounds,
-                 "what arrives before labels are bought: each example by itself, or examples until a task comes again "
-                 "(per-task), or one instance for all tasks; default: per-task for learners that select, all-tasks with "
-                 "--classes, else each")
-      ->check(CLI::IsMember({"each", "per-task", "all-tasks"}));
-  CLI::Option* per_round = app.add_option("--labels-per-round", o->labels_per_round,
-                                          "labels that a new model buys in each round if its learner selects")
-                               ->check(whole(1, 1'000'000'000))
-                               ->capture_default_str();
   o->read.add(app);
-  o->read.add_cache(app);
   o->features.add(app);
-  app.footer("Example:\n  quorate train --data mails.jsonl.gz --model spam.model --labels 500 --audit 0.1");
-  return [o, seed, per_round, memory, &app] {
-    o->settings_given = o->features.given(app) || o->classes || seed->count() > 0 || per_round->count() > 0 ||
-                        memory->count() > 0 || o->audit > 0;
-    return run(*o);
-  };
+  app.footer(
+      "A model that exists is continued: options of reading, features and the learner must equal the model's or be left "
+      "out; "
+      "--labels, --labels-per-task, --pace and --length may change between runs, and count from the first one.\nExample:\n  "
+      "quorate train --data emails.jsonl.gz --model spam.model --labels 500 --audit 0.1");
+  o->app = &app;
+  return [o] { return run(*o); };
 }
 
 }  // namespace quorate::cli

@@ -5,11 +5,13 @@ active learner: `fit`, `predict`; `learn_one`, `predict_one`; `decide`, `learn`.
 """
 
 from quorate._core import __version__
-from quorate._estimator import Decisions, Estimator, Questions
+from quorate._estimator import Decisions, Estimator, KeptLabels, Questions, Reason
+from quorate.client import AsyncClient, Client, ServerError
 from quorate.learners import *  # noqa: F403
 from quorate.learners import __all__ as _learners
 from quorate.runs import compare, reproduce, simulate, tune
 
 __all__ = [
-    "Decisions", "Estimator", "Questions", "__version__", "compare", "reproduce", "simulate", "tune", *_learners,
+    "AsyncClient", "Client", "Decisions", "Estimator", "KeptLabels", "Questions", "Reason", "ServerError", "__version__",
+    "compare", "reproduce", "simulate", "tune", *_learners,
 ]  # fmt: skip

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from quorate.runs import _numbers
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _DIFFERENCE = (("", "difference"), ("_low", "low"), ("_high", "high"))
-
-
-def _numbers(values: dict[str, Any]) -> dict[str, Any]:
-    return {key: float("nan") if value is None else value for key, value in values.items()}
 
 
 class Comparison(pd.DataFrame):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import importlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -14,12 +17,30 @@ from scipy import sparse
 
 from quorate import _core
 
+_SAMPLE = 10_000
+"""Rows by which a column of strings is judged, as of a file."""
+
 
 def is_frame(X: Any) -> bool:
     """Whether X is a pandas, polars or Arrow table (or any other that narwhals knows)."""
     if isinstance(X, (np.ndarray, list, tuple)) or sparse.issparse(X):  # at once: what narwhals looks at takes its time
         return False
     return bool(nw.dependencies.is_into_dataframe(X))
+
+
+def arrow_parts(X: Any) -> Iterator[Any] | None:
+    """The batches, as tables, of what has the Arrow C stream interface and is no frame: a reader, a record batch, a DuckDB
+    relation. None for anything else."""
+    if isinstance(X, (np.ndarray, list, tuple)) or not hasattr(X, "__arrow_c_stream__"):
+        return None
+    if is_frame(X) or nw.dependencies.is_into_series(X):
+        return None
+    try:
+        arrow = importlib.import_module("pyarrow")
+    except ImportError:
+        raise ImportError("an Arrow stream: expected pyarrow to read it (pip install pyarrow)") from None
+    reader = arrow.RecordBatchReader.from_stream(X)
+    return (arrow.Table.from_batches([batch]) for batch in reader if batch.num_rows > 0)
 
 
 def is_records(X: Any) -> bool:
@@ -46,22 +67,32 @@ def is_missing(value: Any) -> bool:
     return isinstance(value, (float, np.floating, np.datetime64)) and bool(value != value)
 
 
+def checked_sparse(X: Any) -> Any:
+    """X as it is. ValueError for a sparse matrix with an index beyond its shape, which SciPy's conversions do not survive."""
+    if sparse.issparse(X) and X.format in ("csc", "bsr"):
+        X.check_format(full_check=True)
+    elif sparse.issparse(X) and X.format == "coo":
+        for name, index, size in zip(("row", "column"), (X.row, X.col), X.shape):
+            if len(index) and not 0 <= index.min() <= index.max() < size:
+                raise ValueError(f"a sparse matrix of {size} {name}s has the {name} {index.max() if index.min() >= 0 else index.min()}")
+    return X
+
+
 def matrix(X: Any) -> _core.Batch:
     """A checked numeric matrix: NumPy, dense, or SciPy, sparse. CSR of doubles and C-ordered doubles are not copied."""
     if sparse.issparse(X):
-        X = X.tocsr()
+        X = checked_sparse(X).tocsr()
         data = np.ascontiguousarray(X.data, dtype=np.float64)
         index = np.int32 if X.indptr.dtype == np.int32 and X.indices.dtype == np.int32 else np.int64
-        return _core.csr(np.ascontiguousarray(X.indptr, index), np.ascontiguousarray(X.indices, index), data)
+        return _core.csr(np.ascontiguousarray(X.indptr, index), np.ascontiguousarray(X.indices, index), data, X.shape[1])
     return _core.dense(np.ascontiguousarray(X, dtype=np.float64))
 
 
-def named_matrix(X: Any) -> _core.Batch:
-    """A frame of numbers as a matrix; what is wrong is told with the column's name."""
+def named_matrix(values: npt.NDArray[np.float64], names: Sequence[str]) -> _core.Batch:
+    """A matrix with names of its columns; what is wrong is told with the column's name."""
     try:
-        return matrix(numbers(X))
+        return matrix(values)
     except ValueError as error:
-        names = columns_of(X) or []
         told = re.sub(r"column (\d+):", lambda place: f"column {names[int(place[1])]!r}:", str(error))
         raise ValueError(told) from None
 
@@ -89,7 +120,7 @@ def without(X: Any, column: str) -> tuple[Any, Any]:
     frame = nw.from_native(X, eager_only=True)
     if column not in frame.columns:
         raise ValueError(f"no column {column!r}; there are {', '.join(map(repr, frame.columns))}")
-    return frame.drop(column).to_native(), frame[column].to_numpy()
+    return frame.drop(column).to_native(), frame[column].to_list()
 
 
 def select(X: Any, columns: Iterable[str]) -> Any:
@@ -97,29 +128,52 @@ def select(X: Any, columns: Iterable[str]) -> Any:
     return nw.from_native(X, eager_only=True).select(*columns).to_native()
 
 
-def kinds(X: Any, text: str | None, words: Iterable[str] | None) -> dict[str, str]:
-    """Of each column of a frame whether it holds a "number", a "word" or the "text". Columns of strings and categories hold
-    words, unless one is named `text`; so do those named in `words`."""
+def kinds(X: Any, text: str | Iterable[str] | None, words: Iterable[str] | None) -> dict[str, str]:
+    """Of each column of a frame whether it holds a "number", a "category", a "text", or what is "ignored". Columns of strings
+    are judged by their first values, as those of a file, unless they are named in `text` or `words`. Warns of ignored ones."""
     frame = nw.from_native(X, eager_only=True)
     out = {}
+    texts = {text} if isinstance(text, str) else set(text or ())
     named = set(words or ())
-    for name in [*named, *([text] if text else [])]:
+    for name in [*named, *texts]:
         if name not in frame.columns:
             raise ValueError(f"no column {name!r}; there are {', '.join(map(repr, frame.columns))}")
-    for name, dtype in frame.schema.items():
-        if name == text:
-            out[name] = "text"
-        elif name in named:
-            out[name] = "word"
-        elif dtype.is_numeric() or dtype == nw.Boolean:
-            out[name] = "number"
-        elif dtype in (nw.String, nw.Categorical, nw.Enum) or _holds_words(frame[name]):
-            out[name] = "word"
-        elif dtype == nw.Object:
-            out[name] = "number"  # if it is one: the conversion says what is wrong otherwise
-        else:
-            raise ValueError(f"column {name!r}: {dtype}; expected numbers or strings")
+    for name in frame.columns:
+        out[name] = "text" if name in texts else "category" if name in named else kind_of(frame[name], name)
     return out
+
+
+def kind_of(column: Any, name: str) -> str:
+    """What a frame's column holds, as `kinds`."""
+    dtype = column.dtype
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        return "number"
+    if dtype in (nw.Categorical, nw.Enum):
+        return "category"
+    if dtype == nw.String or _holds_words(column):
+        kind, why = _core.column_kind(name, [_word(v) for v in column.head(_SAMPLE).to_list()])
+        return kind if kind in ("category", "text") else _ignored(name, why)
+    if dtype in (nw.Date, nw.Datetime):
+        return _ignored(name, "dates or times")
+    if dtype == nw.Object:
+        return "number"  # if it is one: the conversion says what is wrong otherwise
+    native = getattr(column.to_native(), "dtype", dtype)
+    if "Sparse" in str(native):
+        raise ValueError(f"column {name!r}: {native}; expected dense columns (X.sparse.to_dense()) or a SciPy matrix (X.sparse.to_coo())")
+    raise ValueError(f"column {name!r}: {dtype}; expected numbers or strings")
+
+
+def _ignored(name: str, why: str) -> str:
+    warn(f"column {name!r} ({why}) is left out; name it in categorical_columns or text_column, or drop it")
+    return "ignored"
+
+
+def warn(message: str) -> None:
+    """A UserWarning at the line that called the package."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "quorate":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, UserWarning, stacklevel=level)
 
 
 def _holds_words(column: Any) -> bool:
@@ -146,15 +200,18 @@ def _floats(column: Any, name: str) -> npt.NDArray[np.float64]:
 def table(X: Any, of_kind: Mapping[str, str]) -> _core.Batch:
     """A frame with columns of these kinds."""
     frame = nw.from_native(X, eager_only=True)
-    columns: list[tuple[str, str, Any]] = []
-    for name, kind in of_kind.items():
+    features = {name: kind for name, kind in of_kind.items() if kind != "ignored"}
+    for name in features:
         if name not in frame.columns:
             raise ValueError(f"no column {name!r}; expected it, as in the data learned from")
-        if kind == "number":
-            columns.append((name, kind, np.ascontiguousarray(_floats(frame[name], name))))
-        else:
-            columns.append((name, kind, [_word(v) for v in frame[name].to_list()]))
-    return _core.table(columns)
+    return _core.table([column(frame[name], name, kind) for name, kind in features.items()], len(frame))
+
+
+def column(series: Any, name: str, kind: str) -> tuple[str, str, Any]:
+    """A frame's column for `_core.table`."""
+    if kind == "number":
+        return name, kind, np.ascontiguousarray(_floats(series, name))
+    return name, kind, [_word(v) for v in series.to_list()]
 
 
 def _word(value: Any) -> str | None:
@@ -166,44 +223,80 @@ def _word(value: Any) -> str | None:
 
 
 def word_of(value: Any) -> str:
-    """A task's or class's name as files have it: 3 for 3 and for 3.0, a string as it is."""
+    """A task's or class's name as files have it: 3 for 3 and for 3.0, a string as it is. ValueError for any other value."""
     if isinstance(value, str):
+        if not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                raise ValueError(f"{value!r}; expected a name in UTF-8, without lone surrogates") from None
         return str(value)
-    if isinstance(value, bytes):
-        return value.decode()
     if isinstance(value, (bool, np.bool_)):
         return "1" if value else "0"
-    if isinstance(value, (float, np.floating)):
-        if float(value).is_integer():
-            return str(int(value))
-        if np.isnan(value):
-            raise ValueError("NaN where a name is expected")
-    return str(value)
+    if isinstance(value, (int, np.integer)):
+        return str(int(value))
+    if isinstance(value, (float, np.floating)) and np.isfinite(value):
+        return str(int(value)) if float(value).is_integer() else str(value)
+    if isinstance(value, bytes):
+        return value.decode()
+    raise ValueError(f"{value!r}; expected a name or a whole number")
+
+
+def names(values: Iterable[Any], what: str) -> list[str]:
+    """Labels or tasks as files have them, "" for a missing one. ValueError with the row."""
+    out = []
+    for row, value in enumerate(values):
+        try:
+            out.append("" if is_missing(value) else word_of(value))
+        except ValueError as error:
+            raise ValueError(f"{what}: {error} in row {row}") from None
+    return out
+
+
+def task_of(task: Any) -> str:
+    """The name of one task; that of data of one task for None and ""."""
+    if task is None:
+        return _core.ONLY_TASK
+    try:
+        return word_of(task) or str(_core.ONLY_TASK)
+    except ValueError as error:
+        raise ValueError(f"task: {error}") from None
+
+
+def values_of(column: Any) -> Any:
+    """Python values of a list, an array, a series, an Arrow column, none of them converted."""
+    for method in ("tolist", "to_pylist", "to_list"):
+        if hasattr(column, method):
+            return getattr(column, method)()
+    return list(column) if hasattr(column, "__iter__") else column
+
+
+def codes(names: Sequence[str]) -> _core.Tasks:
+    """Tasks of their names."""
+    places: dict[str, int] = {}
+    numbers = np.fromiter((places.setdefault(name or _core.ONLY_TASK, len(places)) for name in names), np.uint32, len(names))
+    return _core.Tasks(numbers, list(places))
 
 
 def task_codes(task: Any, rows: int) -> _core.Tasks | None:
-    """The task of each row: one value for all, or an array of names or numbers; "" is no name, as in files. None: data of one
-    task."""
+    """The task of each row: one value for all, or a list, array or column of names or numbers; "" is no name, as in files.
+    None: data of one task."""
     if task is None:
         return None
-    if isinstance(task, (str, int, float, np.number)) and not is_missing(task):
-        return _core.Tasks(np.zeros(rows, dtype=np.uint32), [word_of(task) or _core.ONLY_TASK])
-    values = np.asarray(task)
-    if values.ndim != 1 or len(values) != rows:
-        raise ValueError(f"task: shape {values.shape}; expected one task for each of the {rows} examples")
-    if values.dtype == object or values.dtype.kind in "US":
-        missing = [n for n, t in enumerate(values.tolist()) if is_missing(t)]
-        if missing:
-            raise ValueError(f"task: row {missing[0]} has none; expected a name or whole number")
-        places: dict[str, int] = {}
-        codes = np.fromiter((places.setdefault(word_of(t) or _core.ONLY_TASK, len(places)) for t in values.tolist()), np.uint32, rows)
-        return _core.Tasks(codes, list(places))
-    if values.dtype.kind not in "iufb":
-        raise ValueError(f"task: {values.dtype}; expected names or whole numbers")
-    if values.dtype.kind == "f" and np.isnan(values).any():
-        raise ValueError(f"task: row {np.isnan(values).argmax()} has none; expected a name or whole number")
-    distinct, inverse = np.unique(values, return_inverse=True)
-    return _core.Tasks(inverse.astype(np.uint32), [word_of(t) for t in distinct])
+    if np.ndim(task) == 0 and not hasattr(task, "__len__") or isinstance(task, (str, bytes)):
+        return _core.Tasks(np.zeros(rows, dtype=np.uint32), [task_of(task)])
+    if isinstance(task, np.ndarray) and task.ndim != 1:
+        raise ValueError(f"task: shape {task.shape}; expected one task for each of the {rows} examples")
+    if isinstance(task, np.ndarray) and task.dtype.kind in "iu" and len(task) == rows:  # at once
+        distinct, inverse = np.unique(task, return_inverse=True)
+        return _core.Tasks(inverse.astype(np.uint32), [word_of(t) for t in distinct])
+    values = values_of(task)
+    if len(values) != rows:
+        raise ValueError(f"task: shape ({len(values)},); expected one task for each of the {rows} examples")
+    missing = [row for row, value in enumerate(values) if is_missing(value)]
+    if missing:
+        raise ValueError(f"task: row {missing[0]} has none; expected a name or whole number")
+    return codes(names(values, "task"))
 
 
 def times(time: Any, rows: int) -> npt.NDArray[np.float64] | None:
@@ -211,12 +304,14 @@ def times(time: Any, rows: int) -> npt.NDArray[np.float64] | None:
     if time is None:
         return None
     values = np.asarray(time)
+    if values.dtype.kind not in "iufOUTM":
+        raise ValueError(f"time: {values.dtype}; expected seconds since 1970, or dates")
     try:
         if values.dtype == object:
             values = np.array([_in_utc(date) for date in values.tolist()], dtype="datetime64[us]")
         elif values.dtype.kind in "UT":
             values = np.array([date.removesuffix("Z") for date in values.tolist()], dtype="datetime64[us]")
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise ValueError(f"time: {error}; expected dates as 2026-11-21 or 2026-11-21T13:15:00Z") from None
     if values.dtype.kind == "M":
         if np.isnat(values).any():
@@ -228,8 +323,28 @@ def times(time: Any, rows: int) -> npt.NDArray[np.float64] | None:
     return values
 
 
+def weights(weight: Any, rows: int) -> npt.NDArray[np.float64] | None:
+    """Importance weights; one for all is taken for each."""
+    if weight is None:
+        return None
+    try:
+        values = np.ascontiguousarray(weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight: {error}; expected numbers") from None
+    if values.ndim == 0:
+        values = np.full(rows, values)
+    if values.shape != (rows,):
+        raise ValueError(f"sample_weight: shape {values.shape}; expected one weight for each of the {rows} examples")
+    wrong = np.flatnonzero(~((values >= 0) & (values <= 1000)))
+    if wrong.size:
+        raise ValueError(f"sample_weight: row {wrong[0]} has {values[wrong[0]]}; expected 0 to 1000")
+    return values
+
+
 def _in_utc(date: Any) -> Any:
     """A date without its time zone, which NumPy does not know."""
+    if isinstance(date, str):
+        return date.removesuffix("Z")
     if getattr(date, "tzinfo", None) is None:
         return date
     return date.astimezone(datetime.timezone.utc).replace(tzinfo=None)

@@ -10,32 +10,35 @@ from typing import Any
 import numpy as np
 
 from quorate import _core
-from quorate._estimator import Calibrated, Estimator
+from quorate._estimator import OPTIONS, Calibrated, Estimator
 
-# What every learner takes besides its own parameters: name, default, type, meaning.
-_SHARED: list[tuple[str, Any, str, str]] = [
-    ("labels", None, "int | str | list[int | str] | None", "most labels to buy, a hard limit: 500 in all, '50/1000' in any so many examples, '20/day' by time; a list for a total and a rate"),
-    ("labels_per_task", None, "int | None", "most labels to buy for each task, a hard limit"),
-    ("pace", None, "int | str | None", "spend the labels in all evenly over so many examples; 'even': over those of `fit`"),
-    ("memory", None, "int | str | None", "bytes that the model never exceeds, as '64MB': budget_* learners forget, Cohort takes tables that fit, others raise MemoryError"),
-    ("audit", 0.0, "float", "share of the labels, bought at random and used only to estimate the true accuracy (`info_['audit']`)"),
-    ("seed", 1, "int", "of the learner's draws"),
+# What every learner takes besides its own parameters and the engine's options: name, default, type, meaning.
+_OF_PYTHON: list[tuple[str, Any, str, str]] = [
+    ("pace", None, "int | str | None",
+     "spend the label budget evenly over so many examples; 'even': over those of `fit`"),
     ("passes", 1, "int", "times that `fit` goes through the examples"),
-    ("tasks", None, "list[Any] | None", "names of tasks known beforehand; others get their place when they come"),
+    ("tasks", None, "list[Any] | None", "names of tasks known beforehand; others are added when they come"),
     ("task_column", None, "str | None", "column of a frame, or key of dicts, that names the task"),
-    ("text_column", None, "str | None", "column of a frame that holds raw text"),
-    ("categorical_columns", None, "list[str] | None", "columns of a frame whose values are words, besides those of strings and categories"),
-    ("rounds", None, "str | None", "what arrives before labels are bought: 'each' example, or 'per-task' until a task comes again or the call ends; None: per-task for learners that select"),
-    ("labels_per_round", 1, "int", "labels that a learner which chooses buys in each round"),
+    ("text_column", None, "str | list[str] | None",
+     "column of a frame that holds raw text, or several, besides those whose strings look like it"),
+    ("categorical_columns", None, "list[str] | None",
+     "columns of a frame whose values are words, besides categories and strings that look like it"),
     ("reduction", "one-vs-rest", "str", "how three classes and more become tasks: 'one-vs-rest' or 'one-vs-one'"),
-    ("bits", 18, "int", "names and words are hashed to 2^bits features, 1 to 31; 0 keeps every name"),
-    ("bias", True, "bool", "a constant feature"),
-    ("normalize", True, "bool", "scale examples to unit length"),
-    ("bigrams", False, "bool", "text: pairs of neighbouring words too"),
-    ("binary", False, "bool", "text: a word counts once however often it comes"),
-    ("max_pending", 10_000, "int", "labels waited for; beyond that the longest awaited is withdrawn"),
     ("trace", False, "bool", "keep `trace_`, what happened with each example of the last call of fit or partial_fit"),
-]  # fmt: skip
+]
+_TYPES = {"labels": "int | str | list[int | str] | None", "labels_per_task": "int | None", "memory": "int | str | None", "interactions": "str | list[str] | None"}
+
+
+def _shared() -> list[tuple[str, Any, str, str]]:
+    """All that learners share."""
+    out = []
+    for option in _core.options():
+        name, kind, text = option["name"], option["type"], option["initial"]
+        if name in OPTIONS:
+            default = _value(kind, text) if text.strip('"') else None
+            plain = _type(kind) if default is not None else f"{_type(kind)} | None"
+            out.append((name, default, _TYPES.get(name, plain), option["meaning"]))
+    return out + _OF_PYTHON
 
 
 def _value(kind: str, text: str) -> Any:
@@ -46,6 +49,9 @@ def _value(kind: str, text: str) -> Any:
 
 def _type(kind: str) -> str:
     return {"bool": "bool", "int": "int", "float": "float"}.get(kind, "str")
+
+
+_SHARED = _shared()
 
 
 def _class_name(learner: str) -> str:
@@ -120,9 +126,11 @@ def from_spec(spec: str, **shared: Any) -> Estimator:
 
 def _from_model(model: Any) -> Estimator:
     info = model.info()
-    shared = {name: info[name] for name in ("bits", "bias", "normalize", "bigrams", "binary")}
+    shared = {name: info[name] for name in ("bits", "bias", "normalize", "ngrams", "char_ngrams", "binary")}
+    shared["interactions"] = info["interactions"] or None
     shared["memory"] = info["memory_limit"]
-    shared["audit"] = info["audit_share"]
+    shared["keep_labels"] = info["keep_labels"]
+    shared["audit"], shared["audit_floor"] = info["audit_share"], info["audit_floor"]
     shared["labels_per_round"] = info["labels_per_round"]
     limits = info["limits"]
     shared["labels_per_task"] = limits["per_task"]
@@ -136,10 +144,11 @@ def _from_model(model: Any) -> Estimator:
     classes = np.array([int(word) for word in words] if numbers else words)
     out._model = model
     out._set_classes(classes)
+    out._columns_of_model(info["schema"])
     return out
 
 
 def load(path: str | os.PathLike[str]) -> Estimator:
     """The learner that a model file holds, written by `save` or by the program. Classes are whole numbers if all of them look
     like it, else strings. Raises OSError, or ValueError for what is no model file."""
-    return _from_model(_core.Model.load(os.fspath(path)))
+    return _from_model(_core.Model.load(os.fsencode(path)))

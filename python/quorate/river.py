@@ -64,12 +64,12 @@ class Classifier(base.Classifier):
     def _multiclass(self) -> bool:
         return len(self.learner_.classes_) > 2
 
-    def learn_one(self, x: Mapping[Any, Any], y: Any, *, task: Any = None, time: float | None = None) -> None:
-        """Goes on by one example. `task`: its name, if no key of x has it; `time`: seconds since 1970, for limits by
+    def learn_one(self, x: Mapping[Any, Any], y: Any, *, task: Any = None, time: float | None = None, w: float = 1.0) -> None:
+        """Goes on by one example, of importance weight `w`, 0 to 1000. `task`: its name, if no key of x has it; `time`: seconds since 1970, for limits by
         time. A few microseconds for 100 features. Raises ValueError for a y that is no class, or an x that is no
         example."""
         try:
-            self.learner_.learn_one(x, y, task, time)
+            self.learner_.learn_one(x, y, task, time, w)
         except ValueError:
             if self.classes is None and y is not None and y not in self.learner_._place:
                 what = f"y: {y!r}; expected True or False, or all classes named, as wrap(learner, classes=[...])"
@@ -84,14 +84,13 @@ class Classifier(base.Classifier):
     def predict_proba_one(  # type: ignore[override]
         self, x: Mapping[Any, Any], *, task: Any = None
     ) -> dict[Any, float]:
-        """The chance of each class. Raises NotImplementedError for learners that do not calibrate, and with
-        reduction="one-vs-one"."""
+        """The chance of each class. Raises NotImplementedError for learners that do not calibrate."""
         learner: Any = self.learner_
         if not hasattr(learner, "predict_proba"):
             raise NotImplementedError(f"{learner!r} has no probabilities")
         if not self._multiclass:
             return dict(learner.predict_proba_one(x, task))
-        return dict(zip(learner.classes_.tolist(), learner.predict_proba([x])[0].tolist(), strict=True))
+        return dict(zip(learner.classes_.tolist(), learner.predict_proba([x], task=task)[0].tolist(), strict=True))
 
     def decide_one(self, x: Mapping[Any, Any], *, task: Any = None, time: float | None = None) -> list[int]:
         """Goes on by one example without its label. Returns the ids of what the learner asks, one for each class in
@@ -133,14 +132,16 @@ class ActiveClassifier(ActiveLearningClassifier):
     def predict_one(self, x: Any, **kwargs: Any) -> tuple[Any, bool]:  # type: ignore[override]
         """The class of x, and whether its label is wanted. `task` and `time` as in `Classifier.learn_one`."""
         seen = self._seen(x)
-        return self._last.predict_one(seen, task=kwargs.get("task")), self._ask(x, seen, kwargs)
+        asked = self._ask(x, seen, kwargs)  # first: it counts x, and the prediction is the one that was decided by
+        return self._last.predict_one(seen, task=kwargs.get("task")), asked
 
     def predict_proba_one(  # type: ignore[override]
         self, x: Any, **kwargs: Any
     ) -> tuple[dict[Any, float], bool]:
         """The chance of each class, and whether the label of x is wanted."""
         seen = self._seen(x)
-        return self._last.predict_proba_one(seen, task=kwargs.get("task")), self._ask(x, seen, kwargs)
+        asked = self._ask(x, seen, kwargs)
+        return self._last.predict_proba_one(seen, task=kwargs.get("task")), asked
 
     def learn_one(self, x: Any, y: Any, **kwargs: Any) -> None:
         """The label of x. The transformers before the learner learn from x, too."""

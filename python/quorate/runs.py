@@ -1,8 +1,8 @@
-"""Experiments: what learners would have done on data whose labels are known, compared, tuned, and the papers' results.
+"""Experiments on labelled data: learners simulated, compared and tuned, and the papers' results reproduced.
 
-Each function runs the program that this package carries and gives its results as a pandas frame; what it computes is
-said in the program's documentation (docs/, `quorate COMMAND --help`). Times are in seconds, sizes in bytes, shares from
-0 to 1.
+Each function does the same as the command of that name (`quorate COMMAND --help`), in this process and on the data in
+memory, and returns a pandas frame. Other threads run meanwhile; Ctrl-C ends it. Times are in seconds, sizes in bytes,
+shares from 0 to 1.
 
 Data are a path (CSV, JSON lines, SVMlight, VW; packed or not) or lie in memory:
 
@@ -13,8 +13,6 @@ Data are a path (CSV, JSON lines, SVMlight, VW; packed or not) or lie in memory:
   every other column is a feature, of numbers or of words.
 - a list of dicts like the lines of a JSON file: {"task": "ann", "label": 1, "x": {"free": 2, "from": "bob"}}.
 
-What lies in memory is written to a temporary file, to the bit, which is removed at the end.
-
 A learner is a text, "cohort(noise=0.3)" (`quorate describe` lists them), or an estimator."""
 from __future__ import annotations
 
@@ -22,14 +20,11 @@ import functools
 import inspect
 import json
 import os
-import re
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Union
 
-from quorate._files import Columns, file_of
-from quorate._program import run
+from quorate import _checks, _core, _data, _inputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,45 +44,54 @@ Learner = object
 
 
 class Options(TypedDict, total=False):
-    """What every experiment can be told; None is the same as not to say it.
+    """Options of every experiment; None means the default.
 
-    labels             most labels to buy: 500 in all, "50/1000" in any so many examples, "20/day" by time_column; or a
-                       list of a total and a rate
+    labels             label budget: 500 in all, "50/1000" in any window of 1000 examples, "20/day" by time_column;
+                       or a list of a total and a rate
     labels_per_task    most labels to buy for each task
     pace               "even": spend the labels evenly over the examples
-    memory             bytes that no model exceeds, or "8MB"
+    memory             bytes that a model never exceeds, or "8MB"
     classes            labels are two or more classes, with a binary task for each ("one-vs-rest") or each pair
-                       ("one-vs-one")
+                       ("one-vs-one"); tasks in the data are then users, each with own weights for every class
+    users              with classes: look at the tasks in the data (True)
     rounds             what arrives before labels are bought: "each" example, the next "per-task", one for "all-tasks"
                        (as the learner needs it)
-    labels_per_round   labels that learners buy in each round if they choose whom to ask (1)
+    labels_per_round   labels bought in each round by learners that select within a round (1)
     seed               of the first run (1)
     threads            runs at the same time; the result does not depend on it (1)
     positive           the label that means +1; every other label means -1
     bits               names and words are hashed to 2**bits features; 0 keeps every name (18)
-    bigrams, binary    of texts: pairs of neighbouring words, too; a word counts once
+    ngrams, char_ngrams, binary
+                       of texts: up to N neighbouring words, too (1); N neighbouring letters (0); a word counts once
+    interactions       products of the features of two columns or kinds: "user*channel", "number*number"
     bias, normalize    a constant feature; examples are scaled to unit length (True)
     format             of files: csv, jsonl, svmlight or vw (by the ending of the name)
     task_column, label_column, id_column, text_column
                        columns or keys that mean that (task, label, id, text)
     time_column        column or key of the example's time
-    categorical_column, ignore_column
-                       columns of words in a CSV file (those of a frame are known by themselves); columns to leave out
+    weight_column      column or key of the label's importance weight, 0 to 1000
+    categorical_column, number_column, ignore_column
+                       columns of words, columns of numbers (known by their values otherwise); columns to leave out
+    time_parts         hour and weekday of dates and times are features
+    delimiter          of CSV files: the character between fields, or "tab" (by the header)
     on_error           at a bad line of a file "stop", or "skip" it and warn
-    cache              folder where instances of files are kept, to be taken from there when they are wanted again"""
+    cache              folder where parsed examples of files are cached for later calls"""
 
     labels: int | str | Sequence[int | str] | None
     labels_per_task: int | None
     pace: Literal["even"] | None
     memory: int | str | None
     classes: Literal["one-vs-rest", "one-vs-one"] | None
+    users: bool | None
     rounds: Literal["each", "per-task", "all-tasks"] | None
     labels_per_round: int | None
     seed: int | None
     threads: int | None
     positive: str | int | None
     bits: int | None
-    bigrams: bool | None
+    ngrams: int | None
+    char_ngrams: int | None
+    interactions: str | Sequence[str] | None
     binary: bool | None
     bias: bool | None
     normalize: bool | None
@@ -97,31 +101,39 @@ class Options(TypedDict, total=False):
     id_column: str | None
     text_column: str | None
     time_column: str | None
+    weight_column: str | None
     categorical_column: str | Sequence[str] | None
+    number_column: str | Sequence[str] | None
     ignore_column: str | Sequence[str] | None
+    time_parts: bool | None
+    delimiter: str | None
     on_error: Literal["stop", "skip"] | None
     cache: str | os.PathLike[str] | None
 
 
 class RunOptions(Options, total=False):
-    """What `simulate` and `compare` can be told beside that.
+    """More options of `simulate` and `compare`.
 
     test               data to test on
-    train_per_task     learn from so many examples of each task (of each class), drawn anew in each run, and test on the
-                       others
+    train_per_task     learn from this number of examples of each task (of each class), drawn anew in each run, and test
+                       on the others
+    test_share         test on this share of the examples, drawn anew in each run, and learn from the others
     runs               each with a seed, an order and a split of its own (1)
     passes             times each run goes through the data (1)
     in_order           go through the data as they lie, never shuffled
-    audit              share of the labels that is bought at random, for nothing but an honest estimate of the accuracy
-    delay              answers come after so many more examples: 100, or "lognormal(100)", which is the mean (0)
+    audit              share of the labels, bought at random only to estimate accuracy without bias
+    audit_floor        audits are at least this share of the examples, with audit
+    delay              number of examples until an answer comes: 100, or "lognormal(100)", which is the mean (0)
     lost               chance that an answer never comes (0)"""
 
     test: Data | None
     train_per_task: int | None
+    test_share: float | None
     runs: int | None
     passes: int | None
     in_order: bool | None
     audit: float | None
+    audit_floor: float | None
     delay: int | str | None
     lost: float | None
 
@@ -130,8 +142,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _tells_its_options(options: Any) -> Callable[[F], F]:
-    """For functions with `**options: Unpack[...]`: signature and help name every option; one that there is not
-    is a TypeError."""
+    """For functions with `**options: Unpack[...]`: signature and help name every option; an unknown one is a TypeError."""
 
     def wrap(function: F) -> F:
         own = inspect.signature(function)
@@ -161,8 +172,7 @@ def _tells_its_options(options: Any) -> Callable[[F], F]:
 def simulate(data: Data, learner: Learner | None = None, *, per_task: bool = False, trace: bool = False,
              stop_when: str | None = None, forecast: float | None = None, progress: bool = False,
              **options: Unpack[RunOptions]) -> pd.DataFrame:
-    """What a learner would have done on data whose labels are hidden until it asks, and how many labels it would have
-    bought.
+    """Simulates a learner on labelled data whose labels are hidden until it asks, within a label budget.
 
     A frame with a row for each run: its seed, its measures on unseen examples (accuracy, balanced_accuracy, f1, auc;
     NaN without any), progressive_f1 and mistakes of the predictions made before learning, labels bought, updates, seconds,
@@ -172,12 +182,15 @@ def simulate(data: Data, learner: Learner | None = None, *, per_task: bool = Fal
 
     data: a path, (X, y), (X, y, task), a frame or dicts, see quorate.runs. learner: default "cohort". stop_when: end a
     run when its audits say so, "accuracy>=0.9". forecast: how many labels will this accuracy take? progress: show a
-    bar. ValueError, OSError and MemoryError say what is wrong with what."""
+    bar. Raises ValueError (data, with row and column; options), OSError (files), MemoryError (memory limit)."""
     if per_task and trace:
         raise ValueError("per_task and trace: expected one of them")
     pandas = _pandas()
-    more = {"learner": learner, "stop_when": stop_when, "forecast": forecast, "per_task": per_task}
-    document, steps = _experiment("simulate", data, {**options, **more}, progress, trace)
+    more = {"learner": _learner(learner), "stop_when": stop_when, "forecast": forecast, "per_task": per_task}
+    read, settings = _prepare(data, {**options, **more})
+    with _Bar("simulate", progress) as show:
+        found, steps = map(json.loads, _call(_core.simulate, read, settings, trace, show))
+    document: dict[str, Any] = found
     runs = document.pop("runs")
     for key in ("confusion", "progressive_confusion"):
         if key in runs[0]:
@@ -203,7 +216,7 @@ def simulate(data: Data, learner: Learner | None = None, *, per_task: bool = Fal
 def compare(data: Data, learners: Sequence[Learner] | Mapping[str, Learner], *,
             label_budgets: str | Sequence[int | str] | None = None, progress: bool = False,
             **options: Unpack[RunOptions]) -> Comparison:
-    """Several learners on the same splits and orders, and by how much each beats the first.
+    """Compares learners on the same splits and orders, each with the first one.
 
     A frame with a row for each learner (and budget), by its text or the name that a dict gives it: each measure's mean
     over the runs, and its std; the mean of the one compared by (accuracy; progressive_f1 where there is no test set) has the
@@ -211,8 +224,7 @@ def compare(data: Data, learners: Sequence[Learner] | Mapping[str, Learner], *,
     and difference_high. A learner's full text is its spec. `plot()` draws it.
 
     data: a path, (X, y), (X, y, task), a frame or dicts, see quorate.runs. label_budgets: hard limits to compare at,
-    numbers or shares of the examples: [100, "5%"]. progress: show a bar. ValueError, OSError and MemoryError say what
-    is wrong with what."""
+    numbers or shares of the examples: [100, "5%"]. progress: show a bar. Raises as `simulate`."""
     _pandas()
     from quorate._comparison import Comparison
 
@@ -225,9 +237,10 @@ def compare(data: Data, learners: Sequence[Learner] | Mapping[str, Learner], *,
         raise ValueError("learners: none; expected one or more")
     if label_budgets is not None and not isinstance(label_budgets, str):
         label_budgets = ",".join(map(str, label_budgets))
-    more = {"learner": tried, "label_budgets": label_budgets}
-    document, _ = _experiment("compare", data, {**options, **more}, progress)
-    return Comparison.of(document, names)
+    read, settings = _prepare(data, dict(options))
+    with _Bar("compare", progress) as show:
+        found = _call(_core.compare, read, [*map(str, tried)], label_budgets or "", settings, show)
+    return Comparison.of(json.loads(found), names)
 
 
 @_tells_its_options(Options)
@@ -242,15 +255,18 @@ def tune(data: Data, learner: Learner, grid: str | Mapping[str, Any], *, measure
 
     data: a path, (X, y), (X, y, task), a frame or dicts, see quorate.runs. grid: "c=0.1..100:20, ..." as the program
     has it (lo..hi:n is n values at equal ratios), or a dict from a parameter to a value, such a range, or a list of
-    values; "query.b" is the b inside query. measure: what is best, accuracy (default), balanced_accuracy, f1, auc or
-    progressive_f1. folds: default 10. share: learn from this share of the examples only. progress: show a bar. ValueError,
-    OSError and MemoryError say what is wrong with what."""
+    values; "query.b" is the b inside query. measure: what is best, accuracy (default), balanced_accuracy, f1, auc,
+    average_precision, "recall@0.9", lift or progressive_f1. folds: default 10. share: learn from this share of the examples only. progress: show a bar. Raises as
+    `simulate`."""
     pandas = _pandas()
     if isinstance(grid, Mapping):
-        grid = ",".join(f"{name}=" + ",".join(map(_text, values if isinstance(values, (list, tuple)) else [values]))
+        grid = ",".join(f"{name}=" + ",".join(map(_checks.text, values if isinstance(values, (list, tuple)) else [values]))
                         for name, values in grid.items())
-    more = {"learner": learner, "grid": grid, "measure": measure, "folds": folds, "share": share}
-    document, _ = _experiment("tune", data, {**options, **more}, progress)
+    _checks.choice("measure", measure, (None, "accuracy", "balanced_accuracy", "f1", "auc", "average_precision", "recall@0.9",
+                                              "lift", "progressive_f1"))
+    read, settings = _prepare(data, {**options, "folds": 10 if folds is None else folds, "share": share})
+    with _Bar("tune", progress) as show:
+        document = json.loads(_call(_core.tune, read, str(learner), grid, measure or "accuracy", settings, show))
     by = document["measure"]
     rows = []
     for setting in document.pop("settings"):
@@ -273,14 +289,18 @@ def reproduce(name: str, *, data: str | os.PathLike[str] = "data", papers: str |
 
     data: folder of the prepared data sets. papers: folder of the papers' files; default: the package's. runs, seed,
     threads: default: the paper's, 1, 2. plot_dir: draw the figures into this folder (by gnuplot). report: write a
-    Markdown page. progress: show a bar. ValueError, OSError tell what is wrong with what."""
+    Markdown page. progress: show a bar. Raises
+    ValueError (no such paper, bad data), OSError (files, no gnuplot)."""
     pandas = _pandas()
     carried = Path(__file__).parent / "papers"
     if papers is None and carried.is_dir():
         papers = carried
-    options = {"data": data, "papers": papers, "runs": runs, "seed": seed, "threads": threads, "plot_dir": plot_dir,
-               "report": report, "json": True}
-    found = json.loads(run("reproduce", [*_arguments(options), "--", name], progress=progress, explain=_in_python))
+    folders = {"data": data, "papers": papers, "plot_dir": plot_dir, "report": report}
+    options = {name: os.fspath(value) for name, value in folders.items() if value is not None}
+    numbers = {name: _checks.whole(name, value, least) for name, value, least in (
+        ("runs", runs, 1), ("seed", seed, 0), ("threads", threads, 1)) if value is not None}
+    with _Bar("reproduce", progress) as show:
+        found = json.loads(_call(_core.reproduce, name, options | numbers, show))
     if name == "list":
         titles: pd.DataFrame = pandas.DataFrame(found, columns=["name", "title"])
         return titles
@@ -315,80 +335,103 @@ def _beside(group: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                        "verdict": None}
 
 
-# ---- the program's side
+# ---- what the engine takes
 
 _NAN = float("nan")
-_FLAGS = ("bigrams", "binary", "in_order", "per_task", "json")
 
 
-def _experiment(command: str, data: Data, options: dict[str, Any], progress: bool,
-                trace: bool = False) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The JSON document of the command and, if they are asked for, the steps."""
-    def names(key: str) -> list[str]:
-        value = options.pop(key, None)
-        return [value] if isinstance(value, str) else list(value or ())
-
-    categorical, ignore = names("categorical_column"), names("ignore_column")
-    usual = {role: options.get(f"{role}_column") for role in ("label", "task", "id", "text", "time")}
-    columns = Columns(**usual, categorical=categorical, ignore=ignore)
-    with tempfile.TemporaryDirectory(prefix="quorate-") as place:
-        folder = Path(place)
-        given = {"data": data} if options.get("test") is None else {"data": data, "test": options.pop("test")}
-        files = {name: file_of(value, name, folder, columns) for name, value in given.items()}
-        if options.get("format") is not None and any(file.name for file in files.values()):
-            raise ValueError(f"format {options['format']!r}: expected with files only, not with data in memory")
-        categorical += [word for file in files.values() for word in file.words if word not in categorical]
-        options |= {"categorical_column": categorical, "ignore_column": ignore} | {n: f.path for n, f in files.items()}
-        if trace:
-            options["trace"] = folder / "trace.jsonl"
-
-        def explain(message: str) -> str:
-            for file in files.values():
-                message = file.explain(message)
-            return _in_python(message)
-
-        document = json.loads(run(command, [*_arguments(options), "--json"], progress=progress, explain=explain))
-        steps = []
-        if trace:
-            with open(options["trace"], encoding="utf-8") as lines:
-                steps = [json.loads(line) for line in lines]
-        return document, steps
+def _words(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else list(value)
 
 
-def _arguments(options: Mapping[str, Any]) -> list[str]:
-    """Options as the program has them: name=value, a flag for True, the same option again for each of a list."""
-    out = []
-    for name, value in options.items():
-        option = "--" + name.replace("_", "-")
-        if value is None or (name in _FLAGS and value is False):
-            continue
-        if name in ("bias", "normalize"):
-            out += [] if value else [f"--no-{name}"]
-        elif name in _FLAGS:
-            out.append(option)
-        else:
-            out += [f"{option}={_text(one)}" for one in (value if isinstance(value, (list, tuple)) else [value])]
-    return out
+_CHECKS: dict[str, Callable[[Any], Any]] = {
+    "classes": lambda value: _checks.choice("classes", value, ("one-vs-rest", "one-vs-one")),
+    "on_error": lambda value: _checks.choice("on_error", value, ("stop", "skip")),
+    "positive": _inputs.word_of,
+    "cache": os.fspath,
+    "delay": str,
+    "categorical_column": _words,
+    "number_column": _words,
+    "ignore_column": _words,
+    "folds": functools.partial(_checks.whole, "folds", least=2, most=10**6),
+    **{name: functools.partial(_checks.share, name) for name in ("lost", "forecast", "share")},
+    "per_task": functools.partial(_checks.flag, "per_task"),
+}
+_OF_READING = ("format", "cache", "on_error", "categorical_column", "number_column", "ignore_column", "time_parts", "delimiter",
+               "label_column", "task_column", "id_column", "text_column", "time_column",
+               "weight_column")
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, float):
-        return repr(float(value))
-    return os.fsdecode(value) if isinstance(value, os.PathLike) else str(value)
+def _checked(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Without those that are None."""
+    return {name: _CHECKS.get(name, lambda value: value)(value) for name, value in options.items() if value is not None}
 
 
-def _in_python(message: str) -> str:
-    """A message of the program in this module's terms: labels_per_task for --labels-per-task."""
-    def term(found: re.Match[str]) -> str:
-        name = found[1].replace("-", "_")
-        if name in ("no_bias", "no_normalize"):
-            return f"{name[3:]}=False"
-        return name if name in _TERMS else found[0]
-
-    return re.sub(r"--([a-z]+(?:-[a-z]+)*)", term, message).removesuffix(" (see quorate --help)")
+def _learner(learner: Learner | None) -> str:
+    return "cohort" if learner is None else _checks.utf8(str(learner))
 
 
-_TERMS = {name for function in (simulate, compare, tune, reproduce) for name in inspect.signature(function).parameters}
+def _prepare(data: Data, options: dict[str, Any]) -> tuple[_core.ExperimentData, dict[str, Any]]:
+    """The data, read, and the options of the runs."""
+    given = {"data": data} if options.get("test") is None else {"data": data, "test": options["test"]}
+    options = _checked({name: value for name, value in options.items() if name != "test"})
+    reading = {name: options.pop(name) for name in _OF_READING if name in options}
+    if "cache" in reading and options.get("bits") == 0:
+        _inputs.warn("cache has no effect with bits=0")
+        del reading["cache"]
+    reading["skip_bad_lines"] = reading.pop("on_error", "stop") == "skip"
+    _call(_core.check_options, options)
+    out = _call(_core.ExperimentData, options.pop("positive", ""), options.pop("classes", ""),
+                options.pop("users", True), options)
+    columns = _data.Columns(reading)
+    for name, value in given.items():
+        said = _call(_data.add, out, value, name, name == "test", reading, columns)
+        if said:
+            _inputs.warn(said)
+    out.finish()
+    return out, options
+
+
+def _call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Calls the engine. Its errors name options as the program does; here they are arguments."""
+    try:
+        return function(*args, **kwargs)
+    except (ValueError, MemoryError, OSError) as error:
+        if type(error) not in (ValueError, MemoryError, OSError):
+            raise
+        message = str(error)
+        for name in _TERMS:
+            message = message.replace("--" + name.replace("_", "-"), name)
+        raise type(error)(message) from None
+
+
+_TERMS = sorted({name for function in (simulate, compare, tune, reproduce) for name in inspect.signature(function).parameters},
+                key=len, reverse=True)
+
+
+class _Bar:
+    """A progress bar, or none."""
+
+    def __init__(self, title: str, wanted: bool) -> None:
+        self._bar: Any = None
+        if not wanted:
+            return
+        try:
+            from tqdm.auto import tqdm
+        except ImportError:
+            raise ImportError("progress=True needs tqdm: pip install 'quorate[progress]'") from None
+        self._bar = tqdm(total=100, desc=title, bar_format="{l_bar}{bar}| {elapsed}<{remaining}{postfix}")
+
+    def __enter__(self) -> Callable[[float, int], None] | None:
+        return None if self._bar is None else self._show
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def _show(self, fraction: float, examples: int) -> None:
+        self._bar.n = max(self._bar.n, 100 * min(fraction, 1))
+        self._bar.set_postfix_str(f"{examples:,} examples")
 
 
 def _numbers(values: Mapping[str, Any], names: Sequence[str] | None = None) -> dict[str, Any]:

@@ -137,11 +137,13 @@ class StreamQuery(SingleAnnotatorStreamQueryStrategy):  # type: ignore[misc]
                 learner.seed = int(self.random_state_.randint(2**31 - 1))
             learner.labels = learner.labels_per_task = None
             learner.start(_classes(self.classes, clf).tolist())
+            if task is not None:
+                learner._expect_users()
             rows, labels = _labeled(X, y, self.missing_label)
             if len(rows) and task is None:
                 learner.partial_fit(rows, labels)
         if self.budget is not None or limits == ([], None):
-            limits[0].append(_rate(self.budget_, len(learner.tasks_) if len(learner.classes_) > 2 else 1))
+            limits[0].append(_rate(self.budget_, learner.info_["questions"]))
         learner._model.set_limits(*limits)
         self.learner_ = learner
         self._awaited = Awaited()
@@ -230,8 +232,10 @@ class PoolQuery(SingleAnnotatorPoolQueryStrategy):  # type: ignore[misc]
         learner.seed = int(self.random_state_.randint(2**31 - 1))
         # Every label there is was bought: each example is a round of its own, of classes with all its labels.
         learner.rounds = None if len(classes) > 2 else "each"
-        learner.labels_per_round = 1 if len(classes) == 2 else len(clone(learner).start(classes.tolist()).tasks_)
+        learner.labels_per_round = clone(learner).start(classes.tolist()).info_["questions"]
         learner.start(classes.tolist())
+        if task is not None:
+            learner._expect_users()
         if not learner.info_["selects"]:
             raise ValueError(f"learner: {learner!r} does not select among examples; expected one that does, as Shampo")
         if len(X):

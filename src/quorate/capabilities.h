@@ -21,6 +21,10 @@ struct Capabilities {
   bool keeps_instances = false;  ///< its model is a list of instances: support_vectors()
   bool forgets = false;          ///< lets knowledge go to stay within a memory limit: free_memory()
   bool untracked_tasks = false;  ///< goes on where memory holds no more tasks: bytes_for_tasks(), reserve_tasks()
+  bool additive = false;         ///< a margin is a sum over features: explain()
+  bool groups = false;           ///< tasks may be in groups that share nothing with each other: Example::group
+  bool rebuilds = false;         ///< can be learned again from kept labels alone: restart()
+  bool weighs = false;           ///< learns a label of any weight in one step; others, as often as its weight says
   bool peer_benefit = false;     ///< counts how often listening to other tasks helped and hurt: peer_benefit()
 
   bool operator==(const Capabilities&) const = default;
@@ -44,6 +48,12 @@ inline constexpr std::array kCapabilities{
     CapabilityInfo{"forgets", "forgets to stay within a memory limit", &Capabilities::forgets},
     CapabilityInfo{"untracked-tasks", "answers tasks that memory does not hold by what all tasks share",
                    &Capabilities::untracked_tasks},
+    CapabilityInfo{"additive", "its margins are sums over features, which explain them", &Capabilities::additive},
+    CapabilityInfo{"groups", "learns users and classes at once: each user has own weights for every class",
+                   &Capabilities::groups},
+    CapabilityInfo{"rebuilds", "can be learned again from the labels it keeps, without those that are taken back",
+                   &Capabilities::rebuilds},
+    CapabilityInfo{"weighs", "learns a label of any weight in one step; others repeat the step", &Capabilities::weighs},
     CapabilityInfo{"peer-benefit", "counts whether listening to other tasks helps", &Capabilities::peer_benefit}};
 
 }  // namespace quorate

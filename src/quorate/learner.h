@@ -1,5 +1,5 @@
-// What a learner is, to the rest of the world. An algorithm is a plain struct (registry.h has what it must have); this is
-// the type-erased view of it that a session holds.
+// What a learner is, to the rest of the world. An algorithm is a plain struct (scaled_learner.h has what it must have);
+// this is the type-erased view of it that a session holds.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -7,12 +7,20 @@
 
 #include "quorate/base/answer.h"
 #include "quorate/base/example.h"
+#include "quorate/base/learner_context.h"
 #include "quorate/base/rng.h"
 #include "quorate/capabilities.h"
 #include "quorate/store/state.h"
 #include "quorate/weights/peer_benefit.h"
 
 namespace quorate {
+
+/// The part of a margin that one feature brings: shared + own.
+struct Contribution {
+  double shared = 0;       ///< by what all tasks share
+  double own = 0;          ///< by what the task has of its own
+  double uncertainty = 0;  ///< its part of the margin's variance, 0 of learners that keep none
+};
 
 /// Optional verbs may be called only if capabilities() has the flag named with them.
 ///
@@ -27,6 +35,10 @@ class Learner {
   /// with what all tasks share. O(non-zeros) unless the learner's file says otherwise.
   virtual double score(const Example& e) const = 0;
 
+  /// additive: what each feature of e brings to score(e); out.size() == e.x.size(). They sum to the margin, up to rounding.
+  /// Pure. O(non-zeros).
+  virtual void explain(const Example& e, std::span<Contribution> out) const = 0;
+
   /// Fetches what decide() will read for e, while other work is done. Changes nothing. O(non-zeros).
   virtual void prefetch(const Example& e) const = 0;
 
@@ -37,6 +49,13 @@ class Learner {
   /// Uses one bought answer, maybe long after decide(); `d` is the decision made about `e` then. Returns whether the model
   /// changed. Throws MemoryError, and has then learned nothing.
   virtual bool learn(const Example& e, const Decision& d, Answer y, Rng& rng) = 0;
+
+  /// rebuilds: becomes a new learner with the same parameters, to learn again. What was counted of features to scale them
+  /// stays, unless `recount`; then count() takes an instance more. Throws MemoryError, and is of no use any more.
+  virtual void restart(const LearnerContext& context, bool recount) = 0;
+  virtual void count(const Features& x) = 0;
+  /// learns_unasked: what decide() would learn from e without a label, and nothing else. May do nothing. O(non-zeros).
+  virtual void look(const Example& e) = 0;
 
   /// Share of an update of task `from` that also moves the weights of task `to`, now. Pure. O(1) to O(K).
   virtual double influence(Task to, Task from) const = 0;

@@ -25,17 +25,31 @@ std::span<const Algorithm> algorithms() {
 }
 
 const Algorithm& algorithm(const Spec& spec) {
-  std::string names;
+  std::vector<std::string_view> names;
   for (const Algorithm& a : algorithms()) {
     if (a.name == spec.word) return a;
-    names += (names.empty() ? "" : ", ") + std::string(a.name);
+    names.push_back(a.name);
   }
-  throw UsageError("no learner is called '" + spec.word + "'; expected one of " + names);
+  throw UsageError("no learner is called '" + spec.word + "'" + did_you_mean(spec.word, names) + "; expected one of " +
+                   joined(names));
 }
 
 Spec canonical(const Spec& spec) { return algorithm(spec).canonical(spec); }
 
 Capabilities capabilities(const Spec& spec) { return algorithm(spec).capabilities(spec); }
+
+std::string learners_with(bool Capabilities::*capability) {
+  std::vector<std::string_view> names;
+  for (const Algorithm& a : algorithms())
+    if (a.own.*capability) names.push_back(a.name);
+  return joined(names);
+}
+
+void check_can_group(const Spec& spec) {
+  if (capabilities(spec).groups) return;
+  throw UsageError("users and classes at once: " + spec.word + " cannot learn them; expected one of " +
+                   learners_with(&Capabilities::groups) + ", or classes without users (--no-users; in Python without task)");
+}
 
 std::unique_ptr<Learner> make_learner(const Spec& spec, const LearnerContext& context) {
   return algorithm(spec).make(spec, context);

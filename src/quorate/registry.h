@@ -1,7 +1,8 @@
-// Every learner by name.
+// Every learner by name. Thread-safety: any number of threads may call all of this.
 #pragma once
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -32,6 +33,12 @@ Spec canonical(const Spec& spec);
 
 /// What the learner can do with these parameters. Throws UsageError. O(parameters): no learner is made.
 Capabilities capabilities(const Spec& spec);
+
+/// The names of the learners whose algorithm has a capability, for messages: "cohort, perceptron".
+std::string learners_with(bool Capabilities::*capability);
+
+/// Throws UsageError, with the learners that can, unless this one learns users and classes at once.
+void check_can_group(const Spec& spec);
 
 /// A new learner. Throws UsageError for a spec that is not valid; DataError or FileError for a graph's file.
 std::unique_ptr<Learner> make_learner(const Spec& spec, const LearnerContext& context);

@@ -2,7 +2,10 @@
 // time that the struct has the verbs that its row promises.
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <concepts>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -88,28 +91,50 @@ class ScaledLearner final : public Learner {
   using Params = WithScale<A, kCan, DefaultScale>;
 
   ScaledLearner(const Params& params, const LearnerContext& context)
-      : can_(params.capabilities()),
-        scaling_(params.scale, context.restore ? 0 : Scaling::slots(params.scale, context.memory), context.memory),
-        a_(params, context) {}
+      : params_(params),
+        can_(params.capabilities()),
+        scaling_(params.scale, context.restore ? 0 : Scaling::slots_for(params.scale, context.memory), context.memory),
+        a_(std::make_unique<A>(params, context)) {}
 
   const Capabilities& capabilities() const override { return can_; }
 
   double score(const Example& e) const override {
     prefetch(e);
-    if (!scaling_.changes()) return a_.score(e);
+    if (!scaling_.changes()) return finite(a_->score(e));
     thread_local std::vector<double> values;  // many may read one learner at the same time
-    return a_.score(scaled(e, values));
+    return finite(a_->score(scaled(e, values)));
+  }
+  void explain([[maybe_unused]] const Example& e, [[maybe_unused]] std::span<Contribution> out) const override {
+    if constexpr (kCan.additive) {
+      std::vector<double> values;
+      const Features x = scaling_.changes() ? scaled(e, values).x : e.x;
+      if constexpr (requires { a_->directions; })
+        if (a_->directions.any()) return a_->explain({e.task, x, e.group}, out);
+      for (std::size_t k = 0; k < x.size(); ++k) {
+        out[k] = {};
+        if (x.value[k] == 0) continue;
+        const Index index = x.at(k);
+        Example alone{kUntracked, {{&index, 1}, {&x.value[k], 1}}, e.group};  // a margin is the sum of those of its features
+        out[k].shared = finite(a_->score(alone));
+        alone.task = e.task;
+        out[k].own = finite(a_->score(alone)) - out[k].shared;
+        if constexpr (requires { a_->variance(alone); }) out[k].uncertainty = a_->variance(alone);
+        if constexpr (requires { a_->shift(); })  // is the constant feature's
+          if (index != 0) out[k].shared -= a_->shift();
+      }
+    }
   }
   void prefetch(const Example& e) const override {
     if (scaling_.changes()) scaling_.prefetch(e.x);
-    a_.prefetch(e);
+    a_->prefetch(e);
   }
   void decide(const Round& round, Rng& rng, std::span<Decision> out) override {
     const std::span<const Example> examples = round.examples;
     const std::size_t step = round.tasks_per_instance;
-    for (const Example& e : examples.first(std::min(kAhead, examples.size()))) prefetch(e);
-    for (std::size_t n = 0; n < examples.size(); n += step) scaling_.count(examples[n].x);
-    if (!scaling_.changes()) return a_.decide(examples, rng, out);
+    if (examples.size() > 1)
+      for (const Example& e : examples.first(std::min(kAhead, examples.size()))) prefetch(e);
+    for (std::size_t n = 0; n < examples.size(); n += step) count(examples[n].x);
+    if (!scaling_.changes()) return decide_scaled(examples, rng, out);
     round_.assign(examples.begin(), examples.end());
     std::size_t size = 0;
     for (std::size_t n = 0; n < examples.size(); n += step) size += examples[n].x.size();
@@ -119,73 +144,148 @@ class ScaledLearner final : public Learner {
       for (std::size_t task = 0; task < step; ++task) round_[n + task].x = x;
       at += x.size();
     }
-    a_.decide(round_, rng, out);
+    decide_scaled(round_, rng, out);
   }
+  /// An algorithm that `weighs` gets any weight. Others get the label as often as its weight says, at last the part that is
+  /// left.
   bool learn(const Example& e, const Decision& d, Answer y, Rng& rng) override {
-    const bool updated = scaling_.changes() ? learn_scaled(scaled(e, values_), d, y, rng) : learn_scaled(e, d, y, rng);
-    if constexpr (requires { a_.query.learned(e.task, true, updated); })
-      a_.query.learned(e.task, y != kNeither && mistaken(y, d.margin), updated);
-    return updated;
+    if (kCan.weighs || e.weight == 1) return learn_once(e, d, y, rng);
+    bool any = false;
+    Example part = e;
+    Decision now = d;
+    const auto whole = static_cast<std::uint64_t>(e.weight);
+    const double rest = e.weight - static_cast<double>(whole);
+    for (std::uint64_t n = 0; n < whole + (rest > 0); ++n) {
+      part.weight = n < whole ? 1 : rest;
+      const bool updated = learn_once(part, now, y, rng);
+      any |= updated;
+      if (!updated && can_.mistake_driven) break;  // it is right by now
+      now = {};
+      now.margin = score(e);
+      now.probability = d.probability;
+    }
+    return any;
   }
-  double influence(Task to, Task from) const override { return a_.influence(to, from); }
+  void restart(const LearnerContext& context, bool recount) override {
+    if (recount) scaling_ = Scaling(params_.scale, scaling_.slots(), context.memory);
+    if constexpr (requires { a_->directions; }) {
+      auto directions = std::move(a_->directions);
+      recount ? directions.forget() : directions.forget_instances();
+      make_anew(context);
+      a_->directions = std::move(directions);
+    } else {
+      make_anew(context);
+    }
+  }
+  /// What is seen is free: it says how to scale and, to a learner with `directions`, which words go together.
+  void count(const Features& x) override {
+    scaling_.count(x);
+    if constexpr (requires { a_->directions; }) {
+      if (!scaling_.counts()) return;
+      a_->directions.see(x);
+      if (a_->directions.due() &&
+          a_->directions.compute([this](const Features& f, std::span<double> out) { return scaling_(f, out); }))
+        a_->turn([this](const Example& e) { return scaled(e, values_); });
+    }
+  }
+  void look(const Example& e) override {
+    if constexpr (requires { a_->look(e); }) a_->look(scaling_.changes() ? scaled(e, values_) : e);
+  }
+  double influence(Task to, Task from) const override { return a_->influence(to, from); }
   std::string scale() const override { return scaling_.description(); }
 
   void set_query_scale([[maybe_unused]] double factor) override {
     if constexpr (kCan.paced)
-      a_.set_query_scale(factor);
-    else if constexpr (requires { a_.query.set_scale(factor); })
-      a_.query.set_scale(factor);
+      a_->set_query_scale(factor);
+    else if constexpr (requires { a_->query.set_scale(factor); })
+      a_->query.set_scale(factor);
   }
   double log_odds([[maybe_unused]] double margin) const override {
-    if constexpr (kCan.calibrated) return a_.log_odds(margin);
+    if constexpr (kCan.calibrated) return a_->log_odds(margin);
     return 0;
   }
   std::size_t support_vectors() const override {
-    if constexpr (kCan.keeps_instances) return a_.support_vectors();
+    if constexpr (kCan.keeps_instances) return a_->support_vectors();
     return 0;
   }
   void free_memory([[maybe_unused]] std::size_t bytes) override {
-    if constexpr (kCan.forgets) a_.free_memory(bytes);
+    if constexpr (kCan.forgets) a_->free_memory(bytes);
   }
   std::size_t bytes_for_tasks([[maybe_unused]] std::size_t tasks) const override {
-    if constexpr (kCan.untracked_tasks) return a_.bytes_for_tasks(tasks);
+    if constexpr (kCan.untracked_tasks) return a_->bytes_for_tasks(tasks);
     return 0;
   }
   void reserve_tasks([[maybe_unused]] std::size_t tasks) override {
-    if constexpr (kCan.untracked_tasks) a_.reserve_tasks(tasks);
+    if constexpr (kCan.untracked_tasks) a_->reserve_tasks(tasks);
   }
   PeerBenefit peer_benefit([[maybe_unused]] Task task) const override {
-    if constexpr (kCan.peer_benefit) return a_.peer_benefit(task);
+    if constexpr (kCan.peer_benefit) return a_->peer_benefit(task);
     return {};
   }
 
   void save(Writer writer) const override { state(*this, writer); }
   void load(Reader& reader) override {
     state(*this, reader);
-    a_.check();
+    a_->check();
   }
 
  private:
+  void make_anew(const LearnerContext& context) {
+    if constexpr (requires { a_->slots(); }) {  // tables of a fixed size keep it
+      const std::size_t slots = a_->slots();
+      a_ = nullptr;  // there may be no memory for both
+      a_ = std::make_unique<A>(params_, context, slots);
+    } else {
+      a_ = std::make_unique<A>(params_, context);
+    }
+  }
+
   static constexpr std::size_t kAhead = 4;  // examples of a round prefetched: more would push each other out
 
   template <class S>
   static void state(S& s, auto&& v) {
-    A::state(s.a_, v);
+    A::state(*s.a_, v);
     if (s.scaling_.any()) v("scale", s.scaling_);
   }
   Example scaled(const Example& e, std::vector<double>& values) const {
     if (values.size() < e.x.size()) values.resize(e.x.size());
-    return {e.task, scaling_(e.x, values)};
+    return {e.task, scaling_(e.x, values), e.group, e.weight};
+  }
+  /// Huge weights in a model file may overflow a margin; none leaves here that is not a finite number.
+  static double finite(double margin) {
+    constexpr double kLargest = std::numeric_limits<double>::max();
+    return std::isnan(margin) ? 0 : std::clamp(margin, -kLargest, kLargest);
+  }
+  void decide_scaled(std::span<const Example> examples, Rng& rng, std::span<Decision> out) {
+    a_->decide(examples, rng, out);
+    for (Decision& d : out) d.margin = finite(d.margin);
+  }
+  bool learn_once(const Example& e, const Decision& d, Answer y, Rng& rng) {
+    const bool updated = scaling_.changes() ? learn_scaled(scaled(e, values_), d, y, rng) : learn_scaled(e, d, y, rng);
+    if constexpr (requires { a_->recent; })
+      if (y != kNeither) replay(e, y);
+    if constexpr (requires { a_->query.learned(e.task, true, updated); })
+      a_->query.learned(e.task, y != kNeither && mistaken(y, d.margin), updated);
+    return updated;
+  }
+  /// An algorithm with `recent` learns again from examples that it learned from before, scaled by what is known now.
+  void replay(const Example& e, Answer y) {
+    for (std::uint64_t k = a_->replays_due(); k > 0; --k) {
+      const auto [item, again] = a_->recent.next();
+      a_->learn_again(*item, scaling_.changes() ? scaled(again, values_) : again);
+    }
+    if (a_->recent.add(e, y, a_->latest_alpha)) a_->kept_latest();
   }
   bool learn_scaled(const Example& e, const Decision& d, Answer y, Rng& rng) {
-    if (y != kNeither) return a_.learn(e, d, y, rng);
-    if constexpr (kCan.learns_neither) return a_.learn_neither(e, d, rng);
+    if (y != kNeither) return a_->learn(e, d, y, rng);
+    if constexpr (kCan.learns_neither) return a_->learn_neither(e, d, rng);
     return false;
   }
 
+  Params params_;
   Capabilities can_;
   Scaling scaling_;
-  A a_;
+  std::unique_ptr<A> a_;        // null only if restart() failed
   std::vector<Example> round_;  // scratch: the round scaled, its values in values_
   std::vector<double> values_;
 };

@@ -1,7 +1,10 @@
 // What cohort promises beyond the contract of every learner; tests/cli/test_cohort_traces.py compares it step by step.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
+#include <memory>
 #include <thread>
 
 #include "quorate/metrics/metrics.h"
@@ -61,35 +64,164 @@ std::vector<Outcome> run(const std::string& spec, const Stream& s, const Session
 }
 
 // noise = 0.5, E = 0.800709, O = 0.623104 (eta = 0: they stay), E^2 = 0.641135, O^2 = 0.388258, their sum 1.029394.
-//   1. t0, x = (1, 0), y = +1: p = 0, r = 1.029394, beta = 1 / 1.529394 = 0.653854, alpha = beta
-//        w = alpha E (1, 0) = (0.523547, 0)   s_0 = 1 - beta E^2 = 0.580791
-//        v_0 = alpha O (1, 0) = (0.407419, 0) t_00 = 1 - beta O^2 = 0.746136
-//   2. t1, x = (1, 1), y = -1: p = E 0.523547 = 0.419209, r = E^2 (0.580791 + 1) + O^2 2 = 1.790018
-//        beta = 1 / 2.290018 = 0.436678, alpha = -(1 + 0.419209) beta = -0.619736
-//        w = (0.523547, 0) + alpha E (0.580791, 1) = (0.235341, -0.496229)
-//        s = (0.580791 - beta E^2 0.580791^2, 1 - beta E^2) = (0.486352, 0.720030)
-//        v_1 = alpha O (1, 1) = (-0.386161, -0.386161), t_1 = 1 - beta O^2 = 0.830456 twice
-//   3. t0, x = (0, 1), y = +1: p = -E 0.496229 = -0.397335, r = E^2 0.720030 + O^2 = 0.849895
-//        beta = 1 / 1.349895 = 0.740798, alpha = 1.397335 beta = 1.035144
-//        w_1 = -0.496229 + alpha E 0.720030 = 0.100567, v_01 = alpha O = 0.645002
+// nu = noise q^3/4 for q > 1, the label's class having q times the labels of the other, one added to either.
+//   1. t0, x = (1, 0), y = +1: q = 2, nu = 0.840896, p = 0, r = 1.029394, beta = 1 / 1.870290 = 0.534676, alpha = beta
+//        w = alpha E (1, 0) = (0.428120, 0)   s_0 = 1 - beta E^2 = 0.657200
+//        v_0 = alpha O (1, 0) = (0.333159, 0) t_00 = 1 - beta O^2 = 0.792407
+//   2. t1, x = (1, 1), y = -1: q = 1, p = E 0.428120 = 0.342800, r = E^2 (0.657200 + 1) + O^2 2 = 1.839006
+//        beta = 1 / 2.339006 = 0.427532, alpha = -(1 + 0.342800) beta = -0.574090
+//        w = (0.428120, 0) + alpha E (0.657200, 1) = (0.126019, -0.459679)
+//        s = (0.657200 - beta E^2 0.657200^2, 1 - beta E^2) = (0.538810, 0.725894)
+//        v_1 = alpha O (1, 1) = (-0.357718, -0.357718), t_1 = 1 - beta O^2 = 0.834007 twice
+//   3. t0, x = (0, 1), y = +1: q = 3/2, nu = 0.677702, p = -E 0.459679 = -0.368069, r = E^2 0.725894 + O^2 = 0.853655
+//        beta = 1 / 1.531357 = 0.653016, alpha = 1.368069 beta = 0.893371
+//        w_1 = -0.459679 + alpha E 0.725894 = 0.059575, v_01 = alpha O = 0.556663
 TEST(Cohort, ThreeRoundsByHand) {
   EXPECT_NEAR(first_E(), 0.800709, 1e-6);
   EXPECT_NEAR(first_O(), 0.623104, 1e-6);
   const NameTable names = task_names(3);
-  Session session(parse_spec("cohort(query=always, noise=0.5, eta=0, scale=none)"), {.seed = 1, .tasks = &names});
+  Session session(parse_spec("cohort(query=always, noise=0.5, eta=0, replays=0, scale=none)"), {.seed = 1, .tasks = &names});
   EXPECT_EQ(feed_one(session, {0, dense({1, 0})}, 1).decision.margin, 0);
-  EXPECT_NEAR(session.learner().score({0, dense({1, 0})}), 0.800709 * 0.523547 + 0.623104 * 0.407419, 2e-6);
-  EXPECT_NEAR(feed_one(session, {1, dense({1, 1})}, -1).decision.margin, 0.419209, 1e-6);
-  EXPECT_NEAR(feed_one(session, {0, dense({0, 1})}, 1).decision.margin, -0.397335, 1e-6);
+  EXPECT_NEAR(session.learner().score({0, dense({1, 0})}), 0.800709 * 0.428120 + 0.623104 * 0.333159, 2e-6);
+  EXPECT_NEAR(feed_one(session, {1, dense({1, 1})}, -1).decision.margin, 0.342800, 1e-6);
+  EXPECT_NEAR(feed_one(session, {0, dense({0, 1})}, 1).decision.margin, -0.368069, 1e-6);
   EXPECT_EQ(session.total().updates, 3u);
   const auto score = [&](Task i, double a, double b) { return session.learner().score({i, dense({a, b})}); };
   // A task without labels knows what is shared; the others add their own.
-  EXPECT_NEAR(score(2, 1, 0), 0.800709 * 0.235341, 2e-6);
-  EXPECT_NEAR(score(2, 0, 1), 0.800709 * 0.100567, 2e-6);
-  EXPECT_NEAR(score(0, 0, 1), 0.800709 * 0.100567 + 0.623104 * 0.645002, 2e-6);
-  EXPECT_NEAR(score(1, 0, 1), 0.800709 * 0.100567 - 0.623104 * 0.386161, 2e-6);
+  EXPECT_NEAR(score(2, 1, 0), 0.800709 * 0.126019, 2e-6);
+  EXPECT_NEAR(score(2, 0, 1), 0.800709 * 0.059575, 2e-6);
+  EXPECT_NEAR(score(0, 0, 1), 0.800709 * 0.059575 + 0.623104 * 0.556663, 2e-6);
+  EXPECT_NEAR(score(1, 0, 1), 0.800709 * 0.059575 - 0.623104 * 0.357718, 2e-6);
   EXPECT_NEAR(session.learner().influence(0, 1), 0.641135 / 1.029394, 1e-6);
   EXPECT_EQ(session.learner().influence(1, 1), 1);
+}
+
+TEST(Cohort, OfAnOlderFileTakesTheLabelsOfBothClassesForEquallyMany) {
+  const Stream s = make_stream(60, 2, 6, 33);
+  Bare bare("cohort(scale=none, represent=none)");
+  for (std::size_t n = 0; n < s.size(); ++n) bare.learn({s.task[n], s.x[n]}, s.y[n]);
+  Tensors file;
+  bare.learner->save(Writer{file});
+  std::erase_if(file.tensors, [](const auto& tensor) {
+    return tensor.first == "labels_of" || tensor.first == "due" || tensor.first.starts_with("recent.");
+  });
+  Bare old("cohort(scale=none, represent=none)");
+  Reader reader(file);
+  old.learner->load(reader);
+  reader.finish();
+  const Example e{s.task[0], s.x[0]};
+  EXPECT_EQ(old.learner->score(e), bare.learner->score(e));
+  EXPECT_GE(old.decide(e).probability, 2.0 / 61 * 0.95);
+  EXPECT_LT(old.decide({0, dense({9, 9, 9, 9, 9, 9})}).probability, 0.5) << "it does not begin anew";
+}
+
+/// Texts of twelve words on one of eight subjects, each with forty words of its own; the label is the subject's.
+struct Texts {
+  explicit Texts(std::size_t n) {
+    Rng rng = make_rng(9, 0);
+    for (std::size_t i = 0; i < n; ++i) {
+      const Index subject = static_cast<Index>(rng() % 8);
+      std::vector<Index>& words = index.emplace_back();
+      for (int k = 0; k < 12; ++k)
+        words.push_back(static_cast<Index>(1 + (k < 9 ? subject * 40 + rng() % 40 : rng() % 320)));
+      std::ranges::sort(words);
+      words.erase(std::unique(words.begin(), words.end()), words.end());
+      value.emplace_back(words.size(), 1.0);
+      y.push_back(subject % 2 == 0 ? 1 : -1);
+    }
+  }
+  Example operator[](std::size_t n) const { return {static_cast<Task>(n % 2), {index[n], value[n]}}; }
+  std::vector<std::vector<Index>> index;
+  std::vector<std::vector<double>> value;
+  std::vector<int> y;
+};
+constexpr const char* kPlaced = "cohort(query=always, represent=svd(rank=8))";
+
+/// Every eighth example is labelled.
+void feed(Bare& bare, const Texts& texts, std::size_t begin, std::size_t end) {
+  for (std::size_t n = begin; n < end; ++n) {
+    bare.decide(texts[n]);
+    if (n % 8 < 2) bare.learn(texts[n], texts.y[n]);
+  }
+}
+
+TEST(Cohort, PlacesHelpWhereLabelsAreFewAndChangeNothingBeforeTheyAreKnown) {
+  const Texts texts(800);
+  Bare with(kPlaced, 2), without("cohort(query=always, represent=none)", 2);
+  std::size_t right[2] = {0, 0};
+  for (std::size_t n = 0; n < 600; ++n) {
+    const double a = with.decide(texts[n]).margin, b = without.decide(texts[n]).margin;
+    if (n < 199) {
+      EXPECT_EQ(a, b);
+    }
+    if (n % 100 > 1) continue;
+    with.learn(texts[n], texts.y[n]);
+    without.learn(texts[n], texts.y[n]);
+  }
+  for (std::size_t n = 600; n < 800; ++n) {
+    right[0] += predicted(with.learner->score(texts[n])) == texts.y[n];
+    right[1] += predicted(without.learner->score(texts[n])) == texts.y[n];
+  }
+  EXPECT_GT(right[0], right[1] + 5);
+  EXPECT_GT(right[0], 170u);
+}
+
+TEST(Cohort, WithPlacesSavedAndContinuedEqualsNeverSaved) {
+  const Texts texts(900);
+  Bare never(kPlaced, 2), saved(kPlaced, 2), loaded(kPlaced, 2);
+  feed(never, texts, 0, 900);
+  feed(saved, texts, 0, 500);
+  Tensors file;
+  saved.learner->save(Writer{file});
+  Reader reader(file);
+  loaded.learner->load(reader);
+  reader.finish();
+  loaded.rng = saved.rng;
+  feed(loaded, texts, 500, 900);
+  EXPECT_EQ(loaded.state(), never.state());
+}
+
+TEST(Cohort, WithPlacesFeaturesStillBringTheMarginAndItsVariance) {
+  const Texts texts(500);
+  Bare bare(kPlaced, 2);
+  feed(bare, texts, 0, 500);
+  for (std::size_t n = 0; n < 50; ++n) {
+    std::vector<Contribution> parts(texts[n].x.size());
+    bare.learner->explain(texts[n], parts);
+    double sum = 0, variance = 0;
+    for (const Contribution& part : parts) {
+      sum += part.shared + part.own;
+      variance += part.uncertainty;
+    }
+    EXPECT_NEAR(sum, bare.learner->score(texts[n]), 1e-6);
+    EXPECT_GT(variance, 0);
+  }
+}
+
+TEST(Cohort, WithPlacesUndoingLabelsAtOnceOrOneByOneIsTheSame) {
+  const Texts texts(500);
+  const NameTable names = task_names(2);
+  const auto trained = [&] {
+    auto session = std::make_unique<Session>(
+        parse_spec(kPlaced), SessionOptions{.seed = 1, .tasks = &names, .keep_labels = std::size_t{1} << 24});
+    session->set_limits({.total = 60});
+    for (std::size_t n = 0; n < 500; ++n) feed_one(*session, texts[n], texts.y[n]);
+    return session;
+  };
+  const auto state = [](const Session& session) {
+    Tensors out;
+    session.learner().save(Writer{out});
+    return to_bytes(out);
+  };
+  const auto once = trained(), by_one = trained(), strict = trained();
+  once->undo({3, 7}, false);
+  by_one->undo({3}, false);
+  by_one->undo({7}, false);
+  EXPECT_EQ(state(*once), state(*by_one));
+  strict->undo({3, 7}, true);
+  const std::string counted = state(*strict);
+  strict->rebuild(true);
+  EXPECT_EQ(state(*strict), counted);
 }
 
 // While variances hardly move (noise is large), <E w + O v, x> of a task that is alone is that of one vector whose steps are
@@ -97,12 +229,14 @@ TEST(Cohort, ThreeRoundsByHand) {
 TEST(Cohort, OfOneTaskSharedAndOwnActAsOneVector) {
   const Stream s = make_stream(300, 1, 5, 31);
   const double scale = first_E() * first_E() + first_O() * first_O(), noise = 1e9;
-  const auto steps = run("cohort(query=always, eta=0, scale=none, noise=1e9)", s);
+  const auto steps = run("cohort(query=always, eta=0, replays=0, scale=none, noise=1e9)", s);
   std::vector<double> u(5);
+  std::map<int, double> labels{{1, 1}, {-1, 1}};
   for (std::size_t n = 0; n < s.size(); ++n) {
     const double p = dot(s.x[n], [&](Index f) { return u[f]; });
     ASSERT_NEAR(steps[n].decision.margin, p, 1e-5 * std::sqrt(squared_norm(dense(u)))) << n;
-    const double alpha = (1 - s.y[n] * p) / (scale + noise) * s.y[n];  // |x| = 1
+    const double q = ++labels[s.y[n]] / labels[-s.y[n]], nu = noise * std::pow(q, q > 1 ? 0.75 : 0.25);
+    const double alpha = (1 - s.y[n] * p) / (scale + nu) * s.y[n];  // |x| = 1
     for (std::size_t f = 0; f < 5; ++f) u[f] += alpha * scale * s.x[n].value[f];
   }
   EXPECT_GT(squared_norm(dense(u)), 0) << "it learned";

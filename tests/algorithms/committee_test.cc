@@ -46,6 +46,16 @@ TEST(Committees, OfOneTaskAreTheSamplingPerceptron) {
   }
 }
 
+TEST(Committees, PeerCountsAndLearnsTheSamePredictionAtZero) {
+  NameTable tasks = task_names(2);
+  Session session(parse_spec("peer"), {.seed = 1, .tasks = &tasks});
+  EXPECT_FALSE(feed_one(session, {0, dense({1, 0})}, 1).updated) << "0 predicts +1";
+  EXPECT_EQ(session.total().mistakes, 0u);
+  EXPECT_TRUE(feed_one(session, {1, dense({0, 1})}, -1).updated);
+  EXPECT_EQ(session.total().mistakes, 1u);
+  EXPECT_EQ(predicted(session.learner().score({0, dense({1, 0})})), 1);
+}
+
 TEST(Committees, ThatLearnNoTrustAndShareNothingAreThePlainSum) {
   constexpr std::size_t K = 4, d = 5;
   const Stream s = make_stream(300, K, d, 22);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 
 #include "quorate/engine/model.h"
@@ -18,6 +19,7 @@ using testing::HasSubstr;
 using Contract = EveryLearner;
 
 constexpr Task kTasks = 6;
+constexpr double kTie = std::numeric_limits<double>::min();  // a margin of 0, where 0 predicts +1
 
 std::unique_ptr<Model> new_model(const Spec& spec, std::uint64_t seed = 3, std::uint64_t labels = LabelLimits::kNone) {
   return std::make_unique<Model>(Model{Session(spec, {.seed = seed, .limits = {.total = labels}}), Featurizer{}, Labels{}});
@@ -52,6 +54,93 @@ TEST_P(Contract, SaveAndContinueEqualsNeverSaved) {
   }
 }
 
+/// Tasks and features keep arriving and, if `late`, every fourth answer comes late.
+class Arriving {
+ public:
+  Arriving(bool holes, bool late) : stream_(make_stream(kExamples, 30, 16, 24, holes)), late_(late) {
+    for (std::size_t n = 0; n < kExamples; ++n) {
+      Vector& x = stream_.x[n];
+      const std::size_t size = std::min(x.value.size(), 4 + n / 25);
+      x.value.resize(size);
+      if (!x.index.empty()) x.index.resize(size);
+      stream_.task[n] = static_cast<Task>((n * 7) % (n / 13 + 2));
+    }
+  }
+  static constexpr std::size_t kExamples = 325;
+
+  std::vector<Outcome> feed(Session& session, std::size_t n) const {
+    std::vector<Outcome> out;
+    while (session.pending().size() > 0 && (n % 5 == 0 || session.pending().size() > 6))
+      if (const auto outcome = answer_to(session, session.pending().oldest(), n % 2 == 0 ? 1 : -1)) out.push_back(*outcome);
+    const Example e{session.task(task_name(stream_.task[n])), stream_.x[n].view()};
+    Outcome& outcome = out.emplace_back();
+    run_round(session, {&e, 1}, [&](std::size_t) { return late_ && n % 4 == 0 ? kLater : stream_.y[n]; }, {&outcome, 1});
+    return out;
+  }
+
+ private:
+  Stream stream_;
+  bool late_;
+};
+
+/// Decisions by the memory that is left, as who leaves a full set, are those of the model that was never saved. A learner
+/// that decides nothing by it gives the same results until one of the two runs out of memory.
+TEST_P(Contract, SaveAndContinueEqualsNeverSavedUnderAMemoryLimit) {
+  Spec spec = this->spec();
+  for (Spec::Arg& arg : spec.args)
+    if (arg.key == "budget") arg.value.word = "0";  // as many as the limit holds
+  const auto new_model = [&](std::size_t limit) {
+    return std::make_unique<Model>(
+        Model::make(spec, {.seed = 3, .memory_limit = limit, .audit = 0.15}, FeatureSettings{}, Labels{}));
+  };
+  const bool decides = GetParam().can().forgets || GetParam().can().untracked_tasks;
+  const std::vector<double> shares = decides ? std::vector{0.3, 0.5, 0.65, 0.8, 0.95} : std::vector{0.65};
+  for (const bool holes : {false, true}) {
+    if (!holes && !decides) continue;
+    const Arriving stream(holes, decides);
+    const auto free = new_model(Memory::kNoLimit);
+    for (std::size_t n = 0; n < Arriving::kExamples; ++n) stream.feed(free->session, n);
+    for (const double share : shares) {
+      const auto limit = static_cast<std::size_t>(share * static_cast<double>(free->session.peak_bytes()));
+      const std::string where = "limit " + std::to_string(limit) + (holes ? ", holes" : "");
+      std::unique_ptr<Model> never, often;
+      try {
+        never = new_model(limit);
+        often = new_model(limit);
+      } catch (const MemoryError&) {
+        continue;
+      }
+      bool full = false;
+      for (std::size_t n = 0; n < Arriving::kExamples && !full; ++n) {
+        if (n % 13 == 0) often = std::make_unique<Model>(Model::from_bytes(often->to_bytes()));
+        std::vector<Outcome> a, b;
+        try {
+          a = stream.feed(never->session, n);
+        } catch (const MemoryError&) {
+          full = true;
+        }
+        try {
+          b = stream.feed(often->session, n);
+          ASSERT_FALSE(full && decides) << "example " << n << ", " << where;
+        } catch (const MemoryError&) {
+          ASSERT_TRUE(full || !decides) << "example " << n << ", " << where;
+          full = true;
+        }
+        if (full) break;
+        ASSERT_EQ(a, b) << "example " << n << ", " << where;
+        if (decides) {
+          ASSERT_EQ(never->session.model_bytes(), often->session.model_bytes()) << "example " << n << ", " << where;
+        }
+        ASSERT_LE(never->session.peak_bytes(), limit);
+        ASSERT_LE(often->session.peak_bytes(), limit);
+      }
+      if (!full) {
+        EXPECT_EQ(never->to_bytes(), often->to_bytes()) << where;
+      }
+    }
+  }
+}
+
 TEST_P(Contract, ASeedDecidesEverything) {
   const Stream s = make_stream(200, kTasks, 5, 12);
   const auto a = new_model(spec(), 3), b = new_model(spec(), 3), c = new_model(spec(), 4);
@@ -79,7 +168,7 @@ TEST_P(Contract, TheLabelBudgetIsNeverExceededAndTheStreamGoesOn) {
         EXPECT_FALSE(outcome.updated);
         EXPECT_TRUE(std::isfinite(outcome.decision.margin));
         if (limit == 0) {
-          EXPECT_EQ(outcome.decision.margin, 0) << "a model that never saw a label has an opinion";
+          EXPECT_LE(std::abs(outcome.decision.margin), kTie) << "a model that never saw a label has an opinion";
         }
         // The learner may note that a task came; nothing that it learned changes.
         if (n > 100 && !GetParam().can().learns_unasked) {
@@ -103,7 +192,7 @@ TEST_P(Contract, ScoreIsPureAndAnswersTasksNeverSeen) {
   const Stream s = make_stream(150, kTasks, 5, 14);
   Session session(spec(), {.seed = 3});
   const Vector x = s.x[0];
-  EXPECT_EQ(session.learner().score({0, x}), 0) << "before the first label";
+  EXPECT_LE(std::abs(session.learner().score({0, x})), kTie) << "before the first label";
   feed(session, s);
   const std::string before = state_of(session);
   const std::size_t bytes = session.model_bytes();
@@ -118,11 +207,35 @@ TEST_P(Contract, ScoreIsPureAndAnswersTasksNeverSeen) {
     EXPECT_TRUE(std::isfinite(session.learner().influence(0, task)));
   }
   if (!GetParam().can().keeps_instances) {  // a kernel of nothing with something need not be 0
-    EXPECT_EQ(session.learner().score({0, dense({})}), 0) << "an empty instance";
+    EXPECT_LE(std::abs(session.learner().score({0, dense({})})), kTie) << "an empty instance";
   }
   EXPECT_TRUE(std::isfinite(session.learner().score({0, sparse({5, kMaxIndex + 1}, {1, 1})})));
   EXPECT_EQ(state_of(session), before);
   EXPECT_EQ(session.model_bytes(), bytes);
+}
+
+TEST_P(Contract, TheContributionsOfFeaturesSumToTheMargin) {
+  if (!GetParam().can().additive) GTEST_SKIP() << "its margins are no sums";
+  const Stream s = make_stream(150, kTasks, 5, 14);
+  Session session(spec(), {.seed = 3});
+  feed(session, s);
+  const Learner& learner = session.learner();
+  for (std::size_t n = 0; n < s.size(); ++n)
+    for (const Task task : {s.example(n).task, kUntracked}) {
+      Example e = s.example(n);
+      e.task = task;
+      std::vector<Contribution> parts(e.x.size());
+      learner.explain(e, parts);
+      double sum = 0;
+      for (const Contribution& part : parts) {
+        sum += part.shared + part.own;
+        EXPECT_GE(part.uncertainty, 0);
+        if (task == kUntracked) {
+          EXPECT_EQ(part.own, 0);
+        }
+      }
+      EXPECT_NEAR(sum, learner.score(e), 1e-9 * (1 + std::abs(sum)));
+    }
 }
 
 TEST_P(Contract, ALabelIsSeenOnlyIfItIsAskedFor) {
@@ -201,6 +314,93 @@ TEST_P(Contract, NoAnswerCostsNothingAndTeachesNothing) {
   }
 }
 
+/// Half of the examples are answered at once; the others' questions wait, and those that `answered` says are answered then.
+template <class Answered>
+std::unique_ptr<Session> with_answers(const Spec& spec, const Stream& s, Answered answered) {
+  const NameTable names = task_names(kTasks);
+  auto out = std::make_unique<Session>(spec, SessionOptions{.seed = 3, .tasks = &names, .keep_labels = 1'000'000});
+  std::vector<std::pair<std::uint64_t, std::size_t>> waiting;
+  for (std::size_t n = 0; n < s.size(); ++n) {
+    const Example e = s.example(n);
+    if (2 * n < s.size()) {
+      quorate::run_round(*out, {{&e, 1}}, [&](std::size_t) { return Reply(answer_of(s.y[n])); });
+    } else if (const Outcome outcome = quorate::run_round_later(*out, {{&e, 1}})[0]; outcome.ticket) {
+      waiting.emplace_back(*outcome.ticket, n);
+    }
+  }
+  for (const auto& [ticket, n] : waiting)
+    if (const int y = answered(n, s.y[n]); y != 0) out->answer(ticket, answer_of(y));
+  return out;
+}
+
+TEST_P(Contract, WithoutLabelsThatWereTakenBackItIsTheModelThatNeverHadThem) {
+  const Stream s = make_stream(120, kTasks, 6, 21);
+  if (!GetParam().can().rebuilds) {
+    const auto session = with_answers(spec(), s, [](std::size_t, int y) { return y; });
+    const std::string before = state_of(*session);
+    EXPECT_THROW(session->undo({session->labels()[0].id}), UsageError);
+    EXPECT_THROW(session->rebuild(), UsageError);
+    EXPECT_EQ(state_of(*session), before);
+    return;
+  }
+  const auto all = with_answers(spec(), s, [](std::size_t, int y) { return y; });
+  const std::string bytes = state_of(*all);
+  const auto load = [&] {
+    const std::span<const std::byte> raw = std::as_bytes(std::span(bytes));
+    const Tensors in = read_tensors({raw.size(), [raw](std::size_t begin, std::span<std::byte> out) {
+                                       std::copy_n(raw.data() + begin, out.size(), out.data());
+                                     }});
+    Reader reader(in);
+    return std::make_unique<Session>(Session::load(spec(), reader));
+  };
+  Rng rng = make_rng(8, 0);
+  for (int history = 0; history < 8; ++history) {
+    const bool recount = history % 2 == 1;
+    std::vector<std::uint64_t> ids;
+    std::vector<bool> gone(s.size());
+    const auto taken = load();
+    std::size_t n_of_late = 0;
+    std::vector<std::size_t> late;  // the examples of the late answers, in their order
+    with_answers(spec(), s, [&](std::size_t n, int y) {
+      late.push_back(n);
+      return y;
+    });
+    const KeptLabels& labels = taken->labels();
+    for (std::size_t i = labels.size() - late.size(); i < labels.size(); ++i, ++n_of_late)
+      if (below(3, rng) == 0) {
+        ids.push_back(labels[i].id);
+        gone[late[n_of_late]] = true;
+      }
+    taken->undo(ids, recount);
+    const auto never = with_answers(spec(), s, [&](std::size_t n, int y) { return gone[n] ? 0 : y; });
+    never->rebuild(recount);
+    Tensors one, other;
+    taken->learner().save(Writer(one));
+    never->learner().save(Writer(other));
+    ASSERT_EQ(to_bytes(one), to_bytes(other)) << ids.size() << " of " << late.size() << " taken back";
+    for (const std::uint64_t id : ids) EXPECT_THROW(taken->undo({id}), UsageError);
+  }
+}
+
+TEST_P(Contract, ACorrectedLabelIsTheModelThatHadItFromTheStart) {
+  if (!GetParam().can().rebuilds) GTEST_SKIP() << "cannot be rebuilt";
+  const Stream s = make_stream(60, kTasks, 6, 22);
+  std::size_t last = 0;
+  const auto wrong = with_answers(spec(), s, [&](std::size_t n, int y) {
+    last = n;
+    return y;
+  });
+  if (last == 0) return;  // nothing was asked late
+  const auto right = with_answers(spec(), s, [&](std::size_t n, int y) { return n == last ? -y : y; });
+  const std::uint64_t id = wrong->labels()[wrong->labels().size() - 1].id;
+  wrong->correct(id, answer_of(-s.y[last]));
+  right->rebuild();
+  Tensors one, other;
+  wrong->learner().save(Writer(one));
+  right->learner().save(Writer(other));
+  EXPECT_EQ(to_bytes(one), to_bytes(other));
+}
+
 TEST_P(Contract, LabelsMayComeLongAfterTheDecision) {
   const Stream s = make_stream(200, kTasks, 5, 19);
   NameTable tasks = task_names(kTasks);
@@ -222,6 +422,62 @@ TEST_P(Contract, LabelsMayComeLongAfterTheDecision) {
   EXPECT_NE(learner->score(s.example(0)), 0);
 }
 
+TEST_P(Contract, ALabelOfWeightTwoTeachesAsTwoLabelsWould) {
+  const Stream s = make_stream(80, kTasks, 5, 23);
+  const auto taught = [&](std::vector<double> weights) {
+    auto model = new_model(spec());
+    for (std::size_t n = 0; n < s.size(); ++n) model->session.see(s.example(n).x);
+    for (std::size_t n = 0; n < s.size(); ++n) {
+      const Task task = model->session.task("t" + std::to_string(s.task[n]));
+      Example e = s.example(n);
+      e.task = task;
+      if (n < s.size() - 1) {
+        model->session.give(e, answer_of(s.y[n]));
+        continue;
+      }
+      for (const double weight : weights) {
+        e.weight = weight;
+        model->session.give(e, answer_of(s.y[n]));
+      }
+    }
+    std::vector<double> margins;
+    for (std::size_t n = 0; n < s.size(); ++n) margins.push_back(model->session.learner().score(s.example(n)));
+    return margins;
+  };
+  const auto once = taught({1}), twice = taught({1, 1}), weighed = taught({2}), more = taught({1, 1, 0.5});
+  if (!GetParam().can().weighs) {
+    EXPECT_EQ(weighed, twice);
+    EXPECT_EQ(taught({2.5}), more);
+    return;
+  }
+  double apart = 0, moved = 0;  // in one step: the same up to what the second label changed of how sure the first made it
+  for (std::size_t n = 0; n < s.size(); ++n) {
+    apart += std::abs(weighed[n] - twice[n]);
+    moved += std::abs(twice[n] - once[n]);
+  }
+  EXPECT_LE(apart, moved);
+}
+
+TEST_P(Contract, ALabelOfHalfTheWeightMovesItsMarginLess) {
+  const Stream s = make_stream(10, 1, 5, 24, true);
+  const auto margin_of = [&](double weight, Answer y) {
+    auto model = new_model(spec());
+    for (std::size_t n = 0; n < s.size(); ++n) model->session.see(s.example(n).x);
+    Example e = s.example(0);
+    e.task = model->session.task("t");
+    e.weight = weight;
+    model->session.give(e, y);
+    return static_cast<double>(y) * model->session.learner().score(e);
+  };
+  // Of the label that a margin of 0 does not predict: each learner learns from that.
+  const auto margin = [&](double weight) { return std::max(margin_of(weight, kYes), margin_of(weight, kNo)); };
+  EXPECT_GT(margin(0.5), 0);
+  EXPECT_LT(margin(0.5), margin(1));
+  EXPECT_LE(margin(1), margin(1000));
+  for (const double weight : {0.0, -1.0, 1001.0, std::numeric_limits<double>::quiet_NaN()})
+    EXPECT_THROW(margin(weight), UsageError) << weight;
+}
+
 TEST_P(Contract, TheSteadyStateAllocatesNothing) {
   if (GetParam().grows()) GTEST_SKIP() << "grows with every mistake";
   for (const bool holes : {false, true}) {
@@ -234,14 +490,26 @@ TEST_P(Contract, TheSteadyStateAllocatesNothing) {
     for (const Task i : s.task) task.push_back(session.task(task_name(i)));
     std::size_t n = 0;
     const auto oracle = [&](std::size_t) { return s.y[n]; };
+    std::uint64_t seen = 0;
     const auto pass = [&] {
       for (n = 0; n < s.size(); ++n) {
         const Example e{task[n], s.x[n]};
         Outcome outcome;
         run_round(session, {&e, 1}, oracle, {&outcome, 1});
       }
+      seen += s.size();
     };
     for (int warm = 0; warm < (GetParam().counts() ? 12 : 4); ++warm) pass();
+    if (spec().word == "cohort")  // until the labels that it replays were replaced twice
+      while (session.total().labels < 3 * 512) pass();
+    if (GetParam().has("represent=svd")) {  // what it keeps was replaced, and no work of doubling sizes is near
+      const auto near = [&] {
+        for (std::uint64_t size = 200; size <= seen + 4 * s.size(); size *= 2)
+          if (size >= seen) return true;
+        return false;
+      };
+      while (seen < 3000 || near()) pass();
+    }
     EXPECT_LE(session.model_bytes(), session.peak_bytes());
     EXPECT_GT(session.model_bytes(), 0u);
     const std::size_t bytes = session.model_bytes(), peak = session.peak_bytes();

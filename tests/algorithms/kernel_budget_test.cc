@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 
+#include "quorate/engine/model.h"
 #include "quorate/engine/session.h"
 #include "quorate/experiments/generate_drift.h"
 #include "support/make.h"
@@ -77,6 +79,21 @@ TEST(BudgetRandom, MakesNoMoreMistakesThanTheorem1Allows) {
     }
 }
 
+/// Tasks that join make c_G smaller, and with it the bound that Q has to stay below.
+TEST(BudgetForgetron, TasksThatJoinLaterNeverMakeItsWeightsExplode) {
+  for (const char* kernel : {"gaussian", "linear", "polynomial"}) {
+    const Spec spec = parse_spec(std::string("budget-forgetron(budget=8, kernel=") + kernel + ")");
+    Model model = Model::make(spec, {.seed = 1}, FeatureSettings{}, Labels{});
+    const Stream s = make_stream(600, 1, 6, 8);
+    for (std::size_t n = 0; n < s.size(); ++n) {
+      const Task task = model.session.task(task_name(n < 200 ? 0 : static_cast<Task>(n)));  // then a new one each time
+      const Outcome done = feed_one(model.session, {task, s.x[n]}, (n * 2654435761u >> 7) % 2 == 0 ? 1 : -1);
+      ASSERT_LT(std::abs(done.decision.margin), 1e3) << kernel << " at example " << n;
+    }
+    EXPECT_NO_THROW(Model::from_bytes(model.to_bytes())) << kernel;
+  }
+}
+
 class OnABudget : public testing::TestWithParam<const char*> {};
 
 TEST_P(OnABudget, MemoryIsFilledAndNeverExceededWhateverComes) {
@@ -119,6 +136,75 @@ INSTANTIATE_TEST_SUITE_P(All, OnABudget,
                              if (c == '-') c = '_';
                            return name;
                          });
+
+/// Instances that nearly depend on each other: whole numbers, copies that differ in the last digits, huge and tiny values.
+Stream dependent(std::size_t n, std::uint64_t seed) {
+  Rng rng = make_rng(seed, 0);
+  Stream s;
+  for (std::size_t i = 0; i < n; ++i) {
+    std::vector<double> x(5);
+    const std::size_t kind = below(4, rng);
+    for (double& v : x) v = kind == 0 ? static_cast<double>(below(1000, rng)) : uniform(rng);
+    if (kind == 1 && i > 0) {
+      x = s.x[below(i, rng)].value;
+      for (double& v : x) v *= 1 + 1e-9 * uniform(rng);
+    }
+    if (kind == 3)
+      for (double& v : x) v *= below(2, rng) == 0 ? 1e17 : 1e-17;
+    s.x.push_back(dense(x));
+    s.task.push_back(static_cast<Task>(below(30, rng)));
+    s.y.push_back(below(2, rng) == 0 ? 1 : -1);
+  }
+  return s;
+}
+
+TEST(Projectron, NoFiniteInstanceEndsARunOrMakesAModelThatCannotBeLoaded) {
+  for (const char* learner : {"budget-projectron", "budget-projectron-shared"})
+    for (const char* kernel : {"linear", "polynomial(degree=3)", "polynomial(degree=20)", "gaussian"})
+      for (const char* rest : {"eta=0", "eta=1e-5", "eta=0.01", "eta=0, budget=20"})
+        for (const std::uint64_t seed : {1u, 2u}) {
+          const std::string spec = std::string(learner) + "(kernel=" + kernel + ", " + rest + ")";
+          Session session(parse_spec(spec), {.seed = 1});
+          const Stream s = dependent(400, seed);
+          ASSERT_NO_THROW({
+            for (std::size_t n = 0; n < s.size(); ++n)
+              ASSERT_TRUE(std::isfinite(feed(session, s, n).decision.margin)) << spec << " at " << n;
+          }) << spec;
+          Tensors saved;
+          session.save(saved);
+          Reader reader(saved);
+          ASSERT_NO_THROW(Session::load(parse_spec(spec), reader)) << spec;
+        }
+}
+
+TEST(BudgetForgetron, HugeWeightsOfAModelFileGiveFiniteMargins) {
+  const Spec spec = canonical(parse_spec("budget-forgetron(kernel=polynomial)"));
+  Session session(spec, {.seed = 1});
+  const Stream s = make_stream(60, 6, 5, 10);
+  feed(session, s);
+  Tensors saved;
+  session.save(saved);
+  const std::size_t weights = saved.tensors.at("learner.beta").bytes.size() / sizeof(double);
+  std::vector<double> huge(weights);
+  for (std::size_t i = 0; i < weights; ++i) huge[i] = i % 2 == 0 ? 1.7e308 : -1.7e308;
+  Writer{saved}("learner.beta", huge);
+  Reader reader(saved);
+  Session loaded = Session::load(spec, reader);
+  for (std::size_t n = 0; n < s.size(); ++n) {
+    EXPECT_TRUE(std::isfinite(loaded.learner().score({s.task[n], dense({1e9, 1e9, 1e9, 1e9, 1e9})})));
+    EXPECT_TRUE(std::isfinite(feed(loaded, s, n).decision.margin));
+  }
+}
+
+/// Above 20,000 tasks every instance of the complete graph is shorter than eta.
+TEST(Projectron, LearnsHoweverManyTasksThereAre) {
+  NameTable names = task_names(25'000);
+  Session session(parse_spec("budget-projectron(kernel=linear)"), {.seed = 1, .tasks = &names});
+  const Stream s = make_stream(500, 500, 5, 9);
+  feed(session, s);
+  EXPECT_GE(session.learner().support_vectors(), 5u);
+  EXPECT_LE(session.total().mistakes, 150u);
+}
 
 TEST(MemoryLimit, LearnersThatCannotForgetSayThatItDoesNotHoldThem) {
   for (const char* spec : {"cmtl", "perceptron", "kernel-perceptron", "shampo-second-order"}) {

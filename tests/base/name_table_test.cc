@@ -100,7 +100,7 @@ TEST(NameTable, SayWhatOneMoreTakesAndLoseNothingWhenItIsRefused) {
 TEST(NameTable, UnpackRefusesWhatIsNoListOfNames) {
   const auto unpack = [](const std::string& text, std::vector<std::uint64_t> end) {
     NameTable names;
-    names.unpack({{text.begin(), text.end()}, {end.begin(), end.end()}});
+    names.unpack({std::vector<char>(text.begin(), text.end()), end});
     return names.size();
   };
   EXPECT_EQ(unpack("abcd", {1, 3, 3, 4}), 4u);

@@ -54,6 +54,11 @@ def vw(rows: list[Row]) -> str:
 WRITERS = {"csv": csv, "jsonl": jsonl, "svm": svmlight, "vw": vw}
 
 
+def without_progress(out):
+    """What `train` prints, without the lines at 1, 2, 4, ... examples."""
+    return "".join(line for line in out.splitlines(keepends=True) if not line.startswith("   "))
+
+
 def without_seconds(document):
     """A JSON document without the times, which no two runs share."""
     if isinstance(document, dict):

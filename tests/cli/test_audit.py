@@ -50,6 +50,13 @@ def test_audits_have_their_share_of_the_labels(simulate, share):
         assert 0.8 * share * r["labels"] - 1 <= r["audit_labels"] <= share * r["labels"] + 1
 
 
+@pytest.mark.parametrize("rate", ["1/10", "3/40", "50/1000"])
+def test_audits_have_their_share_of_the_labels_under_a_rate(simulate, rate):
+    for learner in ("cohort", "perceptron"):
+        for r in simulate("--learner", learner, "--in-order", "--audit", 0.3, "--labels", rate, "--runs", 3)["runs"]:
+            assert 0.85 * 0.3 * r["labels"] - 1 <= r["audit_labels"] <= 0.3 * r["labels"] + 1, learner
+
+
 def test_without_audit_nothing_is_said_of_it(simulate, quorate, folder):
     document = simulate("--trace", "trace")
     assert not any("audit" in key or "forecast" in key or key == "stopped" for key in document["runs"][0])
@@ -92,7 +99,7 @@ def test_the_text_has_the_figures_of_the_document(simulate, quorate, folder):
     options = ["--audit", 0.2, "--labels", 300, "--forecast", 0.85]
     one = simulate(*options)["runs"][0]
     text = quorate.ok("simulate", "--data", "a.csv", *options).out
-    assert f"audit: {one['audit_labels']} of {one['labels']} labels bought at random" in text
+    assert f"audit: {one['audit_labels']} of {one['labels']} labels, bought at random" in text
     for name in ("audit_stream", "audit_recent"):
         assert f"{one[name]:.3f} [{one[name + '_low']:.3f}, {one[name + '_high']:.3f}]" in text
     assert "95 %" in text and "forecast of 0.85" in text and "stopped" not in text
@@ -125,7 +132,7 @@ def test_a_run_ends_when_its_audits_say_so(simulate, quorate, rule):
     assert one["audit_recent_low"] >= 0.59  # the rule is stricter than the interval: it looks many times
     assert one["labels"] == sum(t["label"] is not None for t in lines)
     assert "forecast" in one  # of the rule's accuracy
-    assert "stopped: the target is reached" in quorate.ok("simulate", "--data", "a.csv", *options, "--stop-when", rule).out
+    assert "stopped: target reached" in quorate.ok("simulate", "--data", "a.csv", *options, "--stop-when", rule).out
 
 
 def test_a_target_that_is_not_reached_stops_nothing(simulate, quorate):
@@ -180,9 +187,11 @@ def test_a_model_keeps_its_audit(quorate, folder):
         model = f"m{len(made)}"
         quorate.ok("train", "--data", "half.csv", "--model", model, *made)
         before = (folder / model).read_bytes()
-        result = quorate("train", "--data", "half.csv", "--model", model, "--audit", 0.1)
-        assert (result.code, result.out, result.err.count("\n")) == (2, "", 1) and "--audit" in result.err
+        result = quorate("train", "--data", "half.csv", "--model", model, "--audit", 0.2)
+        assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+        assert "--audit 0.2 cannot be changed" in result.err and ("m2 has 0.1" if made else "m0 has 0") in result.err
         assert (folder / model).read_bytes() == before
+    quorate.ok("train", "--data", "half.csv", "--model", "m2", "--audit", 0.1)
 
 
 def test_what_nobody_knows_is_counted_and_not_paid_for(quorate, folder):
@@ -197,8 +206,8 @@ def test_what_nobody_knows_is_counted_and_not_paid_for(quorate, folder):
 # ---- what is refused
 
 BAD = {
-    "no share": (["--audit", 0], ["--audit", "'0'", "above 0 and below 1"]),
-    "all": (["--audit", 1], ["--audit", "'1'", "above 0 and below 1"]),
+    "below none": (["--audit", -0.1], ["--audit", "'-0.1'", "from 0 to below 1"]),
+    "all": (["--audit", 1], ["--audit", "'1'", "from 0 to below 1"]),
     "percent": (["--audit", "10%"], ["--audit", "'10%'"]),
     "no number": (["--audit", "nan"], ["--audit", "'nan'"]),
     "a rule without audits": (["--stop-when", "accuracy>=0.9"], ["stop", "audit"]),
@@ -220,3 +229,14 @@ def test_bad_audits_are_named(quorate, folder, case):
     assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
     assert all(word in result.err for word in said), result.err
     assert not (folder / "trace").exists()
+
+
+@pytest.mark.parametrize("rate", ["50/1000", "5/100", "20/500"])
+def test_audits_under_a_rate_get_their_share(quorate, rate):
+    (quorate.folder / "long.csv").write_text(samples.csv(samples.rows(6000, seed=5)))
+    for learner in ("perceptron", "perceptron(query=margin(b=1))"):
+        run = quorate.ok("simulate", "--data", "long.csv", "--in-order", "--labels", rate, "--audit", 0.3, "--learner", learner,
+                         "--json").json()["runs"][0]
+        count, window = map(int, rate.split("/"))
+        assert 0.24 * run["labels"] <= run["audit_labels"] <= 0.3 * run["labels"] + 1, (learner, run)
+        assert run["labels"] >= 0.8 * 6000 * count / window

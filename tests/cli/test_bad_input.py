@@ -17,11 +17,9 @@ PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\
 
 # A line after the two good ones (CSV: with the header, line 4), and what the message says of it besides "expected".
 BAD_LINES = {
-    "csv nan": ("csv", "x3,t,1,nan,2", ["'a'", "'nan'", ":8:"]),
     "csv inf": ("csv", "x3,t,1,1,-inf", ["'b'", "'-inf'", ":10:"]),
     "csv too large": ("csv", "x3,t,1,1e19,1", ["'a'", "'1e19'", ":8:"]),
     "csv a word": ("csv", "x3,t,1,red,1", ["'a'", "'red'", "--categorical-column"]),
-    "csv an empty number": ("csv", "x3,t,1,,1", ["'a'", "''"]),
     "csv hexadecimal": ("csv", "x3,t,1,0x10,1", ["'a'", "'0x10'"]),
     "csv a number and more": ("csv", "x3,t,1,1.5kg,1", ["'a'", "'1.5kg'"]),
     "csv a number of two lines": ("csv", 'x3,t,1,"1\n2",1', ["'a'"]),
@@ -76,8 +74,9 @@ BAD_LINES = {
     "vw inf": ("vw", "1 |task t | a:inf", ["'inf'", ":15:"]),
     "vw a word": ("vw", "1 |task t | a:red", ["'red'"]),
     "vw no bar": ("vw", "1 task t a:1", ["'1 task t a:1'", "|"]),
-    "vw an importance": ("vw", "1 2.5 |task t | a:1", ["'2.5'", "importance", ":3:"]),
-    "vw no feature name": ("vw", "1 |task t | :1", ["':1'"]),
+    "vw an importance": ("vw", "1 -2.5 |task t | a:1", ["'-2.5'", "importance", ":3:"]),
+    "vw costs of classes": ("vw", "1:0.5 |task t | a:1", ["'1:0.5'", "cost-sensitive"]),
+    "vw of a contextual bandit": ("vw", "1:2:0.5 |task t | a:1", ["'1:2:0.5'", "contextual bandit"]),
     "vw two tasks": ("vw", "1 |task t u | a:1", ["'u'", "one feature"]),
     "vw an empty task": ("vw", "1 |task | a:1", ["'task'"]),
     "vw an unknown label": ("vw", "spam |task t | a:1", ["'spam'", "--positive"]),
@@ -87,7 +86,7 @@ BAD_LINES = {
 
 def one_line(result, name, *said):
     """Exit code 1 and nothing but one short line about this file."""
-    assert (result.code, result.out) == (1, ""), result.err
+    assert (result.code, samples.without_progress(result.out)) == (1, ""), result.err
     assert result.err.startswith("quorate: ") and result.err.endswith("\n") and result.err.count("\n") == 1
     assert result.err[:-1].isprintable(), ascii(result.err)
     assert len(result.err) < 400
@@ -135,7 +134,7 @@ def test_all_skipped_lines_are_counted_and_the_first_is_told(quorate):
     (quorate.folder / "a.svm").write_text("".join(rows))
     (quorate.folder / "good.svm").write_text(samples.svmlight(samples.rows(50)))
     quorate.ok("train", "--data", "good.svm", "--model", "good", "--learner", "cmtl")
-    summary = quorate.ok("train", "--data", "a.svm", "--model", "m", "--learner", "cmtl", "--on-error", "skip", "--json")
+    summary = quorate.ok("train", "--data", "a.svm", "--model", "m", "--learner", "cmtl", "--on-error", "skip", "--json", "--quiet")
     assert "12 bad lines" in summary.err and "a.svm:11:" in summary.err and summary.err.count("\n") == 1
     assert (summary.json()["examples"], summary.json()["skipped_lines"]) == (50, 12)
     assert (quorate.folder / "m").read_bytes() == (quorate.folder / "good").read_bytes()
@@ -153,7 +152,7 @@ def test_a_file_of_nothing_but_bad_lines_is_refused_with_their_reason(quorate):
 
 
 @pytest.mark.parametrize("command", ["train", "predict", "convert"])
-@pytest.mark.parametrize("case", ["csv nan", "svm a descending index", "jsonl not JSON", "vw no bar", "csv broken UTF-8"])
+@pytest.mark.parametrize("case", ["csv inf", "svm a descending index", "jsonl not JSON", "vw no bar", "csv broken UTF-8"])
 def test_every_command_that_reads_data_refuses_them_alike(quorate, command, case):
     kind, line, said = BAD_LINES[case]
     (quorate.folder / f"good.{kind}").write_text(GOOD[kind])
@@ -208,7 +207,7 @@ FILES = {  # name, bytes, what the message says besides the name
     "json as csv": ("a.csv", JSONL, ["a.csv:1:", "expected"]),
     "svm as jsonl": ("a.jsonl", SVM, ["a.jsonl:1:", "expected", "JSON"]),
     "svm as vw": ("a.vw", SVM, ["a.vw:1:", "'1 task:t", "expected", "VW"]),
-    "svm as csv": ("a.csv", SVM, ["a.csv:2:", "expected"]),
+    "svm as csv": ("a.csv", SVM, ["a.csv:1:", "no column of labels", "expected"]),
     "csv as svm": ("a.svm", CSV, ["a.svm:1", "id,task,label", "expected"]),
     "csv as jsonl": ("a.jsonl", CSV, ["a.jsonl:1:", "id,task", "expected", "JSON"]),
     "csv as vw": ("a.vw", CSV, ["a.vw:1:", "id,task", "expected", "VW"]),

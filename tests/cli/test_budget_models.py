@@ -1,4 +1,6 @@
 """Models of the kernel learners: saved and gone on with they are the ones never interrupted, and they predict."""
+import json
+
 import numpy as np
 import pytest
 import samples
@@ -49,10 +51,10 @@ def test_two_halves_give_the_bytes_of_the_whole(quorate, folder, learner, kernel
 @pytest.mark.parametrize("learner", ["random", "forgetron", "projectron", "shared"])
 def test_what_a_budget_holds_does_not_grow(quorate, folder, learner):
     case = Case(learner, "gaussian", "complete", eta=LEARNERS[learner])
-    half = train(quorate, "m", "first.csv", start=start(case))
+    half = train(quorate, "m", "first.csv", start=[*start(case), "--keep-labels", 0])
     assert len(train(quorate, "m", "second.csv", "all.csv", "all.csv")) <= len(half) + 64
     case.B = 0
-    half = train(quorate, "n", "first.csv", start=start(case))
+    half = train(quorate, "n", "first.csv", start=[*start(case), "--keep-labels", 0])
     assert len(train(quorate, "n", "second.csv", "all.csv", "all.csv")) > len(half) + 64
 
 
@@ -107,3 +109,15 @@ def test_a_model_predicts_what_the_reference_does(quorate, folder, learner, grap
     order = [int(t["task"][1:]) for t in found["tasks"]]
     expected = model.Ainv[np.ix_(order, order)]
     assert np.allclose(found["influence"], expected, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("learner", ["budget-random", "budget-forgetron", "budget-projectron", "budget-projectron-shared"])
+def test_the_number_of_support_vectors_is_shown(quorate, folder, learner):
+    quorate.ok("train", "--data", "first.csv", "--model", "m", "--learner", f"{learner}(budget=7)")
+    assert quorate.ok("inspect", "m", "--json").json()["support_vectors"] == 7
+    assert "updates; 7 support vectors; " in quorate.ok("inspect", "m").out
+    quorate.ok("simulate", "--data", "first.csv", "--learner", f"{learner}(budget=7)", "--trace", "trace")
+    sizes = [json.loads(line)["support_vectors"] for line in (folder / "trace").read_text().splitlines()]
+    assert max(sizes) == sizes[-1] == 7 and all(0 <= b - a <= 1 for a, b in zip(sizes, sizes[1:], strict=False))
+    quorate.ok("train", "--data", "first.csv", "--model", "p", "--learner", "perceptron")
+    assert "support_vectors" not in quorate.ok("inspect", "p", "--json").json()

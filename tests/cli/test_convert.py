@@ -92,7 +92,7 @@ def test_columns_keep_their_meaning_under_other_names(quorate):
     quorate.ok("convert", "a.csv", "a.jsonl", "--task-column", "who", "--label-column", "y", "--categorical-column", "colour",
                "--ignore-column", "junk")
     assert objects((quorate.folder / "a.jsonl").read_text()) == [
-        {"task": "ann", "label": "1", "x": {"colour=red": 1, "v": 0.5}}, {"task": "bob", "label": "-1", "x": {"v": 1}}]
+        {"task": "ann", "label": "1", "x": {"colour=red": 1, "v": 0.5}}, {"task": "bob", "label": "-1", "x": {"colour=?": 1, "v": 1}}]
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "svm", "vw"])
@@ -187,7 +187,7 @@ def test_standard_input_and_output(quorate):
     assert objects(result.out) == [{"id": "x", "task": "a", "label": "1", "x": {"1": 0.5}}]
     assert result.err == ""
     result = quorate("convert", "-", "a.csv", "--format", "svmlight", stdin=text.encode())
-    assert result.code == 2 and "twice" in result.err  # CSV needs its columns first
+    assert result.code == 2 and "two passes" in result.err  # CSV needs its columns first
     result = quorate("convert", "-", "a.xml", "--format", "svmlight", stdin=text.encode())
     assert result.code == 2 and "a.xml" in result.err
 

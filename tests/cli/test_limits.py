@@ -108,7 +108,7 @@ def test_a_model_goes_on_with_its_limits_and_its_pace(quorate):
     assert {k: inside[k] for k in ("limit", "rate", "per_task", "pace", "pending", "too_late")} == {
         "limit": 60, "rate": "20/100", "per_task": 30, "pace": "even", "pending": 0, "too_late": 0}
     text = quorate.ok("inspect", "m").out
-    assert "of at most 60, evenly, at most 20/100, at most 30 for each task" in text
+    assert "of at most 60, spent evenly, at most 20/100, at most 30 for each task" in text
     more = quorate.ok("train", "--data", "a.csv", "--model", "m", "--labels", 100, "--pace", "even", "--length", 300, "--json").json()
     assert more["limits"]["total"] == 100 and more["limits"]["rate"] == "20/100"
     assert whole["total"]["labels"] < more["total"]["labels"] <= 100
@@ -206,3 +206,26 @@ def test_train_has_a_limit_for_every_task(quorate, audit):
     quorate.ok("train", "--data", "a.csv", "--model", "m", "--labels-per-task", 7, "--learner", "cmtl", *audit)
     found = quorate.ok("inspect", "m", "--json").json()
     assert [task["labels"] for task in found["tasks"]] == [7] * 4 and found["labels"]["per_task"] == 7
+
+
+LIKE_TEXT = samples.rows(420, K=5, d=60, seed=4, noise=3)
+for row in LIKE_TEXT:  # sparse, of different lengths, and tasks that arrive
+    row.x = {name: value for n, (name, value) in enumerate(row.x.items()) if (n * 7 + int(row.id[1:]) * 11) % 13 < 5}
+    row.task = f"t{int(row.id[1:]) % (2 + int(row.id[1:]) // 30)}"
+
+
+@pytest.mark.parametrize("limit", ["30KB", "60KB", "120KB", "1MB"])
+@pytest.mark.parametrize("learner", ["budget-random(budget=0)", "budget-forgetron(budget=0, kernel=polynomial)",
+                                     "budget-projectron(budget=0, kernel=polynomial, query=margin(b=1))",
+                                     "budget-projectron-shared(budget=0, graph=disconnected)", "cohort"])
+def test_training_in_parts_is_training_at_once_under_a_memory_limit(quorate, learner, limit):
+    def write(name, rows):
+        (quorate.folder / name).write_text(samples.jsonl(rows))
+        return name
+
+    quorate.ok("train", "--data", write("all.jsonl", LIKE_TEXT), "--model", "once", "--learner", learner, "--memory", limit)
+    new = ["--learner", learner, "--memory", limit]
+    for begin, end in [(0, 90), (90, 200), (200, 333), (333, 420)]:
+        quorate.ok("train", "--data", write("part.jsonl", LIKE_TEXT[begin:end]), "--model", "parts", *new)
+        new = []
+    assert (quorate.folder / "once").read_bytes() == (quorate.folder / "parts").read_bytes()

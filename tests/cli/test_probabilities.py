@@ -100,13 +100,3 @@ def test_learners_that_do_not_calibrate_have_none(quorate, model, learner):
     assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
     assert all(word in result.err for word in ("--probabilities", "other", learner, "not calibrated", "cohort"))
     assert not (quorate.folder / "p.jsonl").exists()
-
-
-@pytest.mark.parametrize("reduction", ["one-vs-rest", "one-vs-one"])
-def test_classes_have_none(quorate, model, reduction):
-    rows = [samples.Row(r.id, r.task, "abc"[n % 3], r.x) for n, r in enumerate(ROWS[:300])]
-    (quorate.folder / "c.csv").write_text(samples.csv(rows))
-    quorate.ok("train", "--data", "c.csv", "--model", "classes", "--classes", reduction)
-    result = quorate("predict", "--model", "classes", "--data", "new.csv", "--probabilities")
-    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
-    assert "--probabilities" in result.err and "binary" in result.err

@@ -7,7 +7,7 @@ import shutil
 import pytest
 import samples
 
-from conftest import CHECKOUT
+from program import CHECKOUT
 
 PAPERS = sorted((CHECKOUT / "papers").glob("*.json"))
 MEASURES = {"accuracy", "balanced_accuracy", "f1", "auc", "progressive_f1", "mistakes", "labels", "updates", "error", "progressive_error",
@@ -329,3 +329,11 @@ def test_the_published_table_of_five_methods_comes_out(quorate, data):
     assert float(rows_of(landmine)["AMLC, rows=one"][6].split()[0]) > 2000 > 10 * 180
     assert "AMLC, rows=one: " in landmine  # with the explanation
     assert "order of methods" in verdicts(sentiment)[0] and "reproduced" not in sentiment
+
+
+def test_outside_of_a_checkout_the_message_says_where_papers_and_data_come_from(quorate, tiny):
+    run = quorate("reproduce", "tiny", "--papers", "none")
+    assert run.code == 3 and "none: no such folder here; run it in a checkout of quorate, or name the folder with --papers FOLDER" in run.err
+    tiny(data="spam-x/all")
+    run = quorate("reproduce", "tiny")
+    assert run.code == 3 and "spam-x" in run.err and "./run data spam-x prepares it" in run.err

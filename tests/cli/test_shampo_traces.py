@@ -56,7 +56,7 @@ def by_class(reduction):
         rows.append(samples.Row("", "", NAMES[i % 4], {f"f{j}": float(v) for j, v in enumerate(x)}))
     scheme = {"one-vs-rest": OneVsRest, "one-vs-one": OneVsOne}[reduction](4)
     if reduction == "one-vs-rest":
-        tasks, questions = NAMES, {name: f"is it a {name}?" for name in NAMES}
+        tasks, questions = NAMES, {name: f"class = {name}?" for name in NAMES}
     else:
         tasks = [f"{NAMES[i]} or {NAMES[j]}" for i, j in scheme.pairs]
         questions = {task: task + "?" for task in tasks}

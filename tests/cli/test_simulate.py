@@ -11,7 +11,7 @@ from reference.cmtl import Cmtl
 from reference.perceptron import Perceptron
 from reference.replay import replay
 
-TESTED = ["accuracy", "balanced_accuracy", "f1", "auc"]
+TESTED = ["accuracy", "balanced_accuracy", "f1", "auc", "average_precision", "recall@0.9", "lift"]
 MEASURES = [*TESTED, "progressive_f1", "mistakes", "labels", "updates"]
 RUN = ["seed", *MEASURES, "seconds", "model_bytes", "peak_bytes"]
 COUNTS = {"mistakes", "labels", "updates", "model_bytes", "peak_bytes"}
@@ -35,14 +35,28 @@ def trace_of(quorate):
 
 
 def measures(truth, margins):
-    """Accuracy, balanced accuracy, F1 and AUC, from their definitions."""
+    """Accuracy, balanced accuracy, F1, AUC and the measures of a ranking, from their definitions."""
     right = [common.predict(m) == y for y, m in zip(truth, margins)]
     recall = [statistics.mean(r for r, y in zip(right, truth) if y == c) for c in (1, -1)]
     called = sum(common.predict(m) == 1 for m in margins)
     f1 = 2 * sum(r for r, y in zip(right, truth) if y == 1) / (called + truth.count(1))
     pairs = [(a, b) for a, y in zip(margins, truth) if y == 1 for b, z in zip(margins, truth) if z == -1]
     auc = statistics.mean((a > b) + (a == b) / 2 for a, b in pairs)
-    return dict(zip(TESTED, [statistics.mean(right), statistics.mean(recall), f1, auc]))
+    precision, best, before = 0, 0, 0
+    for threshold in sorted(set(margins), reverse=True):
+        above = [y for m, y in zip(margins, truth) if m >= threshold]
+        share, found = above.count(1) / len(above), above.count(1)
+        precision += share * (found - before) / truth.count(1)
+        if share >= 0.9:
+            best = found / truth.count(1)
+        before = found
+    tenth, found = len(truth) / 10, 0  # of equal margins at its border, a fair part
+    for threshold in sorted(set(margins), reverse=True):
+        tied = [y for m, y in zip(margins, truth) if m == threshold]
+        found += tied.count(1) * min(1, tenth / len(tied))
+        tenth -= min(tenth, len(tied))
+    lift = found / truth.count(1) * 10
+    return dict(zip(TESTED, [statistics.mean(right), statistics.mean(recall), f1, auc, precision, best, lift]))
 
 
 def x_of(row):
@@ -77,7 +91,8 @@ def test_the_document_has_every_promised_key_and_type(run):
         assert list(one) == RUN
         for key, value in one.items():
             assert isinstance(value, int if key in COUNTS | {"seed"} else float), key
-        assert all(0 <= one[key] <= 1 for key in [*TESTED, "progressive_f1"])
+        assert all(0 <= one[key] <= 1 for key in [*TESTED, "progressive_f1"] if key != "lift")
+        assert 0 <= one["lift"] <= 10
         assert 0 < one["model_bytes"] <= one["peak_bytes"] and one["seconds"] > 0
         assert 0 < one["mistakes"] < one["labels"] == 120 and 0 < one["updates"] < 120
     for summary in (document["mean"], document["std"]):
@@ -97,7 +112,7 @@ def test_without_a_learner_it_is_cohort_whose_chances_are_judged_too(run):
 def test_without_a_test_set_its_measures_are_null(run):
     document = run("--runs", 2)
     for part in (*document["runs"], document["mean"], document["std"]):
-        assert [part[key] for key in TESTED] == [None] * 4
+        assert [part[key] for key in TESTED] == [None] * len(TESTED)
         assert part["progressive_f1"] is not None
 
 
@@ -313,3 +328,18 @@ def test_a_run_that_fails_leaves_the_old_trace_as_it_was(run, quorate):
     assert result.code == 3
     assert (quorate.folder / "trace").read_text() == "old\n"
     assert sorted(p.name for p in quorate.folder.iterdir()) == ["test.csv", "trace", "train.csv"]
+
+
+def test_a_share_is_held_out_anew_in_each_run(quorate):
+    (quorate.folder / "a.csv").write_text(samples.csv(samples.rows(200)))
+    options = ["simulate", "--data", "a.csv", "--learner", "cmtl", "--json"]
+    found = quorate.ok(*options, "--test-share", 0.25, "--runs", 3).json()
+    assert found["examples"] == 150 and all(0 <= run["accuracy"] <= 1 for run in found["runs"])
+    assert len({run["accuracy"] for run in found["runs"]} | {run["mistakes"] for run in found["runs"]}) > 1
+    threads = quorate.ok(*options, "--test-share", 0.25, "--runs", 3, "--threads", 2).json()
+    assert samples.without_seconds(threads) == samples.without_seconds(found)
+    plain = quorate.ok("simulate", "--data", "a.csv").out
+    assert "--test-share 0.2" in plain and "--test FILE" in plain
+    assert "--test-share" not in quorate.ok("simulate", "--data", "a.csv", "--test-share", 0.2).out
+    for bad in ([0], [1], [-1], [0.2, "--train-per-task", 5], [0.2, "--test", "a.csv"]):
+        assert quorate("simulate", "--data", "a.csv", "--test-share", *bad).code == 2

@@ -124,7 +124,7 @@ def test_a_wrong_number_of_folds_is_bad_usage(tune, quorate, folds, message):
 
 # ---- the best
 
-@pytest.mark.parametrize("measure", ["accuracy", "balanced_accuracy", "f1", "auc", "progressive_f1"])
+@pytest.mark.parametrize("measure", ["accuracy", "balanced_accuracy", "f1", "auc", "average_precision", "recall@0.9", "lift", "progressive_f1"])
 def test_the_best_has_the_greatest_mean(tune, measure):
     document = tune("amlc(query=margin)", "query.b=0.01,0.3,3,c=0.1..30:3,share=label,none", "--folds", 5, "--measure", measure)
     means = [found["mean"] for found in document["settings"]]

@@ -4,6 +4,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import subprocess
 import time
@@ -11,7 +12,7 @@ import time
 import pytest
 import samples
 
-COMMANDS = ["simulate", "train", "predict", "inspect", "convert", "describe"]
+COMMANDS = ["look", "simulate", "compare", "tune", "train", "predict", "evaluate", "inspect", "convert", "describe"]
 ROWS = samples.rows(60)
 
 
@@ -24,8 +25,28 @@ def folder(quorate):
 
 SIMULATE, TRAIN = ["simulate", "--data", "a.csv"], ["train", "--data", "a.csv", "--model", "n", "--learner", "cmtl"]
 BAD_USAGE = {  # the command, and what its message names
-    "no command": ([], ["command"]),
-    "unknown command": (["nonsense"], []),
+    "unknown command": (["nonsense"], ["nonsense", "quorate --help"]),
+    "a mistyped command": (["trian"], ["trian", "did you mean train?"]),
+    "a mistyped command of a command": (["generate", "drif"], ["drif", "did you mean drift?"]),
+    "a command of commands alone": (["generate"], ["drift, users"]),
+    "help on a mistyped command": (["help", "trian"], ["'trian'", "did you mean train?"]),
+    "a mistyped option": (["train", "--dta", "x"], ["--dta", "did you mean --data?", "quorate train --help"]),
+    "a mistyped option with its value": (["train", "--dta=x"], ["--dta ", "did you mean --data?"]),
+    "a mistyped option among good ones": ([*SIMULATE, "--lerner", "cmtl"], ["--lerner", "did you mean --learner?"]),
+    "an option in capitals": ([*SIMULATE, "--Labels", 5], ["--Labels", "did you mean --labels?"]),
+    "a file without its option": (["train", "a.csv", "--model", "n"], ["a.csv", "did you mean --data a.csv?"]),
+    "a mistyped learner": ([*SIMULATE, "--learner", "cohrt"], ["'cohrt'", "did you mean cohort?"]),
+    "describe a mistyped learner": (["describe", "cohrt"], ["'cohrt'", "did you mean cohort?"]),
+    "a mistyped parameter": ([*SIMULATE, "--learner", "cmtl(qery=always)"], ["'qery'", "did you mean query?"]),
+    "a mistyped choice": ([*SIMULATE, "--learner", "cmtl(query=alwys)"], ["query=alwys", "did you mean always?"]),
+    "a mistyped word of an option": ([*SIMULATE, "--rounds", "per-tsk"], ["--rounds", "'per-tsk'", "did you mean per-task?"]),
+    "a mistyped word of a written option": ([*SIMULATE, "--on-error", "skp"], ["--on-error", "'skp'", "did you mean skip?"]),
+    "a mistyped format": ([*SIMULATE, "--format", "cvs"], ["'cvs'", "did you mean csv?"]),
+    "a semicolon in a grid": (["tune", "--data", "a.csv", "--learner", "cohort", "--grid", "query.b=0.1,0.5;noise=0.05"],
+                              ["--grid", "commas instead of ;"]),
+    "a share of a stream": ([*TRAIN, "--labels", "10%"], ["--labels", "'10%'", "10/100", "500"]),
+    "a share and a number": ([*SIMULATE, "--labels", "10%", "--labels", 5], ["'10%'", "expected one"]),
+    "a share above all": ([*SIMULATE, "--labels", "110%"], ["'110%'", "100%"]),
     "no data": (["simulate"], ["--data"]),
     "no model": (["predict", "--data", "a.csv"], ["--model"]),
     "unknown option": ([*SIMULATE, "--nonsense"], ["--nonsense"]),
@@ -33,9 +54,16 @@ BAD_USAGE = {  # the command, and what its message names
     "an option of another command": (["predict", "--data", "a.csv", "--model", "m", "--learner", "cmtl"], ["--learner"]),
     "an argument too many": (["convert", "a.csv", "b.svm", "surplus"], ["surplus"]),
     "an option without its value": ([*SIMULATE, "--labels"], ["--labels"]),
-    "an option twice": ([*SIMULATE, "--seed", 1, "--seed", 2], ["--seed"]),
+    "an option twice": ([*SIMULATE, "--seed", 1, "--seed", 2], ["--seed is given twice; expected it once"]),
+    "an option of text three times": ([*SIMULATE, "--learner", "cmtl", "--learner", "amtl", "--learner", "peer"],
+                                      ["--learner is given 3 times; expected it once"]),
+    "a model as an argument and an option": (["inspect", "m", "--model", "m"], ["--model is given twice"]),
+    "no model to inspect": (["inspect"], ["expected MODEL"]),
+    "a folder without its option": (["journal", "show", "lab"], ["lab", "did you mean --dir lab?"]),
+    "a folder to label without its option": (["label", "lab"], ["did you mean --dir lab?"]),
+    "data to label without their option": (["label", "f.csv"], ["did you mean --data f.csv?"]),
     "an option cut short": ([*SIMULATE, "--pass", 2], ["--pass"]),
-    "unknown learner": ([*SIMULATE, "--learner", "percepton"], ["'percepton'", "perceptron, cmtl, amtl"]),
+    "unknown learner": ([*SIMULATE, "--learner", "percepton"], ["'percepton'", "perceptron", "cmtl"]),
     "unknown parameter": ([*SIMULATE, "--learner", "cmtl(speed=1)"], ["'speed'", "graph, query"]),
     "unknown parameter inside": ([*SIMULATE, "--learner", "cmtl(query=margin(c=1))"], ["'c'", "b"]),
     "a parameter twice": ([*SIMULATE, "--learner", "cmtl(query=always, query=margin)"], ["'query'", "twice"]),
@@ -132,7 +160,7 @@ def test_help_names_every_command_and_exit_code(quorate):
     assert result.err == ""
     for command in COMMANDS:
         assert re.search(rf"^  {command} +\w", result.out, re.M)
-    for code in ("0 done", "1 bad data", "2 bad usage", "3 file trouble", "130 interrupted"):
+    for code in ("0 success", "1 bad data", "2 bad usage", "3 file error", "4 out of memory", "130 interrupted"):
         assert code in result.out
 
 
@@ -140,21 +168,103 @@ def test_help_names_every_command_and_exit_code(quorate):
 def test_help_of_a_command_explains_its_options(quorate, command):
     result = quorate.ok(command, "--help")
     assert result.err == ""
-    # -x,--name TYPE=default [REQUIRED] [...]  meaning, maybe in the next lines
-    entries = re.findall(r"^  (?:-\w,)?(--[\w-]+)\S*(?: [A-Z]\S*| in \[.*?\]\S*| \.\.\.)*(.*(?:\n {6,}.*)*)", result.out,
-                         re.M)
+    assert all(len(line) <= 80 for line in result.out.splitlines()) and "REQUIRED" not in result.out
+    # -x, --name KIND  meaning, maybe in the next lines
+    entries = re.findall(r"^  (?:-\w, )?(--[\w-]+)(?: \S+)?(?:  |$)(.*(?:\n {6,}.*)*)", result.out, re.M)
     options = [name for name, _ in entries]
     assert len(options) > 1 and len(set(options)) == len(options) == len(re.findall(r"^  -", result.out, re.M))
     assert all(len(meaning.strip()) > 5 for _, meaning in entries)
+    assert quorate.ok("help", command).out == quorate.ok(command, "-h").out == result.out
     if command not in ("inspect", "describe"):
-        example = re.search(rf"Example:\n  (quorate {command} .*)", result.out)
+        example = re.search(rf"Example:\n  (quorate {command} .*(?:\\\n.*)*)", result.out)
         assert example
         for option in re.findall(r" (--[\w-]+)", example[1]):
             assert option in options
 
 
-def test_the_program_without_anything_says_how_to_get_help(quorate):
-    assert "--help" in quorate().err
+def test_help_and_version_in_every_spelling(quorate):
+    helped = quorate.ok("--help")
+    assert helped.out == quorate.ok("-h").out == quorate.ok("help").out == quorate.ok().out
+    version = quorate.ok("--version").out
+    assert version == quorate.ok("-v").out == quorate.ok("version").out
+    assert quorate.ok("help", "generate", "drift").out == quorate.ok("generate", "drift", "-h").out
+
+
+def test_help_has_the_common_options_first_and_the_others_in_groups(quorate):
+    text = quorate.ok("help", "train").out
+    assert "\n  quorate train --data FILE --model FILE [options]\n" in text
+    groups = re.findall(r"^(\w.*):\n  -", text, re.M)
+    assert groups == ["Common options", "Reading the data", "Features", "Labels and memory", "Output"]
+    common = text.split("Reading the data:")[0]
+    assert all(option in common for option in ("--data", "--model", "--learner", "--label-column", "--labels", "--help"))
+    assert "--on-error stop|skip" in text and "--rounds each|per-task|all-tasks" in text
+
+
+def test_an_argument_that_is_an_option_too_is_shown_once(quorate):
+    text = quorate.ok("help", "inspect").out
+    assert "quorate inspect MODEL [options]" in text and text.count("--model") == 1
+
+
+# ---- completion, the manual page
+
+def completed(quorate, words):
+    """What bash offers after these words."""
+    script = ('source <("$0" completion bash); COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _quorate; '
+              'printf "%s\\n" "${COMPREPLY[@]}"')
+    done = subprocess.run(["bash", "-c", script, quorate.path, *words], cwd=quorate.folder, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+def test_bash_completes_commands_options_learners_and_words(quorate, folder):
+    done = subprocess.run(["bash", "-c", 'source <("$0" completion bash); complete -p quorate', quorate.path], capture_output=True,
+                          text=True, check=True)
+    assert done.stdout == "complete -F _quorate quorate\n" and done.stderr == ""
+    for words, offered in {
+        "quorate tr": ["train"],
+        "quorate generate ": ["drift", "users"],
+        "quorate generate drift --sh": ["--shift"],
+        "quorate generate drift --shift ": ["together", "apart", "none"],
+        "quorate train --learner co": ["cohort"],
+        "quorate train --learner = co": ["cohort"],
+        "quorate train --pace ": ["even"],
+        "quorate train --on-error ": ["stop", "skip"],
+        "quorate train --data a": ["a.csv"],
+        "quorate train --labels ": [],
+        "quorate describe kern": ["kernel-perceptron"],
+        "quorate help insp": ["inspect"],
+        "quorate completion ": ["bash", "zsh"],
+        "quorate look a": ["a.csv"],
+    }.items():
+        assert completed(quorate, words.split(" ")) == offered, words
+    declared = re.findall(r"^  (?:-\w, )?(--[\w-]+)", quorate.ok("help", "train").out, re.M)
+    assert set(completed(quorate, ["quorate", "train", "--"])) == set(declared)
+
+
+def test_zsh_completes_as_well(quorate, folder):
+    if shutil.which("zsh") is None:
+        pytest.skip("zsh is not installed")
+    script = ('autoload -U compinit; compinit -u -D; source <("$1" completion zsh); print ${_comps[quorate]}; '
+              '_describe() { print -rl -- "${(@P)${@[-1]}}" }; _files() { print files $@ }; '
+              'words=("${@[2,-1]}"); CURRENT=$#words; _quorate')
+    for words, offered in {"quorate tr": "train:learn a model from a stream, or continue one", "quorate train --on-error s": "skip",
+                           "quorate train --data ": "files", "quorate generate drift --sh": "--shift:targets move together, apart, or not "}.items():
+        done = subprocess.run(["zsh", "-fc", script, "zsh", quorate.path, *words.split(" ")], cwd=folder, capture_output=True,
+                              text=True, check=True)
+        first, *others = done.stdout.splitlines()
+        assert first == "_quorate" and offered in others and done.stderr == "", words
+
+
+def test_the_manual_page_has_every_command_and_option(quorate):
+    page = quorate.ok("man").out
+    assert page.startswith(".\\\"") and '.TH QUORATE 1 "" "quorate ' in page
+    for command in COMMANDS:
+        section = page.split(f".SH quorate\\ {command}\n")[1].split(".SH ")[0].replace("\\-", "-")
+        options = re.findall(r"^  (?:-\w, )?(--[\w-]+)", quorate.ok("help", command).out, re.M)
+        assert all(re.search(rf"^\.B .*{option}\b", section, re.M) for option in options)
+    if shutil.which("groff"):
+        done = subprocess.run(["groff", "-man", "-ww", "-Tutf8"], input=page, capture_output=True, text=True, check=True)
+        assert done.stderr == "" and "quorate train --data FILE" in re.sub(r"\x1b\[\d*m|.\x08", "", done.stdout)
 
 
 # ---- describe
@@ -171,9 +281,8 @@ def parameters(learners):
 
 def test_describe_as_json_gives_every_parameter_a_meaning_and_a_default(quorate, folder):
     learners = quorate.ok("describe", "--json").json()
-    assert [a["name"] for a in learners] == ["cohort", "perceptron", "cmtl", "amtl", "peer", "amlc", "shampo",
-                                             "shampo-second-order", "kernel-perceptron", "budget-random",
-                                             "budget-forgetron", "budget-projectron", "budget-projectron-shared"]
+    names = [a["name"] for a in learners]
+    assert names[:2] == ["cohort", "perceptron"] and len(set(names)) == len(names) >= 13
     for a in learners:
         assert a["title"] and a["source"]
     for _, p in parameters(learners):
@@ -296,6 +405,55 @@ def test_progress_on_a_terminal_has_count_rate_and_time_left(quorate, folder):
     assert shown.rstrip().splitlines()[-1].startswith("quorate: interrupted")
 
 
+def test_quiet_leaves_results_and_errors_only(quorate, folder):
+    result = quorate.ok("train", "--data", "a.csv", "--model", "q", "--quiet")
+    assert (result.out, result.err) == ("", "") and (folder / "q").exists()
+    assert quorate.ok("train", "--data", "a.csv", "--model", "q2", "--quiet", "--json").json()["examples"] == 60  # asked for
+    assert "accuracy" in quorate.ok(*SIMULATE, "--quiet").out
+    assert quorate.ok("predict", "--data", "a.csv", "--model", "q", "--quiet").out.count("\n") == 60
+    (folder / "bad.csv").write_text(samples.csv(ROWS) + "x\n")
+    assert "1 bad line skipped" in quorate.ok("train", "--data", "bad.csv", "--model", "q3", "--quiet", "--on-error", "skip").err
+    assert quorate("train", "--data", "bad.csv", "--model", "q4", "--quiet").err.startswith("quorate: bad.csv:62:")
+
+
+TABLE = "task,label,f1,f2,\"a,b\",color\n" + "ann,1,1,2,3,red\nbob,-1,2,1,0,blue\n" * 6
+
+
+@pytest.mark.parametrize("ignored", [["--ignore-column", "f1,f2"], ["--ignore-column", "f1", "--ignore-column", "f2"],
+                                     ["--ignore-column=f1,f2"]], ids=["list", "repeated", "with ="])
+def test_lists_of_columns_have_commas_or_are_repeated(quorate, folder, ignored):
+    (folder / "t.csv").write_text(TABLE)
+    (folder / "t.jsonl").write_text('{"task": "ann", "label": 1, "f1": 1, "f2": 2, "c": 3}\n' * 3)
+    (folder / "t.vw").write_text("1 'x|f1 a:1 |f2 b:1 |c d:1\n" * 3)
+    quorate.ok("convert", *ignored, "t.csv", "out.jsonl")  # the argument after the option is none of its names
+    assert json.loads((folder / "out.jsonl").read_text().splitlines()[0])["x"] == {"a,b": 3, "color=red": 1}
+    for kind in ("jsonl", "vw"):
+        written = quorate.ok("convert", f"t.{kind}", "-", "--to", "jsonl", *ignored).lines()[0]["x"]
+        assert len(written) == 1
+    quorate.ok("convert", "t.csv", "out.jsonl", *ignored, "--ignore-column", '"a,b",color')  # a comma in a name: quoted as in CSV
+    assert json.loads((folder / "out.jsonl").read_text().splitlines()[0]).get("x", {}) == {}
+    assert "color=red" in quorate.ok("convert", "t.csv", "-", "--to", "jsonl", "--categorical-column", "color,f1").out
+
+
+def test_all_that_is_wrong_with_a_header_is_one_message(quorate, folder):
+    (folder / "t.csv").write_text("user,spam,subject\nann,1,free money\n")
+    result = quorate("train", "--data", "t.csv", "--model", "n", "--task-column", "usr", "--text-column", "subjct",
+                     "--ignore-column", "kind")
+    assert result.code == 1 and result.err.startswith("quorate: t.csv:1: ") and result.err.count("\n") == 1
+    for part in ("'usr' (did you mean user?)", "'subjct' (did you mean subject?)", "'kind'", "no column of labels", "user, spam, subject"):
+        assert part in result.err
+
+
+def test_labels_are_a_share_where_the_examples_are_known(quorate, folder):
+    share = quorate.ok(*SIMULATE, "--learner", "cmtl", "--labels", "10%", "--json").json()
+    number = quorate.ok(*SIMULATE, "--learner", "cmtl", "--labels", 6, "--json").json()
+    assert share["limits"] == number["limits"] and share["limits"]["total"] == 6 == share["mean"]["labels"]
+    compared = quorate.ok("compare", "--data", "a.csv", "--learner", "cmtl", "--labels", "10%", "--json").json()
+    assert compared["limits"]["total"] == 6 and compared["learners"][0]["mean"]["labels"] == 6
+    tuned = quorate.ok("tune", "--data", "a.csv", "--learner", "cmtl", "--grid", "query=always,margin", "--folds", 2, "--labels", "10%", "--json")
+    assert tuned.json()["settings"][0]["labels"] == 3
+
+
 def test_quiet_shows_no_progress(quorate, folder):
     shown, code = on_terminal(quorate, *ENDLESS, "--quiet", until="never", seconds=1.2)
     assert code == 130 and shown.startswith("quorate: interrupted") and shown.count("\n") == 1
@@ -347,3 +505,13 @@ def test_progress_of_standard_input_has_no_fraction(quorate, folder):
 def test_progress_that_there_is_not_is_bad_usage(quorate, folder, bad):
     result = quorate(*SIMULATE, *bad)
     assert result.code == 2 and "--progress" in result.err
+
+
+def test_a_word_far_from_every_command_has_no_suggestion(quorate):
+    assert "did you mean" not in quorate("merge").err
+
+
+def test_the_model_is_an_argument_or_an_option_of_the_commands_about_one(quorate, folder):
+    for command in (["inspect"], ["labels"], ["rebuild", "--out", "n"]):
+        shown = quorate.ok(*command, "m").out
+        assert quorate.ok(*command, "--model", "m").out == shown

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <cmath>
+
 #include "quorate/base/error.h"
 
 namespace quorate::test {
@@ -17,7 +19,7 @@ TEST(Classes, OneVsRestAsksOncePerClass) {
   ASSERT_EQ(classes.tasks(), 3u);
   EXPECT_EQ(classes.size(), 3u);
   EXPECT_EQ(classes.task_name(1), "8");
-  EXPECT_EQ(classes.question(2), "is it a b?");
+  EXPECT_EQ(classes.question(2), "class = b?");
   for (Task task = 0; task < 3; ++task)
     for (std::size_t truth = 0; truth < 3; ++truth) EXPECT_EQ(classes.feedback(task, truth), task == truth ? 1 : -1);
 }
@@ -98,6 +100,62 @@ TEST(Classes, AmongEqualVotesTheSumOfMarginsDecidesThenTheFirst) {
   EXPECT_EQ(says(kOneVsOne, 3, {1, -5, 2}), Said(2, 3));  // sums: -4, 1, 3
   EXPECT_EQ(says(kOneVsOne, 3, {1, -1, 1}), Said(0, 0));  // all sums 0
   EXPECT_EQ(says(kOneVsOne, 3, {7, -5, 6}), Said(0, 2)) << "0 is neither last nor has it more votes";
+}
+
+TEST(Classes, AnInstanceIsAnExampleOfEveryTaskOfItsUser) {
+  const std::vector<double> x{1, 2};
+  for (const bool users : {false, true}) {
+    const Classes classes(kOneVsOne, {"a", "b", "c"}, users);
+    EXPECT_EQ(classes.users(), users);
+    for (const Task first : {0u, 6u, kUntracked}) {
+      std::vector<Example> examples;
+      classes.add_examples(first, {{}, x}, examples);
+      ASSERT_EQ(examples.size(), 3u);
+      for (Task task = 0; task < 3; ++task) {
+        EXPECT_EQ(examples[task].task, !users ? task : first == kUntracked ? kUntracked : first + task);
+        EXPECT_EQ(examples[task].group, users ? task : 0);
+        EXPECT_EQ(classes.task_of(examples[task]), task);
+        EXPECT_EQ(examples[task].x.value.data(), x.data());
+      }
+    }
+  }
+}
+
+/// Probabilities of classes given the log-odds of all tasks.
+std::vector<double> chances(Classes::Reduction reduction, std::size_t C, const std::vector<double>& log_odds,
+                            std::size_t predicted) {
+  std::vector<std::string> names;
+  for (std::size_t c = 0; c < C; ++c) names.push_back(std::to_string(c));
+  std::vector<double> out{7, 7};  // of another example
+  Classes(reduction, names).probabilities(log_odds, predicted, out);
+  return out;
+}
+
+TEST(Classes, ProbabilitiesAgainstTheRestAreNormalised) {
+  const auto p = chances(kOneVsRest, 3, {std::log(2), std::log(0.5), std::log(0.5)}, 0);
+  for (std::size_t c = 0; c < 3; ++c) EXPECT_NEAR(p[c], c == 0 ? 0.5 : 0.25, 1e-12);  // 2/3, 1/3 and 1/3 against the rest
+}
+
+TEST(Classes, ProbabilitiesOfPairsThatAgreeAreExact) {
+  const double of[] = {0.6, 0.3, 0.1};
+  const auto p = chances(kOneVsOne, 3, {std::log(of[0] / of[1]), std::log(of[0] / of[2]), std::log(of[1] / of[2])}, 0);
+  for (std::size_t c = 0; c < 3; ++c) EXPECT_NEAR(p[c], of[c], 1e-12);
+}
+
+RC_GTEST_PROP(Classes, ProbabilitiesSumToOneWhateverTheOddsAndThePredictedClassHasTheLargest, ()) {
+  const auto C = *rc::gen::inRange<std::size_t>(2, 7), predicted = *rc::gen::inRange<std::size_t>(0, C);
+  for (const auto reduction : {kOneVsRest, kOneVsOne}) {
+    std::vector<double> log_odds(reduction == kOneVsRest ? C : C * (C - 1) / 2);
+    for (double& z : log_odds) z = *rc::gen::element(-1e12, -800.0, -3.0, -1e-9, 0.0, 1e-9, 0.5, 40.0, 800.0, 1e12);
+    const auto p = chances(reduction, C, log_odds, predicted);
+    RC_ASSERT(p.size() == C);
+    double sum = 0;
+    for (const double v : p) {
+      RC_ASSERT(v >= 0 && v <= p[predicted]);
+      sum += v;
+    }
+    RC_ASSERT(std::abs(sum - 1) < 1e-12);
+  }
 }
 
 RC_GTEST_PROP(Classes, PerfectMarginsSayTheTruth, ()) {

@@ -209,12 +209,12 @@ TEST(LabelBudget, AnotherRateKnowsWhatTheOldOneStillKeeps) {
 TEST(LabelBudget, TheTimesItKeepsAreCounted) {
   Memory memory;
   LabelBudget budget({.rate = LabelRate{1000, 2000}}, &memory);
-  EXPECT_EQ(memory.bytes(), 8000u);
+  EXPECT_EQ(memory.bytes(), 9000u);
   for (double now = 0; now < 5000; ++now) {
     budget.advance(now);
     if (budget.left()) budget.buy();
   }
-  EXPECT_EQ(memory.peak(), 8000u);
+  EXPECT_EQ(memory.peak(), 9000u);
   Memory small(100);
   EXPECT_THROW(LabelBudget({.rate = LabelRate{1000, 2000}}, &small), MemoryError);
 }

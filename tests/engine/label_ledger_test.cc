@@ -64,5 +64,43 @@ TEST(LabelLedger, ARefundGoesBackToTheTotalAndIsUnanswered) {
   EXPECT_EQ(ledger.unanswered(), 1u);
 }
 
+/// Audits and labels of a stream that is always asked about, one example a round.
+struct Bought {
+  std::uint64_t audits, labels;
+};
+Bought ask_always(const LabelRate& rate, double share, std::uint64_t seed) {
+  LabelLedger ledger(std::pmr::get_default_resource());
+  ledger.set_limits({.rate = rate}, false);
+  ledger.start_audit(share, 0, seed);
+  for (int n = 0; n < 20'000; ++n) {
+    if (rate.seconds) ledger.set_time(n);
+    ledger.begin_round(1);
+    ledger.begin_example(0);
+    if (ledger.draw_audit()) {
+      if (!ledger.has_label_left(0, 0)) ADD_FAILURE() << "drawn where the rate leaves no label";
+      ledger.record_audit(0, 1, kYes);
+    } else if (ledger.may_buy(0, 0, true)) {
+      ledger.buy();
+      ledger.record_label(0, false);
+    }
+  }
+  return {ledger.audit()->bought(), ledger.total().labels};
+}
+
+TEST(LabelLedger, AuditsHaveTheirShareUnderARate) {
+  for (const LabelRate rate : {LabelRate{1, 10}, LabelRate{2, 10}, LabelRate{5, 100}, LabelRate{50, 1000},
+                               LabelRate{1, 10, true}, LabelRate{20, 1000, true}})
+    for (const double share : {0.1, 0.3, 0.7}) {
+      Bought sum{0, 0};
+      for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+        const Bought one = ask_always(rate, share, seed);
+        EXPECT_LE(static_cast<double>(one.audits), share * static_cast<double>(one.labels) + 1) << to_text(rate) << share;
+        sum.audits += one.audits;
+        sum.labels += one.labels;
+      }
+      EXPECT_GE(static_cast<double>(sum.audits), 0.88 * share * static_cast<double>(sum.labels)) << to_text(rate) << share;
+    }
+}
+
 }  // namespace
 }  // namespace quorate

@@ -144,6 +144,21 @@ TEST(Pace, WithATotalAloneNothingChanges) {
   }
 }
 
+TEST(Pace, AnyGapInTimeMakesAModelThatIsLoadedAgain) {
+  const SessionOptions options{.seed = 3, .limits = {.rate = LabelRate{2, 86400, true}}};
+  Session session(parse_spec("perceptron(query=margin)"), options);
+  const Stream s = make_stream(6, 2, 4, 19);
+  const double times[] = {0, 1e19, 2e19, 1e300, 1.7e308, 1.7e308};
+  for (std::size_t n = 0; n < s.size(); ++n) {
+    session.set_time(times[n]);
+    feed(session, s, n);
+    Tensors saved;
+    session.save(saved);
+    Reader reader(saved);
+    EXPECT_NO_THROW(Session::load(session.spec(), reader)) << times[n];
+  }
+}
+
 TEST(Pace, SaveAndContinueEqualsNeverSaved) {
   const Stream s = make_stream(600, 4, 6, 18);
   for (const std::string& learner : kLearners) {

@@ -8,6 +8,7 @@
 
 #include "quorate/engine/session.h"
 #include "quorate/registry.h"
+#include "support/edit.h"
 #include "support/make.h"
 
 namespace quorate::test {
@@ -210,9 +211,13 @@ TEST(PendingQuestions, RefusesStateThatCannotBe) {
   };
   refused([](auto& p) { p.ticket = {7, 3}; });
   refused([](auto& p) { p.ticket = {3, 3}; });
-  refused([](auto& p) { p.task.pop_back(); });
-  refused([](auto& p) { p.decision.pop_back(); });
-  refused([](auto& p) { p.x.add(dense({1})); });
+  refused([](auto& p) { edit(p.task)->pop_back(); });
+  refused([](auto& p) { edit(p.decision)->pop_back(); });
+  refused([](auto& p) { edit(p.norm)->push_back(1); });
+  refused([](auto& p) { edit(p.norm)->front() = 0; });
+  refused([](auto& p) { edit(p.value)->push_back(1); });
+  refused([](auto& p) { edit(p.index)->front() = 4; });
+  refused([](auto& p) { edit(p.value_end)->front() = 9; });
   Session session(parse_spec("perceptron"), {.seed = 1});
   session.task("a");
   ask_later(session, {0, x});
@@ -220,8 +225,7 @@ TEST(PendingQuestions, RefusesStateThatCannotBe) {
   session.save(saved);
   for (const char* name : {"next_ticket", "pending.task", "pending.ticket", "budget.bought"}) {
     Tensors t = saved;
-    auto& byte = t.tensors.at(name).bytes[0];
-    byte = std::byte(std::to_integer<unsigned>(byte) ^ 1u);
+    edit(t.tensors.at(name).bytes)->front() ^= std::byte{1};
     Reader reader(t);
     EXPECT_THROW(Session::load(session.spec(), reader), DataError) << name;
   }

@@ -53,9 +53,29 @@ TEST(ProgressiveCount, OfClassesCountsTheClassThatAllTasksSay) {
   EXPECT_EQ(count.classes()(2, 0), 1u);
   EXPECT_EQ(count.of(0).total(), 1u) << "a or b? neither, for a c";
   EXPECT_EQ(count.of(1).mistakes(), 1u);
-  EXPECT_EQ(reply_of(Label::of_class(2), &classes, 0), kNeither);
-  EXPECT_EQ(reply_of({}, &classes, 0), Reply::unknown());
-  EXPECT_EQ(reply_of(kNo, nullptr, 0), kNo);
+  EXPECT_EQ(reply_of(Label::of_class(2), &classes, {0, {}}), kNeither);
+  EXPECT_EQ(reply_of({}, &classes, {0, {}}), Reply::unknown());
+  EXPECT_EQ(reply_of(kNo, nullptr, {0, {}}), kNo);
+}
+
+TEST(ProgressiveCount, OfUsersCountsTheClassThatTheUsersTasksSay) {
+  const Classes classes(Classes::Reduction::kOneVsRest, {"a", "b", "c"}, true);
+  ProgressiveCount count(&classes, 2);
+  std::vector<Example> round;
+  std::vector<Outcome> outcomes(3);
+  outcomes[1].decision.margin = 1;  // b
+  for (const Task first : {0u, 3u, 3u, kUntracked}) {
+    round.clear();
+    classes.add_examples(first, {}, round);
+    count.add(round, outcomes, [first](std::size_t) { return Label::of_class(first == 3 ? 1 : 2); });
+  }
+  EXPECT_EQ(count.total(), 4u);
+  EXPECT_EQ(count.mistakes(), 2u);
+  EXPECT_EQ(count.of_user(0)(2, 1), 1u);
+  EXPECT_EQ(count.of_user(1)(1, 1), 2u);
+  EXPECT_EQ(count.of_user(1).total(), 2u) << "an untracked user is counted with nobody";
+  EXPECT_EQ(reply_of(Label::of_class(1), &classes, round[1]), kYes);
+  EXPECT_EQ(reply_of(Label::of_class(1), &classes, round[2]), kNo);
 }
 
 }  // namespace

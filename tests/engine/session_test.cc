@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <deque>
+
 #include "quorate/store/state.h"
+#include "support/allocations.h"
+#include "support/edit.h"
 #include "support/make.h"
 
 namespace quorate::test {
@@ -30,6 +34,7 @@ TEST(Session, AHundredThousandTasksGrowWithoutASecondCopyAndThenNoMore) {
   constexpr std::uint32_t kTasks = 100'000;
   Session session(parse_spec("cohort(query=always)"), {.seed = 1, .limits = {}, .memory_limit = kLimit});
   const Vector x = dense({1, 0.5});
+  feed_one(session, {session.task("u0"), x}, 1);  // the first label takes what those to be replayed may need
   const std::size_t before = session.model_bytes();
   for (std::uint32_t i = 0; i < kTasks; ++i) {
     feed_one(session, {session.task("u" + std::to_string(i)), x}, i % 3 == 0 ? 1 : -1);
@@ -118,6 +123,28 @@ TEST(Session, AnOracleThatThrowsLeavesTheModelAsItWas) {
   EXPECT_EQ(session.budget().bought(), 0u);
 }
 
+TEST(Session, WhoseLearnerFoundNoMemoryRefusesAllThatFollows) {
+  for (const std::string spec : {"perceptron", "cohort(query=always)", "budget-projectron", "shampo-second-order", "amtl"}) {
+    Session session(parse_spec(spec), {.seed = 1});
+    const Task task = session.task("a");
+    Rng rng = make_rng(8, 0);
+    const auto learn = [&](std::size_t examples) {
+      for (std::size_t n = 0; n < examples; ++n) {
+        const Vector x = sparse({static_cast<Index>(below(2'000, rng)), static_cast<Index>(2'000 + n)}, {1, 0.5});
+        feed_one(session, {task, x}, n % 2 ? 1 : -1);
+      }
+    };
+    learn(3);
+    refuse_allocations_from(16'384);
+    EXPECT_THROW(learn(20'000), std::bad_alloc) << spec;
+    refuse_allocations_from(0);
+    EXPECT_THROW(learn(1), MemoryError) << spec;
+    EXPECT_THROW(session.task("b"), MemoryError) << spec;
+    Tensors saved;
+    EXPECT_THROW(session.save(saved), MemoryError) << spec << ": what may be in pieces is not saved";
+  }
+}
+
 TEST(Session, MayBeMovedWhileItLearns) {
   const Stream s = make_stream(100, 3, 4, 51);
   const NameTable names = task_names(3);
@@ -170,7 +197,7 @@ TEST(Session, RefusesStateThatDoesNotHangTogether) {
   const auto broken = [&](const std::string& tensor, auto change) {
     Tensors t = saved;
     EXPECT_EQ(t.tensors.count(tensor), 1u) << tensor;
-    change(t.tensors[tensor].bytes);
+    change(*edit(t.tensors[tensor].bytes));
     return t;
   };
   const auto add_one = [](auto& bytes) { bytes[0] = std::byte(std::to_integer<unsigned>(bytes[0]) + 1u); };
@@ -224,11 +251,21 @@ TEST(Session, LabelsPerRoundIsSavedAndZeroIsRefused) {
   session.save(saved);
   Reader reader(saved);
   EXPECT_EQ(Session::load(session.spec(), reader).labels_per_round(), 2u);
-  auto& bytes = saved.tensors["labels_per_round"].bytes;
-  ASSERT_EQ(bytes.size(), 8u);
-  bytes.assign(8, std::byte{0});
+  saved.tensors["labels_per_round"].bytes = std::vector<std::byte>(8);
   Reader zero(saved);
   EXPECT_THROW(Session::load(session.spec(), zero), DataError);
+}
+
+TEST(Session, MoreRoomForLabelsThanAnyMachineHasIsRefused) {
+  EXPECT_THROW(Session(parse_spec("cohort"), {.keep_labels = SessionOptions::kMostKept + 1}), UsageError);
+  Session session(parse_spec("cohort"), {.keep_labels = SessionOptions::kMostKept});
+  Tensors saved;
+  session.save(saved);
+  Reader reader(saved);
+  EXPECT_NO_THROW(Session::load(session.spec(), reader));
+  saved.tensors["keep_labels"].bytes = std::vector<std::byte>(8, std::byte{7});
+  Reader huge(saved);
+  EXPECT_THROW(Session::load(session.spec(), huge), DataError);
 }
 
 TEST(Session, QuestionsComeOneAtATimeAndWantOneReplyEach) {
@@ -261,8 +298,9 @@ TEST(Session, ARoundLeftInTheMiddleIsEndedByTheNext) {
   const NameTable names = task_names(2);
   Session left(parse_spec("perceptron"), {.seed = 1, .tasks = &names}),
       asked(parse_spec("perceptron"), {.seed = 1, .tasks = &names});
+  std::deque<std::vector<Example>> rounds;  // each has to stay until it is ended
   for (std::size_t n = 0; n < s.size(); n += 2) {
-    const std::vector<Example> round{s.example(n), s.example(n + 1)};
+    const std::vector<Example>& round = rounds.emplace_back(std::vector{s.example(n), s.example(n + 1)});
     left.decide({round});
     left.next_question();
     left.reply(answer_of(s.y[n]));  // and nobody asks what comes next

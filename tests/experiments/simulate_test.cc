@@ -604,7 +604,7 @@ TEST(Simulate, RefusesRoundsThatCannotBe) {
     return "accepted";
   };
   const NameTable tasks = task_names(kTasks), questions = classes.task_names();
-  EXPECT_THAT(refusal(train, tasks, [](auto& o) { o.rounds = Rounds::kAllTasks; }), HasSubstr("expected classes"));
+  EXPECT_THAT(refusal(train, tasks, [](auto& o) { o.rounds = Rounds::kAllTasks; }), HasSubstr("expected --classes"));
   EXPECT_THAT(refusal(train, tasks, [](auto& o) { o.labels_per_round = 0; }),
               HasSubstr("labels-per-round 0: expected at least 1"));
   for (const Rounds rounds : {Rounds::kEach, Rounds::kPerTask})

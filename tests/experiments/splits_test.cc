@@ -37,7 +37,7 @@ TEST(Splits, EachGroupGivesAsManyToLearnFromAndTheRestIsTestedOn) {
     split_per_group(data, 3, task, name, 2, rng);
     FAIL();
   } catch (const DataError& e) {
-    EXPECT_THAT(e.what(), HasSubstr("task 2 has 1 examples; expected at least the 2"));
+    EXPECT_THAT(e.what(), HasSubstr("task 2 has 1 example; expected at least the 2"));
   }
 }
 
@@ -64,6 +64,21 @@ TEST(Splits, RoundsTakeTheNextExampleOfEveryTask) {
   ASSERT_EQ(ones.rounds(), 6u);
   EXPECT_THAT(ones.round(0), ElementsAre(5));
   EXPECT_THAT(ones.round(5), ElementsAre(1));
+}
+
+TEST(Splits, AShareIsHeldOutAtRandomOrAtTheEnd) {
+  Rng rng = make_rng(3, 0);
+  for (const double share : {0.0001, 0.2, 0.9999}) {
+    const Split split = split_share(50, share, false, rng);
+    std::vector<std::uint64_t> all = split.learn;
+    EXPECT_TRUE(std::is_sorted(all.begin(), all.end()));
+    all.insert(all.end(), split.test.begin(), split.test.end());
+    std::sort(all.begin(), all.end());
+    EXPECT_EQ(all, learn_all(50).learn);
+    EXPECT_EQ(split.test.size(), share == 0.2 ? 10u : share < 0.2 ? 1u : 49u);
+  }
+  EXPECT_NE(split_share(50, 0.2, false, rng).test, split_share(50, 0.2, false, rng).test);
+  EXPECT_EQ(split_share(5, 0.4, true, rng).test, (std::vector<std::uint64_t>{3, 4}));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "quorate/base/memory.h"
 #include "support/allocations.h"
 #include "support/dense_matrix.h"
+#include "support/edit.h"
 
 namespace quorate::test {
 namespace {
@@ -212,9 +213,9 @@ TEST(SupportVectors, KeepsNoMemoryOfItsOwn) {
   EXPECT_EQ(memory.bytes(), 0u);
 }
 
-/// With exactly the bytes left that bytes_to_add() says, all else being taken, x is added.
+/// With exactly the bytes left that bytes_to_add() and bytes_to_copy() say, all else being taken, x is added.
 bool adds_within_its_bytes(SupportVectors& support, const Features& x, Memory& memory) {
-  const std::size_t bytes = support.bytes_to_add(x);
+  const std::size_t bytes = support.bytes_to_add(x) + support.bytes_to_copy();
   if (bytes > memory.left()) return false;
   const std::size_t ballast = memory.left() - bytes;
   void* all_else = memory.allocate(ballast);
@@ -310,7 +311,8 @@ RC_GTEST_PROP(SupportVectors, PackAndUnpackIsTheSameToTheBit, ()) {
       const SupportVectors::Packed again = back.pack();
       RC_ASSERT(again.end == packed.end);
       RC_ASSERT(again.index == packed.index);
-      RC_ASSERT(std::equal(again.value.begin(), again.value.end(), packed.value.begin(), packed.value.end(), same_bits));
+      const std::vector<double> a = again.value.list(), b = packed.value.list();
+      RC_ASSERT(std::equal(a.begin(), a.end(), b.begin(), b.end(), same_bits));
       RC_ASSERT(again.dense == packed.dense && again.features == packed.features);
     } else {
       change(back, seed);  // and both go on alike
@@ -331,8 +333,8 @@ TEST(SupportVectors, PacksVectorAfterVectorWithoutZeros) {
   support.add(dense({0, 5}));
   const SupportVectors::Packed packed = support.pack();
   EXPECT_EQ(packed.end, (std::pmr::vector<std::uint64_t>{2, 2, 3}));
-  EXPECT_EQ(packed.index, (std::pmr::vector<std::uint32_t>{3, kFar, 1}));
-  EXPECT_EQ(packed.value, (std::pmr::vector<double>{1, 2, 5}));
+  EXPECT_EQ(packed.index, (Column<std::uint32_t>{3, kFar, 1}));
+  EXPECT_EQ(packed.value, (Column<double>{1, 2, 5}));
   EXPECT_EQ(packed.dense, 0u);
 }
 
@@ -344,7 +346,7 @@ TEST(SupportVectors, PacksDenseVectorsWhole) {
   const SupportVectors::Packed packed = support.pack();
   EXPECT_EQ(packed.end, (std::pmr::vector<std::uint64_t>{3, 6}));
   EXPECT_TRUE(packed.index.empty());
-  EXPECT_EQ(packed.value, (std::pmr::vector<double>{1, 0, 0, 0, 5, 2}));
+  EXPECT_EQ(packed.value, (Column<double>{1, 0, 0, 0, 5, 2}));
   EXPECT_EQ(packed.dense, 1u);
   EXPECT_EQ(packed.features, 3u);
 }
@@ -367,27 +369,27 @@ TEST(SupportVectors, UnpackRefusesWhatItCannotHavePacked) {
     }
   };
   try_all({0, 0, {2, 2, 3}, {0, 2, 1}, {1, 2, 3}},
-          {{"index and value differ", [](auto& p) { p.index.push_back(9); }},
-           {"index and value differ", [](auto& p) { p.value.push_back(9); }},
+          {{"index and value differ", [](auto& p) { edit(p.index)->push_back(9); }},
+           {"index and value differ", [](auto& p) { edit(p.value)->push_back(9); }},
            {"ends fall", [](auto& p) { p.end[1] = 1; }},
            {"an end after the last value", [](auto& p) { p.end[2] = 4; }},
            {"an end far after the last value", [](auto& p) { p.end[1] = p.end[2] = ~std::uint64_t{0}; }},
            {"values of no vector", [](auto& p) { p.end.pop_back(); }},
            {"values of no vector", [](auto& p) { p.end.clear(); }},
-           {"not a number", [&](auto& p) { p.value[1] = nan; }},
-           {"infinite", [&](auto& p) { p.value[2] = -infinite; }},
-           {"features out of order", [](auto& p) { p.index[0] = 3; }},
-           {"a feature twice", [](auto& p) { p.index[0] = 2; }},
-           {"no feature's place", [](auto& p) { p.index[1] = kMaxIndex + 2; }},
+           {"not a number", [&](auto& p) { (*edit(p.value))[1] = nan; }},
+           {"infinite", [&](auto& p) { (*edit(p.value))[2] = -infinite; }},
+           {"features out of order", [](auto& p) { (*edit(p.index))[0] = 3; }},
+           {"a feature twice", [](auto& p) { (*edit(p.index))[0] = 2; }},
+           {"no feature's place", [](auto& p) { (*edit(p.index))[1] = kMaxIndex + 2; }},
            {"sparse, with features", [](auto& p) { p.features = 3; }},
            {"neither dense nor sparse", [](auto& p) { p.dense = 2; }}});
   try_all({1, 3, {3, 6, 9}, {}, {1, 0, 2, 0, 0, 0, 0, 3, 0}},
-          {{"an index", [](auto& p) { p.index.assign(9, 0); }},
-           {"a value too many", [](auto& p) { p.value.push_back(9); }},
+          {{"an index", [](auto& p) { edit(p.index)->assign(9, 0); }},
+           {"a value too many", [](auto& p) { edit(p.value)->push_back(9); }},
            {"ends that do not step by the features", [](auto& p) { p.end[0] = 2; }},
            {"more features", [](auto& p) { p.features = 4; }},
            {"too many features to lie dense", [](auto& p) { p.features = 4097; }},
-           {"infinite", [&](auto& p) { p.value[2] = -infinite; }}});
+           {"infinite", [&](auto& p) { (*edit(p.value))[2] = -infinite; }}});
 }
 
 TEST(SupportVectors, UnpackedWithoutVectorsItHasNone) {

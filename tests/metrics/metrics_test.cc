@@ -78,6 +78,26 @@ TEST(Metrics, AucIsOneForAPerfectOrderWhateverTheThreshold) {
   EXPECT_EQ(s.measures().accuracy, 0.5);
 }
 
+TEST(Metrics, ARankingByHand) {
+  Scores s;
+  // From the top: +, +, then a tie of + and -, then -, +, and fifteen -.
+  for (const double m : {9.0, 8.0, 7.0, 5.0}) s.add(1, m);
+  for (const double m : {7.0, 6.0}) s.add(-1, m);
+  for (int n = 0; n < 14; ++n) s.add(-1, -n);
+  const Ranking r = s.ranking();
+  EXPECT_DOUBLE_EQ(r.average_precision, (1 + 1 + 3.0 / 4 + 4.0 / 6) / 4);
+  EXPECT_DOUBLE_EQ(r.recall_at_90, 0.5);
+  EXPECT_DOUBLE_EQ(r.lift, 2.0 / 4 * 10) << "the first two of twenty";
+  Scores tied;
+  for (int n = 0; n < 20; ++n) tied.add(n < 4 ? 1 : -1, 0);
+  EXPECT_DOUBLE_EQ(tied.ranking().lift, 1) << "of equal margins a fair part";
+  EXPECT_DOUBLE_EQ(tied.ranking().average_precision, 0.2);
+  EXPECT_EQ(tied.ranking().recall_at_90, 0);
+  Scores negatives;
+  negatives.add(-1, 1);
+  EXPECT_TRUE(std::isnan(negatives.ranking().average_precision) && std::isnan(negatives.ranking().lift));
+}
+
 TEST(ClassConfusion, OfAHandWorkedTable) {
   // Truth a: 3 as a, 1 as b. Truth b: 2 as b, 1 as a, 1 as c. Truth c: never; but predicted once. d: neither.
   ClassConfusion t(4);

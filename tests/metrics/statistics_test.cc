@@ -42,5 +42,20 @@ TEST(Statistics, ThePairedIntervalByHand) {
   EXPECT_TRUE(std::isnan(paired(std::vector<double>{1}, std::vector<double>{2}).low));
 }
 
+TEST(Statistics, TheExactIntervalByScipysBetaQuantiles) {
+  const auto near = [](Share s, double low, double high) {
+    EXPECT_NEAR(s.low, low, 1e-9);
+    EXPECT_NEAR(s.high, high, 1e-9);
+  };
+  near(exact_interval(1, 2), 0.01257911709342505, 0.9874208829065749);
+  near(exact_interval(40, 50), 0.6628168916165122, 0.899697762527429);
+  near(exact_interval(8.1, 9.3), 0.5046142271521724, 0.9944380828806906);
+  near(exact_interval(9, 9), 0.6637328831200572, 1);
+  near(exact_interval(0, 9), 0, 0.3362671168799428);
+  const Share many = exact_interval(9e6, 1e7);
+  EXPECT_NEAR(many.low, 0.9 - 1.96 * std::sqrt(0.09 / 1e7), 1e-6);
+  EXPECT_NEAR(many.high, 0.9 + 1.96 * std::sqrt(0.09 / 1e7), 1e-6);
+}
+
 }  // namespace
 }  // namespace quorate::test

@@ -8,6 +8,9 @@ import numpy as np
 import quorate
 
 
+NO_TASK = "default"  # in `task`: files name none
+
+
 @dataclass
 class Data:
     X: np.ndarray  # (n, d), dense normal
@@ -16,6 +19,10 @@ class Data:
 
     def __len__(self):
         return len(self.y)
+
+    def tasks(self, rows=slice(None)):
+        """As argument `task`: None where files name none."""
+        return None if (self.task == NO_TASK).all() else self.task[rows]
 
 
 def binary(n=120, K=4, d=6, seed=1, noise=0.3) -> Data:
@@ -41,20 +48,20 @@ def classes(n=120, C=4, d=6, seed=1) -> Data:
     rng = np.random.default_rng(seed)
     centre = 2 * rng.normal(size=(C, d))
     y = np.r_[np.arange(C), rng.integers(C, size=n - C)]
-    return Data(centre[y] + rng.normal(size=(n, d)), y + 1, np.full(n, "default"))
+    return Data(centre[y] + rng.normal(size=(n, d)), y + 1, np.full(n, NO_TASK))
 
 
 def svmlight(data: Data) -> str:
     """Column j of X is the index j, as it is for a matrix in Python."""
     return "".join(
-        f"{y} task:{t} " + " ".join(f"{j}:{float(v)!r}" for j, v in enumerate(x) if v != 0) + "\n"
+        f"{y} " + (f"task:{t} " if t != NO_TASK else "") + " ".join(f"{j}:{float(v)!r}" for j, v in enumerate(x) if v != 0) + "\n"
         for x, y, t in zip(data.X, data.y, data.task)
     )
 
 
 def jsonl(data: Data) -> str:
     return "".join(
-        json.dumps({"task": str(t), "label": int(y), "x": {f"f{j}": float(v) for j, v in enumerate(x)}}) + "\n"
+        json.dumps(({"task": str(t)} if t != NO_TASK else {}) | {"label": int(y), "x": {f"f{j}": float(v) for j, v in enumerate(x)}}) + "\n"
         for x, y, t in zip(data.X, data.y, data.task)
     )
 

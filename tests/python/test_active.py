@@ -290,7 +290,7 @@ def test_ask_next_of_classes_tells_the_question():
     data = multitask.classes(30)
     model = Shampo(labels_per_round=5).fit(data.X, data.y)
     found = model.ask_next(data.X)
-    assert all(q.startswith("is it a ") for q in found.task) and len(found.ids) == 5
+    assert all(q.startswith("class = ") for q in found.task) and len(found.ids) == 5
     assert ((found.index >= 0) & (found.index < 30)).all()
     model.learn(found.ids, y=data.y[found.index])
     pairs = Shampo(reduction="one-vs-one").fit(data.X, data.y).ask_next(data.X)

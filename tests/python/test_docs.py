@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-EXAMPLES = re.findall(r"^```python\n(.*?)^```\n```text\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
+
+
+def examples(page):
+    return re.findall(r"^```python\n(.*?)^```\n```text\n(.*?)^```", (ROOT / page).read_text(), re.M | re.S)
+
+
+EXAMPLES = examples("README.md")
 
 
 def run(*args, cwd):
@@ -35,7 +41,7 @@ def test_one_annotator_for_ten_digit_tasks():
     shown = run("docs/one_annotator.py", cwd=ROOT)
     doubtful, any_ = (float(p) for p in re.findall(r"([\d.]+)% of unseen digits right after 1,000 answers", shown))
     assert doubtful > any_ + 5
-    assert re.search(r"^next: is it a \d\?", shown, re.M)
+    assert re.search(r"^next: class = \d\?", shown, re.M)
 
 
 def test_the_stubs_are_fresh():
@@ -46,12 +52,19 @@ def test_the_stubs_are_fresh():
 
 def test_the_examples_are_typed(tmp_path):
     """mypy --strict, with the package as it is installed."""
-    for number, (code, _) in enumerate(EXAMPLES):
+    for number, (code, _) in enumerate([*EXAMPLES, *examples("docs/your-data.md")]):
         (tmp_path / f"readme{number}.py").write_text(code)
     files = [*sorted(tmp_path.glob("readme*.py")), ROOT / "docs/spam_filters.py", ROOT / "docs/one_annotator.py"]
     settings = tmp_path / "mypy.ini"
-    settings.write_text("[mypy]\nstrict = True\n[mypy-sklearn.*,scipy.*]\nignore_missing_imports = True\n")
+    settings.write_text("[mypy]\nstrict = True\n[mypy-sklearn.*,scipy.*,pandas.*,pyarrow.*]\nignore_missing_imports = True\n")
     assert "Success" in run("-m", "mypy", "--config-file", settings, "--cache-dir", tmp_path / "cache", *files, cwd=ROOT)
+
+
+def test_the_package_is_typed_within(tmp_path):
+    """The modules that use neither the compiled one nor libraries without types."""
+    files = [ROOT / f"python/quorate/{name}.py" for name in ("client", "labelstudio", "learners", "_awaited", "_checks", "_data", "_labels")]
+    options = ["--strict", "--follow-imports=silent", "--cache-dir", tmp_path / "cache"]
+    assert "Success" in run("-m", "mypy", *options, *files, cwd=ROOT)
 
 
 def test_the_types_know_a_wrong_parameter(tmp_path):

@@ -41,13 +41,17 @@ SPECS = [
 
 # By its default Cohort asks for 34 of 900 labels of the check's 300 blobs and stops at an accuracy of 0.72.
 FEW_LABELS = {"check_classifiers_train": "the default buys 34 of 900 labels of an easy problem and then no more"}
+# The check repeats examples and shuffles them; a stream learner depends on the order, as scikit-learn's own Perceptron does.
+SHUFFLED = dict.fromkeys(
+    [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")], "the order of examples matters"
+)
 
 
 @pytest.mark.parametrize("name", quorate.LEARNERS)
 def test_scikit_learns_checks_pass(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        check_estimator(quorate.LEARNERS[name](), expected_failed_checks=FEW_LABELS if name == "cohort" else None)
+        check_estimator(quorate.LEARNERS[name](), expected_failed_checks=SHUFFLED | (FEW_LABELS if name == "cohort" else {}))
 
 
 @pytest.mark.parametrize(
@@ -68,7 +72,7 @@ def test_scikit_learns_checks_pass_with_other_settings(learner):
         warnings.simplefilter("ignore")
         partial = ("check_estimators_partial_fit_n_features", "check_n_features_in_after_fitting")
         expected = dict.fromkeys(partial, "partial_fit cannot know over how many examples") if learner.pace else {}
-        check_estimator(learner, expected_failed_checks=expected)
+        check_estimator(learner, expected_failed_checks=SHUFFLED | expected)
 
 
 def test_a_committee_says_that_it_is_bad_at_classes():
@@ -137,7 +141,6 @@ BAD = [
     ("pace", 1.5),
     ("memory", -1),
     ("memory", 0),
-    ("memory", 1e6),
     ("memory", "12 parsecs"),
     ("memory", "-1MB"),
     ("memory", "1QB"),
@@ -172,7 +175,7 @@ BAD = [
     ("bias", "no"),
     ("bias", 1),
     ("normalize", None),
-    ("bigrams", "yes"),
+    ("ngrams", "yes"),
     ("binary", 2),
     ("max_pending", -1),
     ("max_pending", 0),
@@ -246,19 +249,20 @@ def ways_round(model, folder):
 @pytest.mark.parametrize("name", quorate.LEARNERS)
 @pytest.mark.parametrize("data", [DATA, CLASSES], ids=["binary", "classes"])
 def test_copies_are_the_same_bits_and_go_on_the_same(name, data, tmp_path):
-    model = multitask.learners(labels=200, seed=5)[name].fit(data.X[:80], data.y[:80], task=data.task[:80])
+    first, rest = slice(80), slice(80, None)
+    model = multitask.learners(labels=200, seed=5)[name].fit(data.X[first], data.y[first], task=data.tasks(first))
     before = model.to_bytes()
     copies = ways_round(model, tmp_path)
-    margins = model.decision_function(data.X, task=data.task)
-    model.partial_fit(data.X[80:], data.y[80:], task=data.task[80:])
+    margins = model.decision_function(data.X, task=data.tasks())
+    model.partial_fit(data.X[rest], data.y[rest], task=data.tasks(rest))
     assert model.to_bytes() != before
     for way, other in copies.items():
         assert other.to_bytes() == before, way
-        assert other.decision_function(data.X, task=data.task).tobytes() == margins.tobytes(), way
+        assert other.decision_function(data.X, task=data.tasks()).tobytes() == margins.tobytes(), way
         assert (other.classes_ == model.classes_).all() and repr(other) == repr(model)
         if way != "file":
             assert other.get_params() == model.get_params() and other.n_features_in_ == model.n_features_in_
-        other.partial_fit(data.X[80:], data.y[80:], task=data.task[80:])
+        other.partial_fit(data.X[rest], data.y[rest], task=data.tasks(rest))
         assert multitask.same_model(other, model), way
 
 
@@ -283,21 +287,21 @@ def test_a_file_of_the_program_is_ours_and_ours_is_its(quorate, name):
         quorate.ok("train", "--data", "data.svm", "--model", kind, "--learner", repr(learner), "--quiet", *options)
         theirs = engine.load(quorate.folder / kind)
         assert repr(theirs) == repr(learner)
-        ours = learner.fit(d.X, d.y, task=d.task)
+        ours = learner.fit(d.X, d.y, task=d.tasks())
         assert theirs.classes_.tolist() == ours.classes_.tolist()
         ours.save(quorate.folder / "ours")
         for file in (kind, "ours"):
             lines = quorate.ok("predict", "--data", "data.svm", "--model", file, "--quiet").lines()
             for model in (theirs, ours):
-                margins = model.decision_function(d.X, task=d.task)
-                assert [line["label"] for line in lines] == [str(c) for c in model.predict(d.X, task=d.task)]
+                margins = model.decision_function(d.X, task=d.tasks())
+                assert [line["label"] for line in lines] == [str(c) for c in model.predict(d.X, task=d.tasks())]
                 if kind == "binary":
                     assert [line["margin"] for line in lines] == margins.tolist()
                 elif kind == "classes":
                     assert [line["margin"] for line in lines] == margins.max(axis=1).tolist()
         # Both go on learning, here and there, to the same model.
         quorate.ok("train", "--data", "data.svm", "--model", "ours", "--quiet")
-        ours.partial_fit(d.X, d.y, task=d.task)
+        ours.partial_fit(d.X, d.y, task=d.tasks())
         there = engine.load(quorate.folder / "ours")
         assert [n for n in multitask.differences(there.tensors, ours.tensors) if n != "input.columns_fixed"] == []
 
@@ -485,7 +489,7 @@ def test_probabilities_sum_to_one_and_agree_with_predictions(data, labels):
 def test_probabilities_are_there_where_they_can_be():
     assert not hasattr(Cmtl().fit(DATA.X, DATA.y), "predict_proba")
     pairs = Cohort(reduction="one-vs-one").fit(CLASSES.X, CLASSES.y)
-    assert not hasattr(pairs, "predict_proba") and not hasattr(pairs, "predict_log_proba")
+    assert pairs.predict_proba(CLASSES.X).sum(axis=1) == pytest.approx(np.ones(len(CLASSES.X)))
     assert hasattr(Cohort(), "predict_proba") and hasattr(
         Cohort(reduction="one-vs-one").fit(DATA.X, DATA.y), "predict_proba"
     )
@@ -785,3 +789,35 @@ def test_every_class_tells_about_itself():
         for parameter in inspect.signature(cls).parameters:
             assert f"{parameter} : " in cls.__doc__, (name, parameter)
         assert cls()._repr_html_()
+
+
+def test_a_file_gives_back_the_same_estimator_columns_and_all(tmp_path):
+    rng = np.random.default_rng(3)
+    y = rng.integers(2, size=400)
+    words = [f"w{i}" for i in range(80)]
+    frame = pd.DataFrame({
+        "user": [f"u{i % 5}" for i in range(400)],
+        "subject": [" ".join(rng.choice(words, 5)) + (" free money" if c else " lunch meeting") for c in y],
+        "channel": rng.choice(["web", "mail"], 400),
+        "links": rng.integers(9, size=400),
+    })
+    model = Cohort(task_column="user").fit(frame, y)
+    model.save(tmp_path / "m")
+    loaded = quorate.load(tmp_path / "m")
+    assert (loaded.task_column, loaded.text_column, loaded.categorical_columns) == ("user", "subject", ["channel"])
+    for other in (loaded, pickle.loads(pickle.dumps(model)), pickle.loads(pickle.dumps(loaded))):
+        assert other.decision_function(frame).tobytes() == model.decision_function(frame).tobytes()
+    assert loaded.score(frame, y) > 0.95
+    loaded.partial_fit(frame, y)
+    model.partial_fit(frame, y)
+    assert loaded.to_bytes() == model.to_bytes()
+    with pytest.raises(ValueError, match="'channel'"):
+        loaded.predict(frame.drop(columns="channel"))
+
+
+def test_a_column_that_is_left_out_is_told():
+    frame = pd.DataFrame({"key": [f"k{i}" for i in range(60)], "a": np.arange(60.0), "when": pd.date_range("2026-01-01", periods=60)})
+    with pytest.warns(UserWarning) as said:
+        model = Cohort().fit(frame, np.arange(60) % 2)
+    assert ["'key'" in str(w.message) or "'when'" in str(w.message) for w in said] == [True, True]
+    assert [kind for _, kind in model.info_["schema"]] == ["ignored", "number", "ignored"]

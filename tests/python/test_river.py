@@ -65,21 +65,24 @@ def test_active_learner_of_a_pipeline_passes_the_checks_of_river():
 
 
 def test_progressive_validation_after_a_scaler():
-    # River's logistic regression there: 0.893, 0.951, 0.330.
+    # River's logistic regression there: 0.893, 0.951, 0.330. Cohort does better by its own scaling: a scaler that learns on
+    # line changes what the kept examples meant, and replay learns from them as they came.
     found = {}
     for metric in (metrics.Accuracy(), metrics.ROCAUC(), metrics.LogLoss()):
-        model = pipeline(quorate.Cohort(query="always"))
-        found[type(metric).__name__] = evaluate.progressive_val_score(datasets.Phishing(), model, metric).get()
-    assert found["Accuracy"] > 0.88
-    assert found["ROCAUC"] > 0.93
-    assert found["LogLoss"] < 0.32
+        for name, model in {"own": wrap(quorate.Cohort(query="always")),
+                            "scaler": pipeline(quorate.Cohort(query="always", replays=0))}.items():
+            found[name, type(metric).__name__] = evaluate.progressive_val_score(datasets.Phishing(), model, metric).get()
+    for name in ("own", "scaler"):
+        assert found[name, "Accuracy"] > 0.88
+        assert found[name, "ROCAUC"] > 0.93
+        assert found[name, "LogLoss"] < 0.32
 
 
 def test_few_labels_do_as_well_as_all_do_for_rivers_perceptron():
-    model, other = pipeline(quorate.Cohort()), preprocessing.StandardScaler() | linear_model.Perceptron()
+    model, other = wrap(quorate.Cohort()), preprocessing.StandardScaler() | linear_model.Perceptron()
     score = [evaluate.progressive_val_score(datasets.Phishing(), m, metrics.Accuracy()).get() for m in (model, other)]
-    assert score[0] > score[1] - 0.01
-    assert model["Classifier"].learner_.n_labels_ < 100
+    assert score[0] > score[1] + 0.005
+    assert model.learner_.n_labels_ < 200
 
 
 def test_limit_of_labels_holds_in_rivers_loops():
@@ -162,8 +165,8 @@ def test_class_not_named_is_an_error_that_says_how_to_name_it():
 def test_learner_without_probabilities():
     with pytest.raises(NotImplementedError, match="perceptron.* has no probabilities"):
         wrap(quorate.Perceptron()).predict_proba_one({"a": 1.0})
-    with pytest.raises(NotImplementedError):
-        wrap(quorate.Cohort(reduction="one-vs-one"), classes=[1, 2, 3]).predict_proba_one({"a": 1.0})
+    pairs = wrap(quorate.Cohort(reduction="one-vs-one"), classes=[1, 2, 3]).predict_proba_one({"a": 1.0})
+    assert set(pairs) == {1, 2, 3} and sum(pairs.values()) == pytest.approx(1)
 
 
 # Features and tasks --------------------------------------------------------------------------------------------------

@@ -7,16 +7,16 @@ import math
 import os
 import re
 import signal
-import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from conftest import CHECKOUT, TESTS, Program
+from program import CHECKOUT, TESTS, Program
 
 pd = pytest.importorskip("pandas")
 sys.path.append(f"{TESTS}/cli")
@@ -25,7 +25,7 @@ if importlib.util.find_spec("quorate") is None:
 quorate_package = pytest.importorskip("quorate", reason="the package is neither installed nor built beside its sources")
 
 import samples  # noqa: E402
-from quorate import _files, _program, runs  # noqa: E402
+from quorate import runs  # noqa: E402
 
 ROWS = samples.rows(160, seed=3, noise=1.0)
 X = np.array([list(row.x.values()) for row in ROWS])
@@ -34,20 +34,9 @@ TASK = [row.task for row in ROWS]
 OPTIONS = {"train_per_task": 12, "runs": 3, "seed": 5}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def found():
-    """The program that the package finds or, in a checkout that is not installed, the one that was built there."""
-    try:
-        yield _program.program()
-    except FileNotFoundError:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("QUORATE", str(CHECKOUT / "build/release/quorate"))
-            yield _program.program()
-
-
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A working folder with the data as files, and one for temporary files, which must be empty in the end."""
+    """A working folder with the data as files, and one for temporary files, which must stay empty."""
     for name, text in {"a.csv": samples.csv(ROWS), "a.jsonl": samples.jsonl(ROWS), "a.svm": zero_based(ROWS)}.items():
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
@@ -60,8 +49,8 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def cli(found, folder):
-    return Program(Path(found), folder)
+def cli(folder):
+    return Program(Path(os.environ.get("QUORATE", CHECKOUT / "build/release/quorate")), folder)
 
 
 def zero_based(rows):
@@ -180,26 +169,23 @@ def test_an_estimator_is_a_learner(folder):
     same(runs.tune("a.csv", learner, "eta=0.1,0.3", folds=2), runs.tune("a.csv", str(learner), "eta=0.1,0.3", folds=2))
 
 
-@pytest.mark.parametrize("options, words", [
-    ({"labels": 500}, ["--labels=500"]), ({"labels": [500, "50/1000"]}, ["--labels=500", "--labels=50/1000"]),
-    ({"labels": np.int64(7), "audit": np.float64(0.1)}, ["--labels=7", "--audit=0.1"]),
-    ({"memory": "8MB"}, ["--memory=8MB"]), ({"in_order": True, "bigrams": False}, ["--in-order"]),
-    ({"bias": False, "normalize": False}, ["--no-bias", "--no-normalize"]),
-    ({"bias": True, "seed": None}, []), ({"lost": 0.1 + 0.2}, ["--lost=0.30000000000000004"]),
-    ({"test": Path("a b")}, ["--test=a b"])])
-def test_options_are_the_programs(options, words):
-    assert runs._arguments(options) == words
+@pytest.mark.parametrize("options, same_as", [
+    ({"labels": np.int64(7), "audit": np.float64(0.1)}, {"labels": "7", "audit": 0.1}),
+    ({"labels": [50, "5/10"]}, {"labels": ["50", "5/10"]}), ({"memory": "8MB"}, {"memory": 8_000_000}),
+    ({"ngrams": 1, "seed": None, "bias": np.True_}, {}), ({"delay": 3}, {"delay": "3"})])
+def test_options_may_be_written_in_several_ways(folder, options, same_as):
+    same(runs.simulate("a.csv", **options), runs.simulate("a.csv", **same_as))
 
 
 def test_every_option_of_the_program_is_an_argument(cli):
-    other = {"help", "json", "csv", "markdown", "quiet", "plot", "no_bias", "no_normalize", "learner", "name"}
+    other = {"help", "json", "csv", "markdown", "quiet", "plot", "no_bias", "no_normalize", "no_users", "learner", "name"}
     for function in (runs.simulate, runs.compare, runs.tune, runs.reproduce):
         known = set(inspect.signature(function).parameters)
         text = cli.ok(function.__name__, "--help").out
         named = {word.strip(",").removeprefix("--").replace("-", "_") for line in text.splitlines() if line.startswith("  -")
                  for word in line.split()[:1] if word.startswith("--")} | {"data"}
         assert named - other <= known, function.__name__
-        assert known - named <= {"learner", "learners", "bias", "normalize", "name", "progress"}, function.__name__
+        assert known - named <= {"learner", "learners", "bias", "normalize", "users", "name", "progress"}, function.__name__
         assert {"seed", "threads", "progress", "data"} <= named & known
         if function is not runs.reproduce:
             words = re.findall(r"\w+", function.__doc__)
@@ -279,7 +265,7 @@ def test_texts_are_their_json_lines(folder, make):
     lines = [json.dumps({"task": t, "label": y, "text": text}) for t, y, text in zip(TASK, Y, TEXTS)]
     (folder / "t.jsonl").write_text("\n".join(lines))
     data = tuple(TEXTS) if make is tuple else make(TEXTS)
-    same(runs.simulate((data, Y, TASK), bigrams=True, **OPTIONS), runs.simulate("t.jsonl", bigrams=True, **OPTIONS))
+    same(runs.simulate((data, Y, TASK), ngrams=2, **OPTIONS), runs.simulate("t.jsonl", ngrams=2, **OPTIONS))
 
 
 def test_a_frame_of_texts_words_numbers_and_other_names(folder):
@@ -321,30 +307,6 @@ def test_labels_that_are_missing_cost_nothing(folder):
     assert runs.simulate((X, pd.Series(labels, dtype="Int64"), TASK), "perceptron")["labels"][0] == 80
 
 
-AWKWARD = [5e-324, 2.2250738585072014e-308, 0.1 + 0.2, 1 / 3, -1e18, 1e18, -0.1, 123456789.12345679, 1e-7, 3.0]
-
-
-@pytest.mark.parametrize("kind", ["matrix", "single precision", "frame", "dicts"])
-def test_numbers_are_written_to_the_bit(tmp_path, kind):
-    rng = np.random.default_rng(1)
-    values = np.concatenate([AWKWARD, np.ldexp(rng.normal(size=990), rng.integers(-60, 50, 990))])
-    if kind == "single precision":
-        values = values[values != 5e-324].astype(np.float32)
-        values = values[values != 0]
-
-    def lines(data):
-        return Path(_files.file_of(data, "data", tmp_path, _files.Columns()).path).read_text().splitlines()
-
-    ones = [1] * len(values)
-    if kind == "frame":
-            found = [float(line) for line in lines(pd.DataFrame({"v": values}))[1:]]
-    elif kind == "dicts":
-        found = [json.loads(line)["x"]["v"] for line in lines(([{"v": v} for v in values], ones))]
-    else:
-        found = [float(line.split("0:")[1]) for line in lines((values[:, None], ones))]
-    assert np.array(found).tobytes() == values.astype(float).tobytes()
-
-
 # ---- what cannot be used
 
 NAN, INF = float("nan"), float("inf")
@@ -361,21 +323,19 @@ def table(**columns):
 
 
 BAD = {
-    "NaN in an array": (lambda: (spoiled(NAN), Y), "data, row 7, column 2: NaN; expected a finite number"),
-    "infinity in an array": (lambda: (spoiled(-INF), Y), "data, row 7, column 2: infinity"),
-    "too large": (lambda: (spoiled(1e19), Y), r"data, row 7, column 2: 1e\+19; expected .* from -1e18 to 1e18"),
+    "NaN in an array": (lambda: (spoiled(NAN), Y), "data: row 7, column 2: NaN; expected a finite number"),
+    "infinity in an array": (lambda: (spoiled(-INF), Y), "data: row 7, column 2: infinity"),
+    "too large": (lambda: (spoiled(1e19), Y), r"data: row 7, column 2: 1e\+19; expected .* from -1e18 to 1e18"),
     "NaN in a sparse matrix": (lambda: (pytest.importorskip("scipy.sparse").csr_matrix(spoiled(NAN)), Y),
                                "row 7, column 2: NaN"),
-    "NaN in a frame": (lambda: table(age=spoiled(NAN)[:, 2]), "data, row 7, column 'age': NaN"),
-    "no value in a frame": (lambda: table(age=pd.array([1, None] * 80, dtype="Int64")),
-                            "row 1, column 'age': (no value|NaN); expected"),
-    "infinity in a dict": (lambda: ([{"a": 1}] * 159 + [{"a": INF}], Y), "data, row 159, feature 'a': infinity"),
-    "a list in a dict": (lambda: ([{"a": [1]}] * 160, Y), "row 0, feature 'a': list; expected a number, a word"),
-    "a column of lists": (lambda: table(a=[[1]] * 160), "data, column 'a': Object; expected numbers, words|column 'a': List"),
+    "infinity in a frame": (lambda: table(age=spoiled(INF)[:, 2]), "data: row 7, column 'age': inf"),
+    "infinity in a dict": (lambda: ([{"a": 1}] * 159 + [{"a": INF}], Y), "data: row 159, feature 'a': infinity"),
+    "a list in a dict": (lambda: ([{"a": [1]}] * 160, Y), "row 0, feature 'a': expected a number or a word, not list"),
+    "a column of lists": (lambda: table(a=[[1]] * 160), "data: column 'a': .*expected numbers"),
     "too few labels": (lambda: (X, Y[:-1]), "160 rows of X and 159 of y; expected as many"),
     "too few tasks": (lambda: (X, Y, TASK[:-1]), "160 rows of X and 159 of task"),
-    "too few labels beside a frame": (lambda: (pd.DataFrame(X), Y[:-1]), "160 rows of X and 159 of label"),
-    "labels in columns": (lambda: (X, np.array(Y)[:, None]), "data, y: .* in row 0; expected one value a row"),
+    "too few labels beside a frame": (lambda: (pd.DataFrame(X), Y[:-1]), "160 rows of X and 159 of y"),
+    "labels in columns": (lambda: (X, np.array(Y)[:, None]), "data: y: .*; expected a name or a whole number in row 0"),
     "a column twice": (lambda: pd.DataFrame([[1, 2, 1]], columns=["a", "a", "label"]), "column 'a' comes more than once"),
     "a column twice in Arrow": (lambda: pytest.importorskip("pyarrow").table([[1], [2], [1]], names=["a", "a", "label"]),
                                 "column 'a' comes more than once"),
@@ -383,11 +343,11 @@ BAD = {
     "one dimension": (lambda: (X[:, 0], Y), "X has 1 dimensions; expected rows and columns"),
     "words in an array": (lambda: (X.astype(str), Y), "expected numbers in rows and columns, a frame"),
     "ragged rows": (lambda: ([[1.0]] * 159 + [[1.0, 2.0]], Y), "expected numbers in rows and columns"),
-    "texts and numbers": (lambda: (["a"] * 159 + [3], Y), "some rows are texts"),
+    "texts and numbers": (lambda: (["a"] * 159 + [3], Y), "row 159, expected a text, not int"),
     "a label that is none": (lambda: (X, [3] + Y[1:]),
-                             r"data, row 0: label '3'; expected 1 or -1, .* positive WORD .* classes$"),
-    "a label that is none in a frame": (lambda: table(a=1.0).assign(label=[1, 2] * 80), "data, row 1: label '2'"),
-    "no such column": (lambda: table(a=1.0), "data, .*no column 'who'; the header has label, a"),
+                             r"data: row 0: label '3'; expected 1 or -1, .* positive WORD .* classes$"),
+    "a label that is none in a frame": (lambda: table(a=1.0).assign(label=[1, 2] * 80), "data: row 1: label '2'"),
+    "no such column": (lambda: table(a=1.0), "data: no column 'who'; the columns are label, a"),
 }
 
 
@@ -418,7 +378,7 @@ def test_a_lazy_frame_is_a_type_error(folder):
 
 
 @pytest.mark.parametrize("options, error, words", [
-    ({"labels_per_task": "x"}, ValueError, "^labels_per_task: 'x'; expected a whole number from 0$"),
+    ({"labels_per_task": "x"}, ValueError, "^labels_per_task='x': expected a whole number from 0$"),
     ({"learner": "cmlt"}, ValueError, "cmlt"), ({"labels": True}, ValueError, "labels"), ({"runs": 0}, ValueError, "runs"),
     ({"pace": "odd"}, ValueError, "^pace"), ({"memory": 300}, MemoryError, "limit of 300 bytes .* a larger memory, or"),
     ({"data": "nothing.csv"}, OSError, "^nothing.csv: "),
@@ -434,7 +394,7 @@ def test_the_programs_errors_are_exceptions_with_its_message(folder, options, er
 
 def test_what_a_good_run_has_to_say_is_a_warning(folder):
     (folder / "bad.csv").write_text("label,x\n1,2\n0,zz\n1,3\n0,4\n")
-    with pytest.warns(UserWarning, match="bad.csv: 1 bad lines skipped; the first: .*'zz'") as seen:
+    with pytest.warns(UserWarning, match="bad.csv: 1 bad line skipped; the first: .*'zz'") as seen:
         assert runs.simulate("bad.csv", on_error="skip").attrs["examples"] == 3
     assert seen[0].filename == __file__
 
@@ -454,46 +414,7 @@ def test_no_learners_and_a_broken_paper(folder):
         runs.reproduce("x", papers="papers")
 
 
-# ---- the program itself
-
-def script(path, text):
-    path.write_text("#!/bin/sh\n" + text)
-    path.chmod(0o755)
-    return path
-
-
-@pytest.mark.parametrize("end, error", [
-    ("exit 1", ValueError), ("exit 2", ValueError), ("exit 3", OSError), ("exit 130", KeyboardInterrupt),
-    ("kill -9 $$", RuntimeError), ("exit 77", RuntimeError)])
-def test_exit_codes_are_exceptions(tmp_path, monkeypatch, end, error):
-    monkeypatch.setenv("QUORATE", str(script(tmp_path / "fake", f"echo 'quorate: a message' >&2\n{end}\n")))
-    with pytest.raises(error, match="signal 9" if "kill" in end else "^a message$"):
-        _program.run("simulate")
-
-
-def test_running_out_of_memory_is_a_memory_error(tmp_path, monkeypatch):
-    monkeypatch.setenv("QUORATE", str(script(tmp_path / "fake", "echo 'quorate: std::bad_alloc' >&2\nexit 3\n")))
-    with pytest.raises(MemoryError):
-        _program.run("simulate")
-
-
-def test_where_the_program_is_looked_for(tmp_path, monkeypatch):
-    scripts, path = tmp_path / "scripts", tmp_path / "path"
-    scripts.mkdir(), path.mkdir()
-    monkeypatch.setenv("PATH", str(path))
-    monkeypatch.setattr(_program.sysconfig, "get_path", lambda *_: str(scripts))
-    monkeypatch.delenv("QUORATE", raising=False)
-    with pytest.raises(FileNotFoundError, match="no program quorate in .*scripts.* QUORATE"):
-        _program.program()
-    for place in (path / "quorate", scripts / "quorate", tmp_path / "mine"):
-        script(place, "")
-        if place.parent == tmp_path:
-            monkeypatch.setenv("QUORATE", str(place))
-        assert _program.program() == str(place)
-    monkeypatch.setenv("QUORATE", str(tmp_path / "gone"))
-    with pytest.raises(FileNotFoundError, match="QUORATE names .*gone"):
-        _program.program()
-
+# ---- beside the caller
 
 @pytest.mark.parametrize("module, call, words", [
     ("pandas", lambda: runs.simulate("a.csv"), r"pip install 'quorate\[frames\]'"),
@@ -512,36 +433,45 @@ def test_progress_is_shown_to_the_end_and_changes_nothing(folder, capsys):
     assert "simulate: 100%" in shown and "48,000 examples" in shown and '{"fraction"' not in shown
 
 
-INTERRUPTED = """
-import sys
-sys.path[:0] = {paths!r}
-from quorate import runs
-print("ready", flush=True)
-runs.simulate(([[1.0], [2.0]] * 50, [1, -1] * 50), passes=10**8)
-"""
+@pytest.mark.parametrize("call", [
+    lambda: runs.simulate(([[1.0], [2.0]] * 50, [1, -1] * 50), passes=10**8),
+    lambda: runs.compare(([[1.0], [2.0]] * 50, [1, -1] * 50), ["cmtl"], passes=10**8, threads=2),
+    lambda: runs.tune(([[1.0], [2.0]] * 5000, [1, -1] * 5000), "cmtl(query=margin)", "query.b=0.001..1:1000")])
+def test_ctrl_c_ends_an_experiment(folder, call):
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        call()
+    assert time.monotonic() - start < 10
+    timer.join()
 
 
-@pytest.mark.parametrize("whole_group", [False, True], ids=["this process alone", "as a terminal does"])
-def test_an_interrupt_ends_the_program_and_leaves_nothing(folder, found, whole_group):
-    code = INTERRUPTED.format(paths=[str(Path(runs.__file__).parents[1])])
-    started = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               start_new_session=True, env=os.environ | {"QUORATE": found})
-    try:
-        assert started.stdout.readline() == b"ready\n"
-        children = Path(f"/proc/{started.pid}/task/{started.pid}/children")
-        end = time.monotonic() + 20
-        while not (child := children.read_text().split()) and time.monotonic() < end:
-            time.sleep(0.02)
-        time.sleep(0.3)
-        assert os.listdir(folder / "temporary")
-        (os.killpg if whole_group else os.kill)(started.pid, signal.SIGINT)
-        _, err = started.communicate(timeout=10)
-        assert b"KeyboardInterrupt" in err and started.returncode in (1, 130, -signal.SIGINT)
-        assert not Path(f"/proc/{child[0]}").exists()
-    finally:
-        if started.poll() is None:
-            os.killpg(started.pid, signal.SIGKILL)
-            started.communicate()
+def test_other_threads_run_during_an_experiment(folder):
+    ticks, end = [], threading.Event()
+
+    def tick():
+        while not end.wait(0.01):
+            ticks.append(None)
+
+    beside = threading.Thread(target=tick)
+    beside.start()
+    start = time.monotonic()
+    runs.simulate(([[1.0], [2.0]] * 50, [1, -1] * 50), "cohort", passes=3000)
+    took = time.monotonic() - start
+    end.set()
+    beside.join()
+    assert took < 0.1 or len(ticks) > 10 * took
+
+
+def test_an_error_of_the_progress_bar_ends_the_experiment(folder, monkeypatch):
+    def fail(self, fraction, examples):
+        raise RuntimeError("no more")
+
+    pytest.importorskip("tqdm")
+    monkeypatch.setattr(runs._Bar, "_show", fail)
+    with pytest.raises(RuntimeError, match="no more"):
+        runs.simulate("a.csv", passes=10**8, progress=True)
 
 
 # ---- reproduce

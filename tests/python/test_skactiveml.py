@@ -184,7 +184,7 @@ def test_stream_labels_known_before_are_learned_and_not_counted():
 
 def test_stream_learner_that_has_learned_goes_on_and_stays_as_it_is():
     X, y = linear(300)
-    learner = quorate.Cohort(query="always").fit(X, y)
+    learner = quorate.Cohort(query="always", scale="none").fit(X, y)  # `auto` learns from every example seen
     before = learner.to_bytes()
     strategy = StreamQuery(learner, budget=0.5, random_state=1)
     strategy.update(X[:20], strategy.query(X[:20]))

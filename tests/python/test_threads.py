@@ -307,3 +307,46 @@ def test_importing_the_package_takes_no_signal_handler():
         "assert signal.getsignal(signal.SIGINT) is signal.default_int_handler"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+FORKING = """
+import os, sys, threading, time
+import numpy as np
+from quorate import Cohort
+X = np.random.default_rng(1).normal(size=(20_000, 50))
+y = (X[:, 0] > 0).astype(int)
+model = Cohort().fit(X[:100], y[:100])
+idle = Cohort().fit(X[:100], y[:100])
+stop = threading.Event()
+def learn():
+    while not stop.is_set():
+        model.partial_fit(X, y)
+learner = threading.Thread(target=learn)
+learner.start()
+ends = []
+for _ in range(12):
+    time.sleep(0.02)
+    child = os.fork()
+    if child == 0:
+        try:
+            idle.predict(X[:10])
+            idle.partial_fit(X[:10], y[:10])
+            model.predict(X[:10])
+            os._exit(0)
+        except RuntimeError as error:
+            os._exit(7 if "forked" in str(error) else 8)
+    end = time.monotonic() + 20
+    while (done := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < end:
+        time.sleep(0.01)
+    if done[0] == 0:
+        os.kill(child, 9)
+    ends.append(os.waitstatus_to_exitcode(done[1]) if done[0] else "hung")
+stop.set()
+learner.join()
+print(set(ends) <= {0, 7} and 7 in ends, ends)
+"""
+
+
+def test_a_child_forked_while_a_thread_learns_gets_an_error_and_does_not_hang():
+    found = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKING], capture_output=True, text=True, timeout=300)
+    assert found.stdout.startswith("True"), found.stdout + found.stderr

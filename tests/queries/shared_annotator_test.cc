@@ -33,6 +33,16 @@ struct Made {
   SharedAnnotator chooser;
 };
 
+TEST(SharedAnnotator, OfAUserAllTasksHaveTheWeightOfTheName) {
+  const TempDir dir;
+  Memory memory;
+  NameTable tasks = task_names(2);
+  const std::string prior = "choice(prior=weights(file=" + dir.write("w.csv", "task,weight\nt1,4\n") + "))";
+  const SharedAnnotator chooser(read_params<SharedAnnotatorParams>(parse_spec(prior)), {tasks, &memory, false, 1, 3});
+  const auto weight = chooser.pack().weight;
+  EXPECT_THAT(std::vector<double>(weight.begin(), weight.end()), testing::ElementsAre(1, 1, 1, 4, 4, 4));
+}
+
 struct Round {
   std::vector<Example> examples;
   std::vector<Decision> decisions;
@@ -374,7 +384,7 @@ TEST(SharedAnnotator, ABadPriorFileIsRefusedWithItsLineAndWhatWasExpected) {
   bad("t0,1\n", ":1: ", "'t0,1'", "the header task,weight");
   bad("task,weight\nt0,1\nt1\n", ":3: ", "'t1'", "two fields");
   for (const std::string weight : {"0", "-1", "1e10", "9e-10", "1e999", "inf", "nan", "heavy", "1x", "0x1"})
-    bad("task,weight\nt0,1\nt1," + weight + "\n", ":3: ", "'" + weight + "'", "a number from 1e-09 to 1e+09");
+    bad("task,weight\nt0,1\nt1," + weight + "\n", ":3: ", "'" + weight + "'", "a number from 1e-09 to 1000000000");
   bad("task,weight\nt0,1\nt3,1\nt0,1\n", ":4: ", "'t0' comes twice", "one weight for each task");
   dir.write("w.csv", "task,weight\nt0,1e-9\nt1,1e9\n");
   EXPECT_EQ(refusal(file), "accepted") << "the ends belong to the range";

@@ -13,6 +13,10 @@ Settled here
   - Pairs are in lexicographic order, (0, 1), (0, 2), ..., (0, C-1), (1, 2), ...; + is the first class.
   - The sum of margins of a class: p of every pair where it is first, -p where it is second, in pair order.
   - What is still tied goes to the first class.  So does a tie of the argmax.
+  - Probabilities, of log-odds of all tasks.  One vs. rest: the odds of each class, divided by their sum.  One vs. one
+    (Price et al. 1995): 1 / (sum of 1 / r_cj over all j other than c, minus (C - 2)), r_cj the probability of c against j,
+    divided by their sum.  If the predicted class has not the largest, it and the first that has exchange theirs.
+  - With users, user u has the tasks u K, u K + 1, .., in the order of the tasks above.
 """
 import numpy as np
 
@@ -63,6 +67,25 @@ class OneVsOne:
             if votes[c] > votes[best] or (votes[c] == votes[best] and sums[c] > sums[best]):
                 best = c
         return best
+
+
+def probabilities(scheme, log_odds, predicted):
+    odds = np.exp(np.asarray(log_odds, dtype=np.float64))
+    if isinstance(scheme, OneVsRest):
+        p = odds / (1.0 + odds)
+        p = p / np.sum(p)
+    else:
+        r = np.zeros((scheme.C, scheme.C))
+        for task, (i, j) in enumerate(scheme.pairs):
+            r[i, j] = odds[task] / (1.0 + odds[task])
+            r[j, i] = 1.0 / (1.0 + odds[task])
+        p = np.zeros(scheme.C)
+        for c in range(scheme.C):
+            p[c] = 1.0 / (sum(1.0 / r[c, j] for j in range(scheme.C) if j != c) - (scheme.C - 2))
+        p = p / np.sum(p)
+    largest = int(np.argmax(p))
+    p[predicted], p[largest] = p[largest], p[predicted]
+    return p
 
 
 one_vs_rest = OneVsRest

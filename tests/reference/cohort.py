@@ -1,20 +1,30 @@
 """cohort: shared and own weights that know how sure they are.
 
 Source: the header comments of algorithms/cohort.cc and weights/calibration.h. d features, K tasks; w and s (mean and variance
-of the shared weights), v_i and t_i (of task i's own); w = v = 0 and s = t = 1 at first. Of an instance x of task i:
+of the shared weights), v_i and t_i (of task i's own); w = v = 0 and s = t = 1 at first. With users and classes, tasks are in
+G groups, a group for each class: user u has the tasks u G, u G + 1, .., u G + G - 1, task i is of group i mod G, and each group
+has a w and s of its own; below w and s are those of the task's group. Of an instance x of task i:
     p = E <w, x> + O <v_i, x>,   r = E^2 sum_f s_f x_f^2 + O^2 sum_f t_if x_f^2
   Leaning j = 1 .. 5: E_j^2 + O_j^2 = 1.2, O_j^2 / E_j^2 = 1/32, 1/8, 1/2, 2, 8; m_j counts the labels bought so far that
     p_j = E_j <w, x> + O_j <v_i, x> would have got wrong; E and O are the means of E_j and O_j weighted by exp(-eta m_j).
-  Decide, a round: margin p; doubt = slope of the calibration times |p|; the query rule. Then, in the round's order, every
+  Decide, a round: margin p, plus (ln cost + c [where 100 labels or more were bought, less than a quarter of them of one
+    class]) / a, at most 100, a and c of the calibration; doubt = slope of the calibration times |p|; the query rule. Then, in the round's order, every
     example that the rule does not ask about is guessed.
   Learn, a bought label y: labels of the task + 1; 64 guesses left; m_j, E, O anew; p, r anew; calibration.add(p, y,
-    probability of asking); if y p < 1: beta = 1 / (r + noise), alpha = (1 - y p) beta y, and with z = E x
+    probability of asking); n_y of the task's group + 1; q = (n_y + 1) / (n_-y + 1), nu = noise q^(3/4 if q > 1 else 1/4);
+    if y p < 1: beta = 1 / (r + nu), alpha = (1 - y p) beta y, and with z = E x
       w += alpha s z,  s -= beta (s z)^2    (s on the right is the old one),
     and with z = O x the same in v_i and t_i.
+  Replay, before the example is kept with a = |alpha|, 0 if nothing was learned: that many of the kept ones, in turn, scaled
+    anew, with p, r and nu of now: a' = max(0, a + (1 - y p - nu a) / (r + nu)), w and v moved by (a' - a) y s z, s and t not; a = a'.
+    The latest 512 are kept. Label n replays `replays` of them, from the 512th on replays * 512 / n on average.
   Guess, while guesses are left: y = sign(p); if y p < 1 the same without the variances, alpha times
       guess * n / (n + 60) * sqrt(|p| / sqrt(p^2 + r)) * min(1, (g_-y + 0.1) / (g_y + 0.1))^3,
     n the labels bought for the task, g_y the sum of these weights of the task's guesses y so far. One guess less is left.
-  Query "confidence": ask with probability 1 / (1 + (doubt / b)^3).  A shared annotator goes by doubt, all else by |p|.
+  Query "confidence": ask with probability 1 / (1 + (doubt / b)^3), and at least 2 / (1 + h), h = 4 (n_+ + 0.01 n) (n_- + 0.01
+    n) / n, n = n_+ + n_- the labels bought in the group, 1 without any. Where 4 n_y < n for y = sign(p), doubt is at most
+    |log-odds of the calibration|.  Where tasks exclude each other (classes against the rest) nu = noise, doubt stays as it
+    is, and without users h is the number of labels of the task.  A shared annotator goes by doubt, all else by |p|.
   Calibration: Pr[y = +1 | m] = 1 / (1 + exp(-(a m + c))). Each label is one Newton step of logistic regression, weighted by
     1 / (probability of asking), what is known before fading.
 
@@ -52,6 +62,9 @@ class Calibration:
         z = float(self.theta[0] * m + self.theta[1])
         return 1.0 / (1.0 + math.exp(-z)) if z >= 0.0 else math.exp(z) / (1.0 + math.exp(z))
 
+    def log_odds(self, m):
+        return float(self.theta[0] * min(max(m, -1e6), 1e6) + self.theta[1])
+
     def add(self, margin, y, asked):
         m = min(max(margin, -1e6), 1e6)
         features = np.array([m, 1.0])
@@ -71,20 +84,33 @@ def by_margin(rule):
 def confidence(b=0.5):
     if not b > 0.0:
         raise ValueError("b must be positive")
-    return lambda margin, doubt, draw: common.random(1.0 / (1.0 + (doubt / b) ** 3))(margin, draw)
+
+    def rule(margin, doubt, draw):
+        return common.random(1.0 / (1.0 + (doubt / b) ** 3))(margin, draw)
+
+    rule.floor = True
+    return rule
 
 
 class Cohort:
-    def __init__(self, K, d, query=None, noise=0.1, guess=1.0, eta=0.3, chooser=None):
+    def __init__(self, K, d, query=None, noise=0.1, guess=1.0, eta=0.3, chooser=None, groups=1, replays=10, exclusive=False, cost="equal"):
         """query(margin, doubt, draw) gives (probability, asked); chooser, of shampo.py, instead if one annotator is shared."""
         if not (noise > 0.0 and 0.0 <= guess <= 1.0 and 0.0 <= eta <= 100.0):
             raise ValueError("noise must be positive, guess lie in [0, 1], eta in [0, 100]")
         self.query = confidence() if query is None else query
+        self.floor = query is None or getattr(query, "floor", False)
+        self.replays = replays
+        self.exclusive = exclusive
+        self.cost = cost  # "equal", "balanced", or what a missed positive costs
+        self.n = [{+1: 0, -1: 0} for _ in range(groups)]
+        self.kept = []  # [task, x, y, a], at most 512, the oldest first
+        self.turn = self.due = 0
         self.chooser = chooser
         self.noise = noise
         self.guess = guess
         self.eta = eta
-        self.w, self.s = np.zeros(d), np.ones(d)
+        self.groups = groups
+        self.w, self.s = np.zeros((groups, d)), np.ones((groups, d))
         self.v, self.t = np.zeros((K, d)), np.ones((K, d))
         self.m = [0] * len(RATIOS)
         self.labels = [0] * K
@@ -109,28 +135,66 @@ class Cohort:
     def judge(self, task, x):
         """(p, r), now."""
         E, O = self.lean()
-        p = E * np.sum(self.w * x) + O * np.sum(self.v[task] * x)
-        r = E * E * np.sum(self.s * x * x) + O * O * np.sum(self.t[task] * x * x)
+        group = task % self.groups
+        p = E * np.sum(self.w[group] * x) + O * np.sum(self.v[task] * x)
+        r = E * E * np.sum(self.s[group] * x * x) + O * O * np.sum(self.t[task] * x * x)
         return float(p), float(r)
 
     def decide(self, tasks, xs, draws):
         self.compared = []
         judged = [self.judge(task, x) for task, x in zip(tasks, xs)]
-        doubts = [self.calibration.slope() * abs(p) for p, r in judged]
+        shift = self.shift()
+        doubts = []
+        for task, (p, r) in zip(tasks, judged):
+            doubt, n = self.calibration.slope() * abs(p), self.n[task % self.groups]
+            if not self.exclusive and 4 * n[self.sign(p)] < n[+1] + n[-1]:
+                doubt = min(doubt, abs(self.calibration.log_odds(p)))
+            doubts.append(doubt)
         if self.chooser is not None:
-            margins = [abs(p) for p, r in judged]
+            margins = [abs(p + shift) for p, r in judged]
             decisions = self.chooser.choose(tasks, margins, [draw for draw in draws if draw is not None])
         else:
             decisions = []
-            for (p, r), doubt, draw in zip(judged, doubts, draws):
-                probability, asked = self.query(p, doubt, draw)
+            for task, (p, r), doubt, draw in zip(tasks, judged, doubts, draws):
+                probability, asked = self.query(p + shift, doubt, draw)
+                if self.floor and probability < self.least(task):
+                    probability = self.least(task)
+                    asked = draw < probability
                 decisions.append({"probability": probability, "asked": asked, "draw": draw})
         for decision, (p, r) in zip(decisions, judged):
-            decision["margin"] = p
+            decision["margin"] = p + shift
         for task, x, (p, r), decision in zip(tasks, xs, judged, decisions):
             if not decision["asked"]:
                 self.make_guess(task, x, p, r)
         return decisions
+
+    def shift(self):
+        if self.exclusive or self.cost == "balanced":
+            return 0.0
+        odds = 0.0 if self.cost == "equal" else math.log(self.cost)
+        positive, negative = (sum(n[y] for n in self.n) for y in (+1, -1))
+        if positive + negative >= 100 and 4 * min(positive, negative) < positive + negative:
+            odds += float(self.calibration.theta[1])
+        return min(max(odds / max(self.calibration.slope(), 1e-3), -100.0), 100.0)
+
+    @staticmethod
+    def sign(p):
+        return +1 if p > 0.0 else -1
+
+    def least(self, task):
+        if self.exclusive and self.groups == 1:
+            return min(1.0, 2.0 / (1.0 + self.labels[task]))
+        positive, negative = self.n[task % self.groups][+1], self.n[task % self.groups][-1]
+        n = positive + negative
+        if n == 0:
+            return 1.0
+        return min(1.0, 2.0 / (1.0 + 4.0 * (positive + 0.01 * n) * (negative + 0.01 * n) / n))
+
+    def nu(self, group, y):
+        if self.exclusive:
+            return self.noise
+        q = (self.n[group][y] + 1) / (self.n[group][-y] + 1)
+        return self.noise * q ** (0.75 if q > 1 else 0.25)
 
     def make_guess(self, task, x, p, r):
         n = self.labels[task]
@@ -148,11 +212,13 @@ class Cohort:
             self.left -= 1
             self.taught += 1
 
-    def learn(self, task, x, y, decision):
+    def learn(self, task, kept, y, decision, scale=np.asarray):
+        """kept: the instance, before scale(kept)."""
+        x = scale(kept)
         self.labels[task] += 1
         self.left = 64
         self.compared = []
-        shared, own = float(np.sum(self.w * x)), float(np.sum(self.v[task] * x))
+        shared, own = float(np.sum(self.w[task % self.groups] * x)), float(np.sum(self.v[task] * x))
         for j, (E_j, O_j) in enumerate(self.leanings()):
             p_j = E_j * shared + O_j * own
             self.compared.append(p_j)
@@ -160,20 +226,43 @@ class Cohort:
                 self.m[j] += 1
         p, r = self.judge(task, x)
         self.calibration.add(p, y, decision["probability"])
+        self.n[task % self.groups][y] += 1
         self.compared.append(y * p - 1.0)
-        if not y * p < 1.0:
-            return False
-        beta = 1.0 / (r + self.noise)
-        self.move(task, x, (1.0 - y * p) * beta * y, beta)
-        return True
+        beta = 1.0 / (r + self.nu(task % self.groups, y))
+        alpha = (1.0 - y * p) * beta if y * p < 1.0 else 0.0
+        if alpha > 0.0:
+            self.move(task, x, alpha * y, beta)
+        self.replay(scale)
+        if len(self.kept) == 512:
+            del self.kept[0]
+            self.turn = max(self.turn - 1, 0)
+        self.kept.append([task, kept, y, alpha])
+        return alpha > 0.0
+
+    def replay(self, scale):
+        bought = sum(n[+1] + n[-1] for n in self.n)
+        self.due += self.replays * (512 if bought <= 512 else 512 * 512 // bought)
+        for _ in range(min(self.due // 512, len(self.kept))):
+            if self.turn >= len(self.kept):
+                self.turn = 0
+            kept = self.kept[self.turn]
+            self.turn += 1
+            task, instance, y, a = kept
+            x = scale(instance)
+            p, r = self.judge(task, x)
+            nu = self.nu(task % self.groups, y)
+            kept[3] = max(0.0, a + (1.0 - y * p - nu * a) / (r + nu))
+            self.move(task, x, (kept[3] - a) * y, 0.0)
+        self.due %= 512
 
     def move(self, task, x, alpha, beta):
         E, O = self.lean()
         x = np.asarray(x, dtype=np.float64)
+        group = task % self.groups
         z = E * x
-        old = self.s
-        self.w = self.w + alpha * old * z
-        self.s = old - beta * (old * z) ** 2
+        old = self.s[group].copy()
+        self.w[group] = self.w[group] + alpha * old * z
+        self.s[group] = old - beta * (old * z) ** 2
         z = O * x
         old = self.t[task].copy()
         self.v[task] = self.v[task] + alpha * old * z

@@ -3,22 +3,107 @@
 Source: the meanings of the parameter `scale` (weights/scaling.h), where v is a value as in the data (before unit length; the
 constant feature is a feature like any other), n the number of examples seen so far, labelled or not, and df how many of
 them had the feature:
-    none      instances as they come (here: x, prepared by the caller)
+    none      values unchanged (here: x, prepared by the caller)
     log       sign(v) log(1 + |v|), then unit length
     idf       v log((n + 1) / df), then unit length
     log-idf   sign(v) log(1 + |v|) log((n + 1) / df), then unit length
-    auto      (1 + 0.3 log v) log((n + 1) / df), then unit length, for counts, else none: counts are whole, not below 0,
-              and the first 32 instances have less than an eighth of the features that came in them
+    auto      counts (1 + 0.3 log v) log((n + 1) / df), numbers in standard units, each of unit length, then weighed
 
 Settled by the headers
   - The examples of a round are all counted before the first of them is predicted.
   - A value of 0 is no occurrence, and stays 0. A df of 0 is taken for 1. A zero vector stays zero.
-  - auto: once not counts, never counts again. Until 32 instances came only their values decide. "Less than an eighth": the
-    mean number of non-zeros of an instance, and the number of features that were not 0 in one of the 32.
+  - auto: a feature is a count unless it is real (once a value was negative or not whole) or large (whole, mean of at least
+    32 (each cut at 64) in 16 values or more, after 32 examples; of a feature in more than half of the examples, which have at most 32 words on average, a mean of 1.5, or of 32 from the first). Real or large and in nearly every example, 10 (df + 2) >= 9 n from the first: a number. Other
+    real ones, and large ones in more than half of the examples: sparse, v / rms cut at 3, times the rarity.
+    Values are looked at from the example on in which one is real, or large in more than half of the examples so far; then
+    those that are real, and all of features in more than half of the examples.
+  - Data that are whole and small in the first 32 examples, with at least an eighth of the features that came in them in an
+    example on average, stay as they are.
 """
+import bisect
 import math
 
 import numpy as np
+
+
+Z = (-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0)
+P = (0.022750131948179207, 0.15865525393145705, 0.5, 0.8413447460685429, 0.9772498680518208)
+MOST = 256
+
+
+def level_of(n):
+    """How rarely example n enters samples: trailing zeros of splitmix64(n)."""
+    z = (n * 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & 0xFFFFFFFFFFFFFFFF
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & 0xFFFFFFFFFFFFFFFF
+    z ^= z >> 31
+    return 64 if z == 0 else (z & -z).bit_length() - 1
+
+
+class Spread:
+    """A thinning sample of the values of a feature, the smallest and largest ever, mean and deviation of cut values."""
+
+    def __init__(self):
+        self.n = 0
+        self.level = 0
+        self.sample = []  # ascending
+        self.mean = 0.0
+        self.squares = 0.0
+
+    def count(self, v, level):
+        self.n += 1
+        self.low, self.high = (min(self.low, v), max(self.high, v)) if self.n > 1 else (v, v)
+        if level >= self.level:
+            bisect.insort(self.sample, v)
+            if len(self.sample) == MOST:
+                self.sample = self.sample[self.level % 2::2]
+                self.level += 1
+        if self.n > 16:
+            q = self.knots()
+            width = q[4] - q[2]
+            if width > 0:
+                v = min(max(v, q[1] - width), q[5] + width)
+        d = v - self.mean
+        self.mean += d / self.n
+        self.squares += d * (v - self.mean)
+
+    def knots(self):
+        return [self.low, *(self.quantile(p) for p in P), self.high]
+
+    def quantile(self, p):
+        at = p * (len(self.sample) - 1)
+        k = int(at)
+        if k + 1 == len(self.sample) or self.sample[k] == self.sample[k + 1]:
+            return self.sample[k]
+        return self.sample[k] + (at - k) * (self.sample[k + 1] - self.sample[k])
+
+    def rank(self, v):
+        q = self.knots()
+        first, last = sum(k < v for k in q), sum(k <= v for k in q)
+        if last > first:
+            return (Z[first] + Z[last - 1]) / 2
+        if first in (0, len(q)):
+            return Z[0] if first == 0 else Z[-1]
+        return Z[first - 1] + (Z[first] - Z[first - 1]) * ((v - q[first - 1]) / (q[first] - q[first - 1]))
+
+    def __call__(self, v):
+        if self.n < 2:
+            return 0.0
+        most = min(3.0, math.sqrt(2 * math.log(self.n)))
+        ranked = min(max(self.rank(v), -most), most)
+        deviation = math.sqrt(self.squares / self.n)
+        if not deviation > 1e-9 * abs(self.mean):
+            return ranked
+        off = max(abs((q - self.mean) / deviation - z) for q, z in zip(self.knots()[1:6], Z[1:6]))
+        share = min(max((off - 0.3) / 0.3, 0.0), 1.0)
+        return share * ranked + (1 - share) * min(max((v - self.mean) / deviation, -most), most)
+
+
+class Values:
+    """What a feature's values were, as far as they were looked at."""
+
+    def __init__(self):
+        self.n, self.sum, self.squares, self.real = 0, 0.0, 0.0, False
 
 
 class Scaling:
@@ -28,27 +113,80 @@ class Scaling:
         self.scale = scale
         self.n = 0
         self.df = {}
-        self.nonzeros = 0
-        self.real = False  # auto: they are no counts
+        self.words = 0       # non-zeros of counts
+        self.dense = False   # auto: they stay as they are
+        self.looks = False   # auto: values are looked at
+        self.numbers = self.counts = False  # auto: some number, some count was seen
+        self.values = {}
+        self.spread = {}
+
+    def nearly_always(self, df):
+        return 10 * (df + 2) >= 9 * self.n
 
     def count(self, raw):
-        """One more example, its values as in the data."""
-        for v in raw:
-            if not (v >= 0.0 and v == math.floor(v)):
-                self.real = True
+        """One more example, its values as in the data, the constant feature last."""
+        if self.dense:
+            return
         self.n += 1
-        for f in range(len(raw)):
-            if raw[f] != 0.0:
-                self.df[f] = self.df.get(f, 0) + 1
-                self.nonzeros += 1
-        if self.n == 32 and not self.nonzeros / 32 < len(self.df) / 8:
-            self.real = True
+        features = [f for f in range(len(raw)) if raw[f] != 0.0]
+        for f in features:
+            self.df[f] = self.df.get(f, 0) + 1
+        if self.scale != "auto":
+            return
+        for f in features:
+            v = float(raw[f])
+            if v < 0 or v != math.floor(v) or (v >= 32 and 2 * self.df[f] > self.n):
+                self.looks = True
+        for f in features:
+            if f != len(raw) - 1 and f not in self.spread and self.df[f] == 1 and self.nearly_always(1):
+                self.spread[f] = Spread()
+            if f in self.spread:
+                if self.nearly_always(self.spread[f].n + 1):
+                    self.spread[f].count(float(raw[f]), level_of(self.n))
+                else:
+                    del self.spread[f]
+        if not self.looks:
+            self.words += len(features)
+            self.counts = self.words > 0
+            if self.n == 32 and not self.words / 32 < len(self.df) / 8:
+                self.dense = True
+            return
+        for f in features:
+            v = float(raw[f])
+            if v >= 0 and v == math.floor(v) and 2 * self.df[f] <= self.n:
+                continue
+            values = self.values.setdefault(f, Values())
+            values.n += 1
+            values.sum += min(v, 64.0)
+            values.squares += v * v
+            values.real |= v < 0 or v != math.floor(v)
+        for f in features:
+            if f != len(raw) - 1:
+                count = self.kind(f) == "count"
+                self.words += count
+                self.counts |= count
+                self.numbers |= not count
+
+    def kind(self, f):
+        df, values, spread = self.df.get(f, 0), self.values.get(f), self.spread.get(f)
+        always = spread is not None and spread.low < spread.high and self.nearly_always(df)
+        if values is None:
+            return "count"
+        if values.real:
+            return "number" if always else "sparse"
+        often = 2 * df > self.n
+        likely = often and self.words <= 32 * self.n
+        large = values.n > 0 and values.sum >= 32 * values.n
+        known = self.n >= 32 and values.n >= 16
+        if not (likely and large) and not (known and (large or (likely and values.sum >= 1.5 * values.n))):
+            return "count"
+        return "number" if always else "sparse" if often else "count"
 
     def rarity(self, f):
-        return math.log((self.n + 1) / max(1, self.df.get(f, 0)))
+        return max(math.log((self.n + 1) / max(1, self.df.get(f, 0))), 0.0)
 
     def one(self, f, v):
-        """The scaled value, before unit length."""
+        """The scaled value of what is no number, before unit length."""
         if v == 0.0:
             return 0.0
         logarithm = math.copysign(math.log(1.0 + abs(v)), v)
@@ -58,12 +196,44 @@ class Scaling:
             return v * self.rarity(f)
         if self.scale == "log-idf":
             return logarithm * self.rarity(f)
-        return (1.0 + 0.3 * math.log(v)) * self.rarity(f)
+        return (1.0 + 0.3 * math.log(v)) * self.rarity(f) if v > 0 else 0.0
+
+    def blocks(self, raw):
+        """Where numbers were found: they and the constant feature, and counts."""
+        number, count = {}, {}
+        last = len(raw) - 1
+        for f in range(last):
+            v = float(raw[f])
+            if v == 0.0:
+                continue
+            kind = self.kind(f)
+            if self.df.get(f, 0) == 0 and (v < 0 or v != math.floor(v)):
+                kind = "sparse"
+            if kind == "count":
+                count[f] = self.one(f, v)
+            elif kind == "number":
+                number[f] = self.spread[f](v)
+            else:
+                values = self.values.get(f)
+                rms = math.sqrt(values.squares / values.n) if values else 0.0
+                number[f] = min(max(v / rms, -3.0), 3.0) * math.log(1 + self.n / max(1, self.df.get(f, 0))) if rms > 0 else 0.0
+        if raw[last] != 0.0:
+            number[last] = min(2.0, math.sqrt(len(number) / 2))
+        weight = 1 / math.sqrt(max(1.0, self.words / self.n)) if self.counts else 1.0
+        whole = math.sqrt(weight * weight + (1.0 if self.counts else 0.0))
+        out = np.zeros(len(raw))
+        for block, share in ((number, weight), (count, 1.0)):
+            length = math.sqrt(sum(v * v for v in block.values()))
+            for f, v in block.items():
+                out[f] = v * share / (length * whole) if length > 0 else 0.0
+        return out
 
     def __call__(self, x, raw):
         """x scaled: x is prepared, raw the same instance as in the data."""
-        if self.scale == "none" or (self.scale == "auto" and self.real):
+        if self.scale == "none" or self.dense:
             return x
+        if self.numbers:
+            return self.blocks(raw)
         out = np.array([self.one(f, float(raw[f])) for f in range(len(raw))])
         length = math.sqrt(sum(float(v) * float(v) for v in out))
         return out / length if length > 0.0 else out
@@ -81,7 +251,14 @@ class Scaled:
             self.scaling.count(raw)
         return self.learner.decide(tasks, [self.scaling(*pair) for pair in pairs], draws)
 
+    def decide_instance(self, tasks, pair, draws):
+        """A round of one instance shown to many tasks: it is counted once."""
+        self.scaling.count(pair[1])
+        return self.learner.decide(tasks, [self.scaling(*pair)] * len(tasks), draws)
+
     def learn(self, task, pair, y, decision):
+        if hasattr(self.learner, "replays"):  # it learns again from kept instances, scaled by what is known then
+            return self.learner.learn(task, pair, y, decision, lambda kept: self.scaling(*kept))
         return self.learner.learn(task, self.scaling(*pair), y, decision)
 
 

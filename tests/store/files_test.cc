@@ -84,6 +84,19 @@ TEST(OutputFile, AFullDiskIsAnErrorAndNotAShorterFile) {
       FileError);
 }
 
+TEST(SameFile, FollowsLinksAndIsNeverADevice) {
+  const TempDir dir;
+  const std::string file = dir.write("file", "x"), other = dir.write("other", "x");
+  std::filesystem::create_symlink(file, dir.at("soft"));
+  std::filesystem::create_hard_link(file, dir.at("hard"));
+  for (const std::string& name : {file, dir.at("soft"), dir.at("hard"), dir.path() + "/./file"}) {
+    EXPECT_TRUE(same_file(name, file)) << name;
+    EXPECT_FALSE(same_file(name, other)) << name;
+  }
+  EXPECT_FALSE(same_file(dir.at("new"), dir.at("new"))) << "nothing to lose";
+  EXPECT_FALSE(same_file("/dev/null", "/dev/null"));
+}
+
 TEST(OutputFile, WritesWhatALinkPointsToAndKeepsTheLink) {
   const TempDir dir;
   const std::string target = dir.write("target", "old"), link = dir.at("link");

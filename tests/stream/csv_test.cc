@@ -34,7 +34,7 @@ TEST(CsvReader, ColumnsMayBeGivenOtherRoles) {
   o.categorical = {"colour"};
   o.ignore = {"junk"};
   EXPECT_THAT(read_rows(path, o), ElementsAre(Row{"k1", "u1", "yes", "hello", true, {{"colour=red", 1}, {"n", 3}}},
-                                              Row{"k2", "u2", "no", "bye", true, {{"n", 4}}}));
+                                              Row{"k2", "u2", "no", "bye", true, {{"colour=?", 1}, {"n", 4}}}));
 }
 
 TEST(CsvReader, AColumnWithAUsualNameMayBeIgnored) {
@@ -65,7 +65,7 @@ TEST(CsvReader, AQuoteInsideAPlainFieldDoesNotOpenOrCloseAnother) {
 
 TEST(CsvReader, LineNumbersCountLinesNotRecords) {
   const TempDir dir;
-  const std::string path = dir.write("a.csv", "text,n\n\"1\n2\n3\",1\nx,bad\n");
+  const std::string path = dir.write("a.csv", "text,n\n\"1\n2\n3\",1\nx,bad\ny,2\nz,3\n");
   EXPECT_THAT(refusal_of(path), HasSubstr(path + ":5:3: "));
 }
 
@@ -77,17 +77,15 @@ struct Bad {
 TEST(CsvReader, ABadFileIsNamedWithPlaceValueAndWhatWasExpected) {
   const TempDir dir;
   const std::vector<Bad> all{
-      {"label,a\n1,x\n", ":2:3: ", {"'a'", "'x'", "expected a finite number", "--categorical-column a"}},
-      {"label,a\n1,\n", ":2:3: ", {"'a'", "''", "expected"}},
-      {"label,a\n1,nan\n", ":2:3: ", {"'nan'", "expected"}},
+      {"label,a\n1,x\n1,2\n1,3\n1,4\n", ":2:3: ", {"'a'", "'x'", "expected a finite number", "--categorical-column a"}},
       {"label,a\n1,inf\n", ":2:3: ", {"'inf'", "expected"}},
       {"label,a\n1,-inf\n", ":2:3: ", {"'-inf'", "expected"}},
       {"label,a\n1,1e19\n", ":2:3: ", {"'1e19'", "1e18"}},
       {"label,a\n1,1e999\n", ":2:3: ", {"'1e999'", "1e18"}},
-      {"label,a\n1,1.5x\n", ":2:3: ", {"'1.5x'", "expected"}},
+      {"label,a\n1,1.5x\n1,2\n1,3\n1,4\n", ":2:3: ", {"'1.5x'", "expected"}},
       {"label,a\n1, 1\n", ":2:3: ", {"' 1'", "expected"}},
-      {"label,a\n1,+-1\n", ":2:3: ", {"'+-1'", "expected"}},
-      {"label,a\n1,0x1\n", ":2:3: ", {"'0x1'", "expected"}},
+      {"label,a\n1,+-1\n1,2\n1,3\n1,4\n", ":2:3: ", {"'+-1'", "expected"}},
+      {"label,a\n1,0x1\n1,2\n1,3\n1,4\n", ":2:3: ", {"'0x1'", "expected"}},
       {"label,a\n1,1\n1\n", ":3:", {"1 fields", "expected 2"}},
       {"label,a\n1,1,1\n", ":2:5: ", {"3 fields", "expected 2"}},
       {"label,a\n1,\"1\"2\n", ":2:6: ", {"expected ','"}},
@@ -132,7 +130,33 @@ TEST(CsvReader, SkippingCountsBadLinesAndReadsTheOthers) {
   EXPECT_THAT(ids, ElementsAre("1", "4", "7"));
   EXPECT_EQ(reader->skipped(), 4u);
   EXPECT_THAT(reader->first_skipped(), HasSubstr(path + ":3:3"));
-  EXPECT_THAT(refusal_of(dir.write("b.csv", "a\nx\ny\n"), o), HasSubstr("no example")) << "nothing but bad lines";
+  EXPECT_THAT(refusal_of(dir.write("b.csv", "a\ninf\n1e999\n"), o), HasSubstr("no example")) << "nothing but bad lines";
+}
+
+TEST(CsvReader, AMissingValueIsNoFeatureButSaysThatItIsMissing) {
+  const TempDir dir;
+  for (const std::string missing : {"", "?", "NA", "N/A", "nan", "NaN", "null", "NULL"})
+    EXPECT_THAT(
+        read_rows(dir.write("a.csv", "label,a,b\n1,5,0\n0," + missing + ",1\n")),
+        ElementsAre(Row{"", "", "1", "", false, {{"a", 5}, {"b", 0}}}, Row{"", "", "0", "", false, {{"a=?", 1}, {"b", 1}}}))
+        << missing;
+}
+
+TEST(CsvReader, FindsTheDelimiter) {
+  const TempDir dir;
+  const std::vector<Row> expected{Row{"", "u", "1", "", false, {{"a", 5}, {"b,c", 1.5}}}};
+  for (const char c : {',', ';', '\t', '|'}) {
+    const std::string d(1, c);
+    EXPECT_EQ(
+        read_rows(dir.write("a.csv", "label" + d + "task" + d + "a" + d + "\"b,c\"\n1" + d + "u" + d + "5" + d + "1.5\n")),
+        expected)
+        << d;
+  }
+  ReadOptions o;
+  o.delimiter = ";";
+  EXPECT_THAT(read_rows(dir.write("a.csv", "label;a,b\n1;2\n"), o), ElementsAre(Row{"", "", "1", "", false, {{"a,b", 2}}}));
+  o.delimiter = "x";
+  EXPECT_THAT(refusal_of(dir.at("a.csv"), o), AllOf(HasSubstr("'x'"), HasSubstr("expected")));
 }
 
 TEST(CsvReader, AQuoteThatNeverClosesCostsNoMoreThanReadingOn) {

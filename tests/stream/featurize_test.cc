@@ -27,8 +27,7 @@ Record record(std::vector<Entry> entries) {
 }
 Record text(std::string_view words) {
   Record r;
-  r.text = words;
-  r.has_text = true;
+  r.texts.push_back({"text", words});
   return r;
 }
 /// Places and values that are not 0.
@@ -61,7 +60,8 @@ TEST(Featurizer, AnEmptyRecordIsTheConstantFeatureOrNothing) {
 RC_GTEST_PROP(Featurizer, MakesSortedUniqueFinitePlacesOfUnitNorm, ()) {
   const FeatureSettings settings{.bits = *rc::gen::element<std::uint32_t>(0, 1, 4, 18, 31),
                                  .bias = *rc::gen::arbitrary<bool>(),
-                                 .bigrams = *rc::gen::arbitrary<bool>(),
+                                 .ngrams = *rc::gen::inRange(1u, 4u),
+                                 .char_ngrams = *rc::gen::element(0u, 0u, 3u),
                                  .binary = *rc::gen::arbitrary<bool>()};
   std::deque<std::string> names;
   Record r;
@@ -74,8 +74,7 @@ RC_GTEST_PROP(Featurizer, MakesSortedUniqueFinitePlacesOfUnitNorm, ()) {
       r.entries.push_back(named(names.emplace_back(*rc::gen::element<std::string>("a", "b", "c", "d")), value));
   }
   if (*rc::gen::arbitrary<bool>()) {
-    r.text = "one two two three one";
-    r.has_text = true;
+    r.texts.push_back({"text", "one two two three one"});
   }
   Featurizer f(settings);
   const Features x = f(r);
@@ -174,8 +173,41 @@ TEST(Featurizer, TextBecomesLowerCaseWordsOfAtLeastTwoLetters) {
   EXPECT_THAT(words("aa bb aa aa"), ElementsAre(3, 1));
   EXPECT_THAT(words("aa bb aa aa", {.bits = 0, .bias = false, .normalize = false, .binary = true}), ElementsAre(1, 1));
   // aa, bb, "aa bb", "bb aa", "aa aa" in order of first appearance: aa, bb, "aa bb", "bb aa", "aa aa".
-  EXPECT_THAT(words("aa bb aa aa", {.bits = 0, .bias = false, .normalize = false, .bigrams = true}),
-              ElementsAre(3, 1, 1, 1, 1));
+  EXPECT_THAT(words("aa bb aa aa", {.bits = 0, .bias = false, .normalize = false, .ngrams = 2}), ElementsAre(3, 1, 1, 1, 1));
+}
+
+/// The names of a text's features, in order of appearance.
+std::vector<std::string> names_of(const std::string& words, FeatureSettings settings) {
+  settings.bits = 0;
+  settings.bias = false;
+  Featurizer f(settings);
+  const Record r = text(words);
+  f(r);
+  std::vector<std::string> out;
+  for (const auto& [place, name] : f.names(r)) out.push_back(name);
+  return out;
+}
+
+TEST(Featurizer, NeighbouringWordsAndLettersAreFeatures) {
+  EXPECT_THAT(names_of("aa bb cc dd", {.ngrams = 3}),
+              ElementsAre("text^aa", "text^bb", "text^aa bb", "text^cc", "text^bb cc", "text^aa bb cc", "text^dd",
+                          "text^cc dd", "text^bb cc dd"));
+  EXPECT_THAT(names_of("free \xC3\xA9t", {.char_ngrams = 4}),
+              ElementsAre("text^free", "text# fre", "text#free", "text#ree ", "text^\xC3\xA9t", "text# \xC3\xA9t "));
+  EXPECT_THAT(names_of("ab", {.char_ngrams = 8}), ElementsAre("text^ab", "text# ab "));
+  EXPECT_THAT(names_of("ab", {.char_ngrams = 1}), ElementsAre("text^ab", "text# ", "text#a", "text#b"));
+}
+
+TEST(Featurizer, NamesThatMeetInOnePlaceAreJoined) {
+  const Featurizer f({.bits = 1});
+  Record r = text("one two three four five six");
+  r.add_index(7, 2);
+  const auto names = f.names(r);
+  ASSERT_GE(names.size(), 3u);  // the constant, one or two places of words, the index
+  EXPECT_EQ(names.front(), std::pair(Index{0}, std::string("constant")));
+  EXPECT_EQ(names.back(), std::pair(Index{8}, std::string("7")));
+  const auto joined = [](const auto& name) { return name.second.find(" / ") != std::string::npos; };
+  EXPECT_TRUE(std::any_of(names.begin(), names.end(), joined));
 }
 
 TEST(Featurizer, TextThatIsNotUtf8BreaksNothing) {
@@ -286,7 +318,7 @@ TEST(Featurizer, ManyThreadsMayUseOne) {
 TEST(Featurizer, SavedAndLoadedGivesTheSamePlaces) {
   const TempDir dir;
   for (const std::uint32_t bits : {0u, 6u}) {
-    Featurizer f({.bits = bits, .bias = true, .normalize = false, .bigrams = true, .binary = true});
+    Featurizer f({.bits = bits, .bias = true, .normalize = false, .ngrams = 2, .binary = true});
     all_of(f, dir.write("a.csv", "a,b,text\n1,2,some words\n3,4,more words\n"));
     Tensors saved;
     Writer{saved}("input", f);

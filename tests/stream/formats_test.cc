@@ -146,7 +146,7 @@ TEST(Times, WhatIsNoTimeIsABadLine) {
     EXPECT_EQ(read_rows(path, o).size(), 1u) << text;
     o.skip_bad_lines = false;
   }
-  EXPECT_THAT(refusal_of(dir.write("b.csv", "a,time\n1,2026-11-21\n")), HasSubstr("--time-column time"));
+  EXPECT_THAT(refusal_of(dir.write("b.csv", "a,time\n1,2026-11-21\n1,2\n1,3\n1,4\n")), HasSubstr("--time-column time"));
   EXPECT_THAT(refusal_of(dir.write("b.csv", "a,time\n1,2\n"), o), HasSubstr("no column 'when'"));
   o.task = "when";
   EXPECT_THROW(open_reader(dir.at("a.jsonl"), o), UsageError) << "one key, two meanings";
@@ -164,8 +164,8 @@ struct Owned {
     r.task = row.task;
     r.label = row.label;
     r.time = row.time;
-    r.text = row.text;
-    r.has_text = row.has_text;
+    r.weight = row.weight;
+    if (row.has_text) r.texts.push_back({"text", row.text});
     r.entries = entries;
     return r;
   }
@@ -191,10 +191,11 @@ Owned arbitrary_record(bool names) {
   Owned out;
   out.row.id = word();
   out.row.task = word();
-  out.row.label = word();
+  out.row.label = *rc::gen::inRange(0, 8) == 0 ? *rc::gen::element<std::string>("shared", "1:2", "a:b:c:d", "1,2") : word();
   if (out.row.label == "?") out.row.label = "";  // the same thing
   out.row.time =
       *rc::gen::element<std::string>("", "", "0", "-1.50", "2026-11-21", "2026-11-21T13:15:00+01:00", "2026-11-21 13:15:00");
+  if (!out.row.label.empty()) out.row.weight = *rc::gen::element(1.0, 1.0, 2.0, 0.125, 1000.0, 1e-9);
   out.row.has_text = *rc::gen::inRange(0, 4) == 0;
   if (out.row.has_text) out.row.text = arbitrary_word();
   for (int n = *rc::gen::inRange(0, 5); n > 0; --n) {
@@ -216,6 +217,7 @@ Owned arbitrary_record(bool names) {
 ReadOptions with_times(const Owned& in, Format format) {
   ReadOptions out;
   if (!in.row.time.empty() && format != Format::kSvmlight) out.time = "time";
+  if (in.row.weight != 1) out.weight = "weight";
   return out;
 }
 
@@ -267,7 +269,9 @@ RC_GTEST_PROP(CsvWriter, WhatItWritesReadsBackTheSame, ()) {
     else
       in.entries.push_back({Entry::Kind::kName, 0, name, value});
   }
-  const auto writer = make_writer(Format::kCsv, {columns, !in.row.time.empty(), in.row.has_text});
+  const auto writer =
+      make_writer(Format::kCsv, {columns, in.row.has_text ? std::vector<std::string>{"text"} : std::vector<std::string>{},
+                                 !in.row.time.empty(), in.row.weight != 1});
   const std::string text = writer->header() + writer->line(in.record());
   RC_LOG() << "written as <" << text << ">\n";
   const TempDir dir;
@@ -296,8 +300,7 @@ TEST(Writers, RefuseWhatTheirFormatCannotHold) {
   };
   const Entry name{Entry::Kind::kName, 0, "word", 1}, index{Entry::Kind::kIndex, 3, {}, 1};
   Record text;
-  text.text = "words";
-  text.has_text = true;
+  text.texts.push_back({"text", "words"});
 
   EXPECT_FALSE(refuses(Format::kSvmlight, record("an id", "t", "1", {index})));
   EXPECT_TRUE(refuses(Format::kSvmlight, text));

@@ -36,7 +36,47 @@ TEST(JsonlReader, KeysMayHaveOtherNames) {
   o.text = "body";
   EXPECT_THAT(
       read_rows(dir.write("a.ndjson", "{\"key\":\"k\",\"user\":\"u\",\"spam\":0,\"body\":\"b\",\"id\":1,\"text\":2}\n"), o),
-      ElementsAre(Row{"k", "u", "0", "b", true, {}}));
+      ElementsAre(Row{"k", "u", "0", "b", true, {{"id", 1}, {"text", 2}}}));
+  EXPECT_THAT(
+      read_rows(dir.write("a.ndjson", "{\"key\":\"k\",\"user\":\"u\",\"spam\":0,\"body\":\"b\",\"x\":{},\"id\":1}\n"), o),
+      ElementsAre(Row{"k", "u", "0", "b", true, {}}))
+      << "with x, other keys are passed over";
+}
+
+TEST(JsonlReader, WithoutXEveryKeyIsAColumn) {
+  const TempDir dir;
+  const std::string path = dir.write("a.jsonl",
+                                     "{\"id\":1,\"from\":{\"host\":\"a.org\",\"age\":3},\"tags\":[\"x\",\"y\"],\"html\":"
+                                     "true,\"subject\":\"free money for you\",\"label\":1}\n"
+                                     "{\"id\":2,\"from\":{\"host\":\"b.org\",\"age\":null},\"html\":false,\"subject\":"
+                                     "\"lunch at noon today\",\"label\":0,\"size\":1.5}\n");
+  const auto reader = open_reader(path);
+  std::vector<Row> rows;
+  for (Record r; reader->next(r);) rows.push_back(row_of(r));
+  EXPECT_THAT(
+      rows,
+      ElementsAre(Row{"1",
+                      "",
+                      "1",
+                      "free money for you",
+                      true,
+                      {{"from.host=a.org", 1}, {"from.age", 3}, {"tags=x", 1}, {"tags=y", 1}, {"html", 1}}},
+                  Row{"2", "", "0", "lunch at noon today", true, {{"from.host=b.org", 1}, {"html", 0}, {"size", 1.5}}}));
+  EXPECT_EQ(reader->left_out(), "");
+}
+
+TEST(JsonlReader, AKeyThatTheModelHasNotSeenIsLeftOutAndTold) {
+  const TempDir dir;
+  Schema schema;
+  schema.add("a", ColumnKind::kNumber);
+  schema.add("label", ColumnKind::kLabel);
+  ReadOptions o;
+  o.schema = &schema;
+  const auto reader = open_reader(dir.write("a.jsonl", "{\"a\":1,\"b\":2,\"label\":1}\n{\"a\":2,\"b\":2}\n"), o);
+  std::vector<Row> rows;
+  for (Record r; reader->next(r);) rows.push_back(row_of(r));
+  EXPECT_THAT(rows, ElementsAre(Row{"", "", "1", "", false, {{"a", 1}}}, Row{"", "", "", "", false, {{"a", 2}}}));
+  EXPECT_THAT(reader->left_out(), testing::AllOf(testing::HasSubstr("'b' (line 1)"), testing::HasSubstr("2 times")));
 }
 
 TEST(JsonlReader, TakesAByteOrderMark) {

@@ -37,8 +37,7 @@ TEST(Labels, NothingAndAQuestionMarkAreMissing) {
 }
 
 TEST(Labels, AWordOutsideTheSetIsRefusedWithTheValue) {
-  for (const std::string bad :
-       {"2", "spam", "-2", "0.5", "nan", "inf", "1 ", " 1", "1x", "+-1", "++1", "+", "-", "yes", "1e"}) {
+  for (const std::string bad : {"2", "spam", "-2", "0.5", "inf", "1 ", " 1", "1x", "+-1", "++1", "+", "-", "yes!", "1e"}) {
     Labels labels;
     try {
       labels(bad);
@@ -146,6 +145,37 @@ TEST(Labels, OfClassesGiveOnePlusThePlace) {
   EXPECT_EQ(known("dog").code(), 2);
   EXPECT_EQ(known("").code(), 0);
   EXPECT_THROW(known("cow"), DataError);
+}
+
+TEST(Labels, SeveralInOneAreRefusedWhereTheirPartsAreClasses) {
+  for (const std::string separator : {";", ",", "|", " ; "}) {
+    try {
+      check_one_label_each({"spam", "urgent", "spam" + separator + "urgent"});
+      FAIL() << separator;
+    } catch (const DataError& e) {
+      EXPECT_THAT(e.what(), AllOf(HasSubstr("'spam" + separator + "urgent', beside 'spam' and 'urgent'"),
+                                  HasSubstr("1 of 3"), HasSubstr("yes and no")));
+    }
+  }
+  EXPECT_NO_THROW(check_one_label_each({"spam", "urgent", "spam;private"})) << "private does not occur alone";
+  EXPECT_NO_THROW(check_one_label_each({"a;b", "c|d", "e,f"}));
+  EXPECT_NO_THROW(check_one_label_each({"1", "2", "3", "4", "5", "6", "7", "8", "9", "1;2", "10"})) << "one in eleven";
+  EXPECT_THROW(check_one_label_each({"1", "2", "3", "4", "5", "6", "7", "8", "9", "1;2"}), DataError) << "one in ten";
+  EXPECT_THROW(check_one_label_each({"spam;work", "work;urgent", "spam;urgent"}), DataError) << "none alone";
+  EXPECT_THROW(check_one_label_each({"spam,work", "none", "work,urgent", "spam,urgent"}), DataError) << "most";
+  EXPECT_NO_THROW(check_one_label_each({"Paris, France", "Lyon, France", "Rome, Italy"})) << "Paris occurs once";
+  EXPECT_NO_THROW(check_one_label_each({"child|S", "child|M", "adult|S", "adult|M"})) << "each part has its place";
+}
+
+TEST(Labels, ThePositiveWordAmongSeveralIsRefusedOnceTheOthersOccurredAlone) {
+  Labels labels("spam");
+  EXPECT_EQ(labels("spam;urgent"), Label(kNo)) << "a word like any other, so far";
+  EXPECT_EQ(labels("urgent"), Label(kNo));
+  EXPECT_EQ(labels("spammer;urgent"), Label(kNo));
+  EXPECT_EQ(labels("private;urgent"), Label(kNo));
+  EXPECT_THROW(labels("spam;urgent"), DataError);
+  EXPECT_THROW(labels("urgent; spam"), DataError);
+  EXPECT_EQ(labels("spam"), Label(kYes));
 }
 
 }  // namespace

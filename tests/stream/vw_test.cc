@@ -50,20 +50,41 @@ TEST(VwReader, TakesAByteOrderMark) {
               ElementsAre(Row{"", "", "1", "", false, {{"a", 1}}}));
 }
 
+TEST(VwReader, FeaturesMayHaveNoNameAndExamplesAnImportance) {
+  const TempDir dir;
+  const auto reader = open_reader(dir.write("a.vw", "1 2 0.5 |n :5 a :6\n-1 0 | :7\n1 1 | b\n"));
+  std::vector<Row> rows;
+  for (Record r; reader->next(r);) rows.push_back(row_of(r));
+  EXPECT_THAT(rows, ElementsAre(Row{"", "", "1", "", false, {{"n^:0", 5}, {"n^a", 1}, {"n^:1", 6}}, "", 2},
+                                Row{"", "", "", "", false, {{":0", 7}}}, Row{"", "", "1", "", false, {{"b", 1}}}));
+  EXPECT_THAT(reader->left_out(), HasSubstr("1 example has a base"));
+}
+
+TEST(VwReader, ANamespaceMayBeIgnored) {
+  const TempDir dir;
+  ReadOptions o;
+  o.ignore = {"b"};
+  EXPECT_THAT(read_rows(dir.write("a.vw", "1 |a x |b y z |c w\n"), o),
+              ElementsAre(Row{"", "", "1", "", false, {{"a^x", 1}, {"c^w", 1}}}));
+}
+
 TEST(VwReader, ABadLineIsNamedWithPlaceValueAndWhatWasExpected) {
   const TempDir dir;
   const std::vector<std::pair<std::string, std::vector<std::string>>> all{
       {"1 1:2", {":2:1: ", "'1 1:2'", "expected VW text"}},
-      {"1 2 | a", {":2:3: ", "'2'", "importance"}},
+      {"1 -2 | a", {":2:3: ", "'-2'", "importance"}},
+      {"1:2 | a", {":2:1: ", "'1:2'", "cost-sensitive"}},
+      {"1:2:0.5 | a", {":2:1: ", "'1:2:0.5'", "contextual bandit"}},
+      {"shared | a", {":2:1: ", "'shared'", "contextual bandit"}},
+      {"1,2 | a", {":2:1: ", "'1,2'", "several"}},
       {"1 x y z | a", {":2:3: ", "'x'", "expected a number"}},
-      {"1 1 x y | a", {":2:5: ", "'x'", "at most"}},
+      {"1 1 0 y | a", {":2:7: ", "'y'", "at most"}},
       {"'tag 1 | a", {":2:1: ", "'tag", "right before"}},
       {"1 | a:x", {":2:7: ", "'x'", "expected a number"}},
       {"1 | a:", {":2:", "expected a number"}},
       {"1 | a:nan", {":2:7: ", "'nan'", "finite"}},
       {"1 | a:inf", {":2:7: ", "'inf'", "finite"}},
       {"1 | a:1e19", {":2:7: ", "'1e19'", "1e18"}},
-      {"1 | :5", {":2:5: ", "':5'", "feature:value"}},
       {"1 |f:x a", {":2:6: ", "'x'", "expected a number"}},
       {"1 |task", {":2:4: ", "'task'", "one feature"}},
       {"1 |task a b", {":2:11: ", "'b'", "one feature"}},

@@ -12,7 +12,7 @@
 namespace {
 
 std::atomic<std::uint64_t> calls{0};
-std::atomic<std::size_t> largest{0}, live{0};
+std::atomic<std::size_t> largest{0}, live{0}, most{0}, refused_from{0};
 
 void* counted(std::size_t bytes, std::size_t alignment) {
   calls.fetch_add(1, std::memory_order_relaxed);
@@ -20,12 +20,18 @@ void* counted(std::size_t bytes, std::size_t alignment) {
   while (bytes > seen && !largest.compare_exchange_weak(seen, bytes, std::memory_order_relaxed)) {
   }
   void* p = nullptr;
+  if (const std::size_t refused = refused_from.load(std::memory_order_relaxed); refused > 0 && bytes >= refused)
+    throw std::bad_alloc();
   if (alignment <= alignof(std::max_align_t))
     p = malloc(bytes == 0 ? 1 : bytes);
   else if (posix_memalign(&p, alignment, bytes == 0 ? 1 : bytes) != 0)
     p = nullptr;
   if (p == nullptr) throw std::bad_alloc();
-  live.fetch_add(malloc_usable_size(p), std::memory_order_relaxed);
+  const std::size_t bytes_now = malloc_usable_size(p),
+                    now = live.fetch_add(bytes_now, std::memory_order_relaxed) + bytes_now;
+  for (std::size_t peak = most.load(std::memory_order_relaxed);
+       now > peak && !most.compare_exchange_weak(peak, now, std::memory_order_relaxed);) {
+  }
   return p;
 }
 
@@ -65,6 +71,17 @@ std::uint64_t allocations() { return calls.load(std::memory_order_relaxed); }
 std::size_t live_bytes() { return live.load(std::memory_order_relaxed); }
 std::size_t largest_allocation() { return largest.load(std::memory_order_relaxed); }
 void reset_largest_allocation() { largest.store(0, std::memory_order_relaxed); }
+std::size_t peak_bytes() { return most.load(std::memory_order_relaxed); }
+void reset_peak_bytes() { most.store(live_bytes(), std::memory_order_relaxed); }
+void refuse_allocations_from(std::size_t bytes) { refused_from.store(bytes, std::memory_order_relaxed); }
+
+TEST(Allocations, AreRefusedFromASizeOn) {
+  refuse_allocations_from(5000);
+  EXPECT_THROW(std::vector<char>(5000), std::bad_alloc);
+  const std::vector<char> small(4999);
+  refuse_allocations_from(0);
+  const std::vector<char> large(5000);
+}
 
 TEST(Allocations, OfBothKindsAreCounted) {
   const std::uint64_t before = allocations();
@@ -79,6 +96,9 @@ TEST(Allocations, OfBothKindsAreCounted) {
   std::vector<char>().swap(a);
   EXPECT_GE(held - live_bytes(), 12345u);
   EXPECT_LT(held - live_bytes(), 12345u + 64);
+  EXPECT_GE(peak_bytes(), held);
+  reset_peak_bytes();
+  EXPECT_EQ(peak_bytes(), live_bytes());
 }
 
 }  // namespace quorate::test

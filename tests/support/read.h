@@ -17,19 +17,23 @@ struct Row {
   bool has_text = false;
   std::vector<std::pair<std::string, double>> features;
   std::string time = "";
+  double weight = 1;
 
   bool operator==(const Row&) const = default;
 };
 inline void PrintTo(const Row& r, std::ostream* os) {
   *os << "id '" << r.id << "' task '" << r.task << "' label '" << r.label << "'";
   if (!r.time.empty()) *os << " time '" << r.time << "'";
+  if (r.weight != 1) *os << " weight " << r.weight;
   if (r.has_text) *os << " text '" << r.text << "'";
   for (const auto& [name, value] : r.features) *os << " '" << name << "':" << value;
 }
 
 inline Row row_of(const Record& r) {
-  Row out{std::string(r.id),  std::string(r.task), std::string(r.label), std::string(r.text), r.has_text, {},
-          std::string(r.time)};
+  Row out{std::string(r.id),    std::string(r.task),
+          std::string(r.label), r.texts.empty() ? "" : std::string(r.texts[0].text),
+          !r.texts.empty(),     {},
+          std::string(r.time),  r.weight};
   for (const Entry& e : r.entries) out.features.emplace_back(entry_name(e), e.value);
   return out;
 }

@@ -3,6 +3,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -33,9 +34,11 @@ struct Setting {
 };
 inline void PrintTo(const Setting& s, std::ostream* os) { *os << to_text(s.spec); }
 
-/// Every learner with every pair of alternatives of its choices, all else as it is by default.
+/// Every learner with every pair of alternatives of its choices, all else as it is by default. QUORATE_CHOICES=1: with every
+/// single one, a third as many, for the sanitizers.
 inline std::vector<Setting> all_settings() {
-  constexpr std::size_t kChanged = 2;
+  const char* few = std::getenv("QUORATE_CHOICES");
+  const std::size_t changed_at_most = few != nullptr ? static_cast<std::size_t>(std::atoi(few)) : 2;
   std::vector<Setting> out;
   for (const Algorithm& a : algorithms()) {
     std::vector<std::pair<Setting, std::size_t>> row{{{{std::string(a.name), {}}, std::string(a.name)}, 0}};
@@ -51,7 +54,7 @@ inline std::vector<Setting> all_settings() {
       for (const auto& [setting, changed] : row)
         for (const ChoiceInfo& choice : choices) {
           const bool differs = !param.initial.starts_with(choice.name);
-          if (differs && changed == kChanged) continue;
+          if (differs && changed == changed_at_most) continue;
           Setting one = setting;
           one.spec.args.push_back({param.name, {choice.name, {}}});
           one.name += "_" + (param.type == "bool" ? param.name + "_" + choice.name : choice.name);

@@ -11,6 +11,7 @@
 
 #include "quorate/base/error.h"
 #include "quorate/base/memory.h"
+#include "support/edit.h"
 #include "support/make.h"
 
 namespace quorate::test {
@@ -210,7 +211,7 @@ TEST(Beliefs, PackAndUnpackIsTheSameModelAndGoesOnToTheBit) {
     back.learn(4, dense({1}), 1, 1, 0.5);  // forgotten
     for (int n = 0; n < 50; ++n) learn_somewhere(rng, b);
     b.learn(77, dense({0, 0, 0}), 1, 1, 0.5);  // a block in which nothing changed
-    const Beliefs::Packed packed = b.pack();
+    const Beliefs::Packed packed = held(b.pack());
     EXPECT_EQ(packed.block.size(), slots == 0 ? packed.weight.size() : 0);
     if (slots > 0) {
       EXPECT_EQ(packed.weight.size(), slots);
@@ -233,9 +234,9 @@ TEST(Beliefs, ExactOnesArePackedInOrderWithoutThoseThatNeverChanged) {
   b.learn(9, sparse({4'000'000'000u}, {1}), 1, 1, 0.5);
   b.learn(2, dense({0, 1, 0, 1}), 1, -1, 0.25);
   const auto packed = b.pack();
-  EXPECT_EQ(packed.block, (std::pmr::vector<std::uint32_t>{2, 2, 9}));
-  EXPECT_EQ(packed.feature, (std::pmr::vector<std::uint32_t>{1, 3, 4'000'000'000u}));
-  EXPECT_EQ(packed.weight, (std::pmr::vector<float>{-1, -1, 1}));
+  EXPECT_EQ(packed.block, (Column<std::uint32_t>{2, 2, 9}));
+  EXPECT_EQ(packed.feature, (Column<std::uint32_t>{1, 3, 4'000'000'000u}));
+  EXPECT_EQ(packed.weight, (Column<float>{-1, -1, 1}));
   EXPECT_FLOAT_EQ(packed.information[0], 1.0F / 3);  // s = 3/4
   EXPECT_EQ(packed.information[2], 1);               // s = 1/2
 }
@@ -255,23 +256,23 @@ TEST(Beliefs, UnpackRefusesWhatCannotBeAndChangesNothing) {
   };
   const float nan = std::nanf(""), infinite = std::numeric_limits<float>::infinity();
   for (const Beliefs::Packed& start : {good, table}) {
-    refused(start, [](auto& p) { p.weight.pop_back(); });
-    refused(start, [](auto& p) { p.information.push_back(0); });
-    refused(start, [](auto& p) { p.block.push_back(10); });
-    refused(start, [](auto& p) { p.feature.push_back(10); });
+    refused(start, [](auto& p) { edit(p.weight)->pop_back(); });
+    refused(start, [](auto& p) { edit(p.information)->push_back(0); });
+    refused(start, [](auto& p) { edit(p.block)->push_back(10); });
+    refused(start, [](auto& p) { edit(p.feature)->push_back(10); });
     for (const float value : {nan, infinite, -infinite}) {
-      refused(start, [&](auto& p) { p.weight[1] = value; });
-      refused(start, [&](auto& p) { p.information[2] = value; });
+      refused(start, [&](auto& p) { edit(p.weight)->at(1) = value; });
+      refused(start, [&](auto& p) { edit(p.information)->at(2) = value; });
     }
-    refused(start, [](auto& p) { p.information[0] = -1e-6F; });
+    refused(start, [](auto& p) { edit(p.information)->at(0) = -1e-6F; });
   }
-  refused(good, [](auto& p) { p.feature[1] = 1; });
-  refused(good, [](auto& p) { p.feature[1] = 0; });
-  refused(good, [](auto& p) { p.block[2] = 1; });
-  refused(good, [](auto& p) { p.block[2] = 0xFFFFFFFFu; });
-  refused(good, [](auto& p) { p.feature[2] = 0xFFFFFFFFu; });
-  refused(good, [](auto& p) { p.block.pop_back(); });
-  refused(good, [](auto& p) { p.feature.clear(); });
+  refused(good, [](auto& p) { edit(p.feature)->at(1) = 1; });
+  refused(good, [](auto& p) { edit(p.feature)->at(1) = 0; });
+  refused(good, [](auto& p) { edit(p.block)->at(2) = 1; });
+  refused(good, [](auto& p) { edit(p.block)->at(2) = 0xFFFFFFFFu; });
+  refused(good, [](auto& p) { edit(p.feature)->at(2) = 0xFFFFFFFFu; });
+  refused(good, [](auto& p) { edit(p.block)->pop_back(); });
+  refused(good, [](auto& p) { edit(p.feature)->clear(); });
 }
 
 }  // namespace

@@ -59,7 +59,8 @@ RC_GTEST_PROP(FeatureMajorWeights, IsAMapFromTaskAndFeatureToAFloat, ()) {
   }
   const FeatureMajorWeights::Packed packed = w.pack();
   RC_ASSERT(packed.tasks == K);
-  RC_ASSERT(std::is_sorted(packed.feature.begin(), packed.feature.end()));
+  const auto features = packed.feature.list();
+  RC_ASSERT(std::is_sorted(features.begin(), features.end()));
   FeatureMajorWeights back(&memory);
   back.unpack(packed);
   for (int n = 0; n < 10; ++n) {
@@ -130,7 +131,7 @@ TEST(FeatureMajorWeights, UnpackRefusesWhatIsNoModel) {
   const auto unpack = [](std::uint64_t tasks, std::vector<std::uint32_t> feature, std::vector<float> value) {
     Memory memory;
     FeatureMajorWeights w(&memory);
-    w.unpack({tasks, {feature.begin(), feature.end()}, {value.begin(), value.end()}});
+    w.unpack({tasks, feature, value});
     return w.tasks();
   };
   EXPECT_EQ(unpack(2, {1, 4}, {1, 2, 3, 4}), 2u);

@@ -185,7 +185,7 @@ TEST(Linear, UnpackRefusesWhatIsNoModel) {
   const auto unpack = [](std::vector<std::uint32_t> block, std::vector<std::uint32_t> feature, std::vector<float> value) {
     Memory memory;
     Linear w(&memory);
-    w.unpack({{block.begin(), block.end()}, {feature.begin(), feature.end()}, {value.begin(), value.end()}});
+    w.unpack({block, feature, value});
     return w.pack().value.size();
   };
   EXPECT_EQ(unpack({0, 0, 2}, {1, 5, 0}, {1, 2, 3}), 3u);

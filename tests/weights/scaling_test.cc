@@ -10,6 +10,7 @@
 #include "quorate/base/memory.h"
 #include "quorate/base/rng.h"
 #include "quorate/store/state.h"
+#include "support/edit.h"
 
 namespace quorate {
 namespace {
@@ -87,17 +88,107 @@ TEST(Scaling, LogAndIdfAreTheirParts) {
   EXPECT_NEAR(out[0] / out[1], -3 * std::log(3.0 / 2) / std::log(3.0), 1e-13);
 }
 
-TEST(Scaling, AutoLeavesRealValuesAsTheyAre) {
+/// About standard normal: the sum of twelve uniform numbers.
+double normal(Rng& rng) {
+  double sum = -6;
+  for (int i = 0; i < 12; ++i) sum += uniform(rng);
+  return sum;
+}
+
+/// An example of a table: the constant, a normal number times `times` plus `plus`, a skewed one, a whole number from 1 to
+/// 3,000, two words of many.
+Counts row_of_table(Rng& rng, double times, double plus) {
+  const double skewed = std::exp(3 * uniform(rng)), whole = 1 + std::floor(uniform(rng) * 3000);
+  const Index word = 10 + static_cast<Index>(below(40, rng));
+  return {{0, 1, 2, 3, word, word + 50}, {1, normal(rng) * times + plus, skewed, whole, 1, 2}};
+}
+
+TEST(Scaling, AutoPutsNumbersInStandardUnitsWhateverTheirScaleAndShift) {
   Memory memory;
-  for (const Counts& real : {Counts{{1, 2}, {0.5, 1}}, Counts{{1, 2}, {-1, 1}}}) {
-    Scaling scaling(ScaleAuto{}, 0, &memory);
-    scaling.count(Counts{{1, 9}, {1, 2}}.x());
-    EXPECT_TRUE(scaling.changes());
-    scaling.count(real.x());
-    EXPECT_FALSE(scaling.changes());
-    scaling.count(Counts{{1, 9}, {1, 2}}.x());
-    EXPECT_FALSE(scaling.changes()) << "once real, always real";
+  Scaling a(ScaleAuto{}, 0, &memory), b(ScaleAuto{}, 0, &memory);
+  Rng of_a = make_rng(7, 0), of_b = make_rng(7, 0);
+  double numbers = 0, words = 0;
+  for (int n = 0; n < 2000; ++n) {
+    const Counts x = row_of_table(of_a, 1, 0), y = row_of_table(of_b, 1000, 5e6);
+    a.count(x.x());
+    b.count(y.x());
+    std::vector<double> out(6), other(6);
+    a(x.x(), out);
+    b(y.x(), other);
+    for (std::size_t k = 0; k < 6 && n > 0; ++k) ASSERT_NEAR(out[k], other[k], 1e-6) << n << " " << k;
+    if (n < 1000) continue;
+    for (std::size_t k = 1; k < 4; ++k) numbers += out[k] * out[k];
+    words += out[4] * out[4] + out[5] * out[5];
   }
+  EXPECT_GT(numbers / words, 0.1) << "two words of ten are not to drown three numbers";
+  EXPECT_LT(numbers / words, 1);
+  EXPECT_NE(a.description().find("numbers in standard units (3"), std::string::npos) << a.description();
+}
+
+TEST(Scaling, NumbersGoOnExactlyWhenSaved) {
+  Memory memory;
+  for (const std::size_t slots : {std::size_t{0}, std::size_t{64}}) {
+    Scaling whole(ScaleAuto{}, slots, &memory), parts(ScaleAuto{}, slots, &memory);
+    Rng rng = make_rng(8, 0);
+    for (int n = 0; n < 900; ++n) {
+      const Counts x = row_of_table(rng, 3, 10);
+      whole.count(x.x());
+      parts.count(x.x());
+      std::vector<double> out(6), other(6);
+      whole(x.x(), out);
+      parts(x.x(), other);
+      ASSERT_EQ(out, other) << n;
+      if (n % 13 != 0) continue;
+      Tensors saved;
+      Writer{saved}("scale", parts);
+      Scaling back(ScaleAuto{}, 0, &memory);
+      Reader reader(saved);
+      reader("scale", back);
+      Tensors again;
+      Writer{again}("scale", back);
+      ASSERT_EQ(to_bytes(saved), to_bytes(again)) << n;
+      parts.unpack(test::held(back.pack()));
+    }
+  }
+}
+
+TEST(Scaling, LongExamplesTakeTimeInProportion) {
+  Memory memory;
+  Scaling scaling(ScaleAuto{}, 0, &memory);
+  constexpr Index kLong = 100'000, kExamples = 8;
+  Counts x{{}, std::vector<double>(kLong, 1.0)};
+  for (Index n = 0; n < kExamples; ++n) {  // features that no other has, between those of the others: hours, one by one
+    x.index.clear();
+    for (Index i = 0; i < kLong; ++i) x.index.push_back(1 + i * kExamples + n);
+    scaling.count(x.x());
+  }
+  EXPECT_EQ(scaling.pack().examples, kExamples);
+}
+
+TEST(Scaling, ABrokenStateOfNumbersIsRefused) {
+  Memory memory;
+  Scaling scaling(ScaleAuto{}, 0, &memory);
+  Rng rng = make_rng(9, 0);
+  for (int n = 0; n < 50; ++n) scaling.count(row_of_table(rng, 1, 0).x());
+  const auto good = test::held(scaling.pack());
+  EXPECT_NO_THROW(Scaling(ScaleAuto{}, 0, &memory).unpack(good));
+  const auto expect_refused = [&](auto change) {
+    auto bad = good;
+    change(bad);
+    EXPECT_THROW(Scaling(ScaleAuto{}, 0, &memory).unpack(bad), DataError);
+  };
+  expect_refused([](auto& p) { p.flags = 8; });
+  expect_refused([](auto& p) { p.spread_feature[0] = 0xFFFFFFFF; });
+  expect_refused([](auto& p) { p.spread_level.pop_back(); });
+  expect_refused([](auto& p) { p.spread_end[0] = 1'000'000; });
+  expect_refused([](auto& p) { p.spread_numbers[0] = std::nan(""); });
+  expect_refused([](auto& p) { p.spread_sample.push_back(1); });
+  expect_refused([](auto& p) { p.spread_sample[1] = -1e17; });
+  expect_refused([](auto& p) { p.spread_size[0] = 51; });
+  expect_refused([](auto& p) { test::edit(p.value_sum)->front() = INFINITY; });
+  expect_refused([](auto& p) { test::edit(p.value_squares)->front() = -1; });
+  expect_refused([](auto& p) { test::edit(p.value_count)->pop_back(); });
+  expect_refused([](auto& p) { test::edit(p.value_feature)->at(1) = 0; });
 }
 
 TEST(Scaling, AutoLeavesColumnsThatAreMostlyFullAsTheyAre) {
@@ -106,7 +197,7 @@ TEST(Scaling, AutoLeavesColumnsThatAreMostlyFullAsTheyAre) {
   Rng rng = make_rng(3, 0);
   for (int n = 0; n < 32; ++n) {
     EXPECT_TRUE(columns.changes());
-    columns.count(Counts{{1, 2, 3}, {std::floor(uniform(rng) * 90) + 1, 2, 5}}.x());
+    columns.count(Counts{{1, 2, 3}, {std::floor(uniform(rng) * 20) + 1, 2, 5}}.x());
     texts.count(make_text(rng, 2000).x());
   }
   EXPECT_FALSE(columns.changes());
@@ -121,7 +212,7 @@ TEST(Scaling, AFeatureNeverSeenIsAsRareAsOneSeenOnceAndScoringCountsNothing) {
   std::vector<double> out(2);
   scaling(Counts{{2, 77}, {1, 1}}.x(), out);
   EXPECT_EQ(out[0], out[1]);
-  EXPECT_EQ(scaling.pack().feature, (std::pmr::vector<std::uint32_t>{1, 2}));
+  EXPECT_EQ(scaling.pack().feature, (Column<std::uint32_t>{1, 2}));
 }
 
 TEST(Scaling, NothingToScaleIsNoTrouble) {
@@ -209,20 +300,20 @@ TEST(Scaling, ABrokenStateIsRefusedAndChangesNothing) {
   Memory memory;
   Scaling scaling(ScaleLogIdf{}, 0, &memory);
   scaling.count(Counts{{1, 2}, {1, 1}}.x());
-  const auto good = scaling.pack();
+  const auto good = test::held(scaling.pack());
   const auto expect_refused = [&](auto change) {
     auto bad = good;
     change(bad);
     EXPECT_THROW(scaling.unpack(bad), DataError);
     EXPECT_EQ(scaling.pack().df, good.df);
   };
-  expect_refused([](auto& p) { p.df[0] = 0; });
-  expect_refused([](auto& p) { p.df[0] = 2; });
-  expect_refused([](auto& p) { p.feature[1] = 1; });
-  expect_refused([](auto& p) { p.feature[1] = 0xFFFFFFFF; });
-  expect_refused([](auto& p) { p.df.pop_back(); });
-  expect_refused([](auto& p) { p.counts.real = 2; });
-  expect_refused([](auto& p) { p.counts.examples = std::uint64_t{1} << 40; });
+  expect_refused([](auto& p) { test::edit(p.df)->front() = 0; });
+  expect_refused([](auto& p) { test::edit(p.df)->front() = 2; });
+  expect_refused([](auto& p) { test::edit(p.feature)->at(1) = 1; });
+  expect_refused([](auto& p) { test::edit(p.feature)->at(1) = 0xFFFFFFFF; });
+  expect_refused([](auto& p) { test::edit(p.df)->pop_back(); });
+  expect_refused([](auto& p) { p.dense = 2; });
+  expect_refused([](auto& p) { p.examples = std::uint64_t{1} << 40; });
   scaling.unpack(good);
   EXPECT_EQ(scaling.pack().feature, good.feature);
 }

@@ -11,6 +11,7 @@
 #include "quorate/base/error.h"
 #include "quorate/base/memory.h"
 #include "support/dense_matrix.h"
+#include "support/edit.h"
 
 namespace quorate::test {
 namespace {
@@ -101,7 +102,7 @@ TEST(FullConfidence, ConfidenceOnlyGrowsAndANudgeLeavesItAlone) {
 }
 
 /// Entry (i, j) of the first task's triangle.
-double entry(const std::pmr::vector<double>& triangle, std::size_t i, std::size_t j) {
+double entry(const Column<double>& triangle, std::size_t i, std::size_t j) {
   return i >= j ? triangle[i * (i + 1) / 2 + j] : triangle[j * (j + 1) / 2 + i];
 }
 /// The largest entry of A A^-1 - I, and of u - A^-1 w, of the first task.
@@ -135,7 +136,7 @@ TEST(FullConfidence, AnInverseThatDriftedIsMadeAnew) {
   ASSERT_EQ(packed.updates[0], 63u);
   for (const double error : {0.0, 1e-13, 1e-5, 0.3}) {
     FullConfidence::Packed wrong = packed;
-    for (std::size_t i = 0; i < wrong.inverse.size(); ++i) wrong.inverse[i] *= i % 2 == 0 ? 1 + error : 1 - error;
+    for (std::size_t i = 0; i < packed.inverse.size(); ++i) (*edit(wrong.inverse))[i] *= i % 2 == 0 ? 1 + error : 1 - error;
     FullConfidence drifted(&memory);
     drifted.unpack(wrong);
     EXPECT_EQ(drifted.rebuilt(), 0u);
@@ -151,7 +152,7 @@ TEST(FullConfidence, AnInverseThatDriftedIsMadeAnew) {
   // Between two looks it may be wrong: the error is found at the next multiple of 64, not before.
   FullConfidence::Packed early = packed;
   early.updates[0] = 10;
-  for (double& v : early.inverse) v *= 0.99;
+  for (std::size_t i = 0; i < packed.inverse.size(); ++i) (*edit(early.inverse))[i] *= 0.99;
   FullConfidence drifted(&memory);
   drifted.unpack(early);
   for (int n = 0; n < 53; ++n) drifted.update(2, 1, dense({1, 0, 0, 0, 0, 1}));
@@ -242,28 +243,52 @@ TEST(FullConfidence, UnpackRefusesWhatItCannotHavePacked) {
   refused([](auto& p) { p.size[0] = 3; });
   refused([](auto& p) { p.size[0] = 0xFFFFFFFFu; });
   refused([](auto& p) { p.task[0] = 0xFFFFFFFFu; });
-  refused([](auto& p) { p.A.pop_back(); });
-  refused([](auto& p) { p.inverse.push_back(1); });
+  refused([](auto& p) { p.A = {2, 1}; });
+  refused([](auto& p) { p.inverse = {0.6, -0.2, 0.4, 1}; });
   refused([](auto& p) { p.w.pop_back(); });
   refused([](auto& p) { p.u.push_back(0); });
-  refused([&](auto& p) { p.A[1] = nan; });
-  refused([&](auto& p) { p.inverse[1] = infinite; });
+  refused([&](auto& p) { p.A = {2, nan, 3}; });
+  refused([&](auto& p) { p.inverse = {0.6, infinite, 0.4}; });
   refused([&](auto& p) { p.w[0] = -infinite; });
   refused([&](auto& p) { p.u[1] = nan; });
-  refused([](auto& p) { p.A[0] = 0.5; });      // A is I and more
-  refused([](auto& p) { p.inverse[2] = 0; });  // positive
-  refused([](auto& p) { p.inverse[2] = -0.4; });
-  refused([](auto& p) { p.inverse[0] = 1.5; });  // and at most I
-  for (const Task second : {4u, 3u})             // twice, out of order
+  refused([](auto& p) { p.A = {0.5, 1, 3}; });           // A is I and more
+  refused([](auto& p) { p.inverse = {0.6, -0.2, 0}; });  // positive
+  refused([](auto& p) { p.inverse = {0.6, -0.2, -0.4}; });
+  for (const Task second : {4u, 3u})  // twice, out of order
     refused([&](auto& p) {
       p.task.push_back(second);
       p.size.push_back(1);
       p.updates.push_back(1);
-      p.A.push_back(2);
-      p.inverse.push_back(0.5);
+      p.A = {2, 1, 3, 2};
+      p.inverse = {0.6, -0.2, 0.4, 0.5};
       p.w.push_back(1);
       p.u.push_back(0.5);
     });
+}
+
+TEST(FullConfidence, WhatItLearnedFromHugeValuesIsLoadedAgain) {
+  for (const double size : {1e7, 1e9, 1e18}) {
+    Rng rng = make_rng(9, 0);
+    Memory memory;
+    FullConfidence full(&memory), back(&memory);
+    for (int n = 0; n < 400; ++n) {
+      Vector x = dense(DenseVector(6));
+      for (double& v : x.value) v = below(4, rng) == 0 ? uniform(rng) : size + 86400 * static_cast<double>(below(2, rng));
+      const RidgeEstimate j = full(0, x);
+      ASSERT_TRUE(std::isfinite(j.margin()) && j.r >= 0) << size << " at " << n;
+      full.update(0, below(2, rng) == 0 ? 1 : -1, x);
+      if (n % 3 == 0) full.nudge(0, 0.1, x);
+      ASSERT_NO_THROW(back.unpack(full.pack())) << size << " at " << n;
+    }
+    DiagonalConfidence diagonal(&memory);
+    for (int n = 0; n < 1000; ++n) diagonal.update(0, 1, dense({size, -size}));
+    diagonal.check();
+    EXPECT_TRUE(std::isfinite(diagonal(0, dense({size, size})).margin()));
+    Tensors saved;
+    DiagonalConfidence::state(diagonal, Writer(saved));
+    DiagonalConfidence loaded(&memory);
+    EXPECT_NO_THROW(DiagonalConfidence::state(loaded, Reader(saved)));
+  }
 }
 
 RC_GTEST_PROP(DiagonalConfidence, IsALoopOverTheFeatures, ()) {

@@ -46,14 +46,26 @@ RC_GTEST_PROP(SparseBlocks, AreAMapFromBlockAndFeatureToACell, ()) {
     });
   }
   std::erase_if(oracle, [](const auto& entry) { return entry.second == Cell{}; });
-  auto next = oracle.begin();  // ascending, as a map is
-  blocks.for_each([&](std::uint32_t block, Index feature, const Cell& cell) {
-    RC_ASSERT(next != oracle.end());
-    RC_ASSERT((next->first == std::pair{block, feature}));
-    RC_ASSERT(next->second == cell);
-    ++next;
-  });
-  RC_ASSERT(next == oracle.end());
+  const auto order = blocks.order();
+  const auto block = blocks.block_column(order);
+  const auto feature = blocks.column<Index>(order, [](Index f, const Cell&) { return f; });
+  const auto cell = blocks.column<Cell>(order, [](Index, const Cell& c) { return c; });
+  RC_ASSERT(block.size() == oracle.size() && feature.size() == oracle.size() && cell.size() == oracle.size());
+  SparseBlocks<Cell> back(&memory);
+  std::size_t i = 0, begin = 0;
+  for (auto next = oracle.begin(); next != oracle.end();) {  // ascending, as a map is
+    RC_ASSERT((next->first == std::pair{block[i], feature[i]}));
+    RC_ASSERT(next->second == cell[i]);
+    ++i;
+    if (++next != oracle.end() && next->first.first == block[begin]) continue;
+    back.restore(
+        block[begin], i - begin, [&](std::size_t k) { return feature[begin + k]; },
+        [&](std::size_t k) { return cell[begin + k]; });
+    begin = i;
+  }
+  const auto same = back.order();
+  RC_ASSERT(back.block_column(same).list() == block.list());
+  RC_ASSERT((back.column<Cell>(same, [](Index, const Cell& c) { return c; }).list() == cell.list()));
 }
 
 TEST(SparseBlocks, ABlockThatNeverChangedIsNotReadAndCostsNothing) {
@@ -80,10 +92,10 @@ TEST(SparseBlocks, CellsComeInTheOrderOfTheInstance) {
     EXPECT_EQ(next, 3u);
   }
   std::size_t cells = 0;
-  blocks.for_each([&](std::uint32_t, Index feature, const Cell& cell) {
-    EXPECT_EQ(cell.a, static_cast<float>(feature) + 1);
-    ++cells;
-  });
+  const auto order = blocks.order();
+  const auto feature = blocks.column<Index>(order, [](Index f, const Cell&) { return f; });
+  const auto cell = blocks.column<Cell>(order, [](Index, const Cell& c) { return c; });
+  for (; cells < cell.size(); ++cells) EXPECT_EQ(cell[cells].a, static_cast<float>(feature[cells]) + 1);
   EXPECT_EQ(cells, 6u);
 }
 

@@ -72,7 +72,7 @@ TEST(TaskGram, IsTheSameWhetherItsUpdatesWaitOrNot) {
     for (std::size_t j = 0; j < K; ++j)
       for (std::size_t l = 0; l < K; ++l) literal[j * K + l] += (c[j] * p[l] + c[l] * p[j]) + c[j] * c[l] * xx;
     const TaskGram::Packed packed = G.pack();
-    ASSERT_TRUE(std::equal(literal.begin(), literal.end(), packed.value.begin(), packed.value.end())) << n;
+    ASSERT_EQ(packed.value, Column<double>(literal)) << n;
     for (const Task i : {0u, 1u, 12u, 20u}) {
       G.squared_distances(i, distances);
       for (Task j = 0; j < K; ++j) ASSERT_EQ(distances[j], G.squared_distance(j, i));
@@ -105,7 +105,7 @@ TEST(TaskGram, UnpackRefusesWhatIsNoGramMatrix) {
   const auto unpack = [](std::uint64_t tasks, std::vector<double> value) {
     Memory memory;
     TaskGram G(&memory);
-    G.unpack({tasks, {value.begin(), value.end()}});
+    G.unpack({tasks, value});
     return G.tasks();
   };
   EXPECT_EQ(unpack(2, {1, 2, 2, 5}), 2u);

@@ -22,35 +22,13 @@
 namespace quorate {
 namespace {
 
-struct RowsTasks {
-  static constexpr std::string_view name = "tasks", meaning = "the weights of a committee sum to the number of tasks";
-  static constexpr auto fields() { return std::tuple{}; }
-};
-struct RowsOne {
-  static constexpr std::string_view name = "one", meaning = "they sum to one, as printed";
-  static constexpr auto fields() { return std::tuple{}; }
-};
-struct ShareLabel {
-  static constexpr std::string_view name = "label", meaning = "a bought label teaches trusted tasks that are wrong on it";
-  static constexpr auto fields() { return std::tuple{}; }
-};
-struct SharePrediction {
-  static constexpr std::string_view name = "prediction",
-                                    meaning = "it teaches trusted tasks that differ from the committee, as printed";
-  static constexpr auto fields() { return std::tuple{}; }
-};
-struct ShareNobody {
-  static constexpr std::string_view name = "none", meaning = "it teaches its own task only";
-  static constexpr auto fields() { return std::tuple{}; }
-};
-struct WeighBought {
-  static constexpr std::string_view name = "bought", meaning = "every bought label";
-  static constexpr auto fields() { return std::tuple{}; }
-};
-struct WeighMistake {
-  static constexpr std::string_view name = "mistake", meaning = "bought labels that the committee got wrong";
-  static constexpr auto fields() { return std::tuple{}; }
-};
+struct RowsTasks : Tag<"tasks", "the weights of a committee sum to the number of tasks"> {};
+struct RowsOne : Tag<"one", "they sum to one, as printed"> {};
+struct ShareLabel : Tag<"label", "a bought label teaches trusted tasks that are wrong on it"> {};
+struct SharePrediction : Tag<"prediction", "it teaches trusted tasks that differ from the committee, as printed"> {};
+struct ShareNobody : Tag<"none", "it teaches its own task only"> {};
+struct WeighBought : Tag<"bought", "every bought label"> {};
+struct WeighMistake : Tag<"mistake", "bought labels that the committee got wrong"> {};
 
 struct Amlc {
   static constexpr std::string_view name = "amlc", title = "Committees of tasks that decide together and share labels",
@@ -114,9 +92,9 @@ struct Amlc {
       std::fill(c.begin(), c.end(), 0.0);
     } else {
       const double says = std::holds_alternative<ShareLabel>(p.share) ? y : committee_says;
-      others = teach(margins, says, tau.row(k), tau(k, k), y, c) - (c[k] != 0);
+      others = teach(margins, says, tau.row(k), tau(k, k), y * e.weight, c) - (c[k] != 0);
     }
-    c[k] = mistake ? y : 0;
+    c[k] = mistake ? y * e.weight : 0;
     const bool updated = mistake || others > 0;
     if (updated) w.add(c, e.x);
     return updated;

@@ -20,13 +20,10 @@ namespace quorate {
 namespace {
 
 /// margin(b) with b = sum_j U[i,j]: tasks that are like many others ask more.
-struct Similarity {
-  static constexpr std::string_view
-      name = "similarity",
-      meaning = "buy a label with probability b / (b + |margin|), b = sum of the task's similarities";
+struct Similarity
+    : Tag<"similarity", "buy a label with probability b / (b + |margin|), b = sum of the task's similarities"> {
   static constexpr QueryTraits traits{.paced = true, .draws = true};
   static constexpr bool by_learner = true;
-  static constexpr auto fields() { return std::tuple{}; }
 };
 
 struct Amtl {
@@ -74,7 +71,7 @@ struct Amtl {
     const auto column = A.column(e.task);
     for (Task j = 0; j < c.size(); ++j) {
       const double a = column(j);
-      c[j] = a == 0 ? 0 : y * a * c[j];
+      c[j] = a == 0 ? 0 : y * e.weight * a * c[j];
     }
     G.add(c, w.margins(e.x), squared_norm(e.x));
     w.add(c, e.x);  // w_j += y (A^-1)[j,i] U[j,i] x
@@ -127,6 +124,6 @@ struct Amtl {
 }  // namespace
 
 extern const Algorithm kAmtl;
-constexpr Algorithm kAmtl = registered<Amtl, Capabilities{.mistake_driven = true}>();
+constexpr Algorithm kAmtl = registered<Amtl, Capabilities{.mistake_driven = true, .additive = true, .rebuilds = true}>();
 
 }  // namespace quorate

@@ -53,6 +53,7 @@ struct Cmtl {
 
   bool learn(const Example& e, const Decision& d, double y, Rng&) {
     if (!mistaken(y, d.margin)) return false;
+    y *= e.weight;
     if (A.regular()) {
       v.add(e.task, y, e.x);
       if (shares(e.task)) s.add(A.group(e.task), y, e.x);
@@ -89,6 +90,6 @@ struct Cmtl {
 }  // namespace
 
 extern const Algorithm kCmtl;
-constexpr Algorithm kCmtl = registered<Cmtl, Capabilities{.mistake_driven = true}>();
+constexpr Algorithm kCmtl = registered<Cmtl, Capabilities{.mistake_driven = true, .additive = true, .rebuilds = true}>();
 
 }  // namespace quorate

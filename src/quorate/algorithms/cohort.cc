@@ -3,24 +3,49 @@
 // Source  docs/papers.md section 5; docs/cohort.md has the experiments. Shared and own weights: the complete graph of
 //         Cavallanti et al. Variances: AROW, diagonal. Leaning: exponential weights on past mistakes, as AMLC's.
 // Round   any number of examples; at most one label per example.
-// Shapes  d features; w, s: d, shared; v_i, t_i: d, of task i; s and t are 1 at first. Of an instance
+// Shapes  d features; w, s: d, shared; v_i, t_i: d, of task i; s and t are 1 at first. Where tasks are in groups (a user's
+//         tasks, one for each class), each group has a w and s of its own. Of an instance
 //           p = E <w, x> + O <v_i, x>,   r = E^2 sum_f s_f x_f^2 + O^2 sum_f t_if x_f^2.
 //         Leaning j of kRatio.size(): E_j^2 + O_j^2 = kTotal, O_j^2 / E_j^2 = kRatio[j]; m_j: how many of the labels bought
 //         so far p_j = E_j <w, x> + O_j <v_i, x> would have got wrong. E and O are the means of E_j and O_j weighted by
 //         exp(-eta m_j): whether tasks have much in common is learned, by two numbers for all.
-// Learn   m_j, E, O, p, r anew; if y p < 1: beta = 1 / (r + noise), alpha = (1 - y p) beta y, then in the shared block, with
-//         z = E x: w += alpha s z, s -= beta (s z)^2, and in the task's own with z = O x alike.
+// Learn   m_j, E, O, p, r anew; q = (n_y + 1) / (n_-y + 1), n_y: sum of the weights of the labels y bought in the
+//         group, this one included; nu = noise q^3/4 if q > 1, else noise q^1/4, divided by the label's weight: both classes
+//         weigh the same together. If y p < 1: beta = 1 / (r + nu),
+//         alpha = (1 - y p) beta y, then in the shared block, with z = E x: w += alpha s z, s -= beta (s z)^2, and in the
+//         task's own with z = O x alike.
+// Replay  The latest labelled examples are kept (recent_labels.h), each with its a = |alpha|, 0 if it taught nothing. Before
+//         label n is kept, `replays` of them, in turn (from the 512th on `replays` 512 / n), teach again: with x scaled
+//         anew, and p, r and nu of now, a' = max(0, a + (1 - y p - nu a) / (r + nu)) and w += (a' - a) y s z, as for v; s
+//         and t stay. So they ascend the dual of the squared hinge loss by coordinates, of which Learn is the first step.
+// Query   confidence, while nothing paces it: at least with probability kFloor / (1 + h), n = n_+ + n_-,
+//         h = 4 (n_+ + 0.01 n) (n_- + 0.01 n) / n: nothing is certain by the evidence of few labels, or of one class. Where
+//         a class has less than a quarter of the labels, an example predicted to be of it is as uncertain as its margin or
+//         its calibrated log-odds say, whichever is nearer to 0. Classes against the rest: nu = noise, and no class is rare,
+//         as the largest margin of an instance's tasks wins; without users h is the number of labels of the class's task.
+// Decide  The margin is p, moved by `cost` as far as the calibration says: where a class has less than a quarter of 100
+//         labels or more, so that it is positive where the calibrated odds are even; by costs, where they are 1 to the cost.
 // Guess   an example that is not asked about, while fewer than kGuesses of them taught something since the last label:
-//         y = sign(p), alpha as above times guess n / (n + kHalf) sqrt(|p| / sqrt(p^2 + r)) min(1, (g_-y + 0.1) / (g_y +
-//         0.1))^3; s and t stay. n: labels bought for the task; g_y: the sum of these weights of its guesses y so far. So a
-//         task without labels learns nothing from guesses, a rare class is not guessed away, and nothing moves for long once
-//         no more labels come.
-// Cost    O(non-zeros) per example for any number of tasks. Memory: exact, 8 bytes for each weight that ever changed; under
-//         a memory limit, two tables made once.
+//         y = sign(p), alpha = (1 - y p) y / (r + noise) times guess n / (n + kHalf) sqrt(|p| / sqrt(p^2 + r)) min(1, (g_-y
+//         + 0.1) / (g_y + 0.1))^3; s and t stay. n: labels bought for the task; g_y: the sum of these weights of its guesses
+//         y so far. So a task without labels learns nothing from guesses, a rare class is not guessed away, and nothing
+//         moves for long once no more labels come.
+// Places  `represent=svd`, while all that is scaled are counts: of what arrives, labelled or not, V is made (directions.h).
+//         z = V^T x / |V^T x|, none if that is 0. A second model of the same kind learns from z alone: w', s', v'_i, t'_i,
+//         p' and r' with the same E and O; Learn, Replay and Guess go on in either by its own p and r, Replay with an a of
+//         its own. Trust l_j = 0, 1/4, 1/2, 3/4 of it: how many of the labels bought so far (1 - l_j) p + l_j p' would have
+//         got wrong, counted before E and O change; l is their mean weighted by exp(-eta of that). What is predicted, asked
+//         and guessed goes by (1 - l) p + l p' and (1 - l) r + l r'. When V changes w' = v' = 0, s' = t' = 1, and the kept
+//         labels are learned from in order, then replayed kTurns times. So p stays what it is without places, and where they
+//         do not help l becomes 0.
+// Cost    O(non-zeros) per example for any number of tasks, with places `rank` times as much; a label up to 1 + `replays`
+//         times as much. Memory: exact, 8 bytes for each weight that ever changed, and the kept examples; under a memory
+//         limit, two tables made once, and no places.
 // Draws   decide: what the query rule draws, example by example. learn: none.
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 #include "quorate/base/memory.h"
 #include "quorate/base/portable_math.h"
@@ -30,6 +55,8 @@
 #include "quorate/scaled_learner.h"
 #include "quorate/weights/beliefs.h"
 #include "quorate/weights/calibration.h"
+#include "quorate/weights/directions.h"
+#include "quorate/weights/recent_labels.h"
 
 namespace quorate {
 namespace {
@@ -53,14 +80,8 @@ struct ConfidenceQuery {
   }
 };
 
-struct StoreAuto {
-  static constexpr std::string_view name = "auto", meaning = "hashed under a memory limit, else exact";
-  static constexpr auto fields() { return std::tuple{}; }
-};
-struct StoreExact {
-  static constexpr std::string_view name = "exact", meaning = "every weight has a place of its own";
-  static constexpr auto fields() { return std::tuple{}; }
-};
+struct StoreAuto : Tag<"auto", "hashed under a memory limit, else exact"> {};
+struct StoreExact : Tag<"exact", "every weight has a place of its own"> {};
 struct StoreHashed {
   static constexpr std::string_view name = "hashed", meaning = "2^bits own and 2^bits / 4 shared weights, places by a hash";
   std::uint64_t bits = 22;
@@ -70,13 +91,43 @@ struct StoreHashed {
   }
 };
 
+struct RepresentNone : Tag<"none", "instances alone"> {};
+struct RepresentSvd {
+  static constexpr std::string_view name = "svd", meaning =
+                                                      "of texts and other counts also their place in a truncated SVD of all "
+                                                      "examples, labelled or not; without a memory limit";
+  std::uint64_t rank = 64;
+  static constexpr auto fields() {
+    return std::tuple{Field{&RepresentSvd::rank, "rank", Interval{1, static_cast<double>(Directions::kMostRank)},
+                            "directions that are kept", "docs/cohort.md"}};
+  }
+};
+
+struct CostEqual : Tag<"equal", "the likelier answer is predicted"> {};
+struct CostBalanced : Tag<"balanced", "mistakes of both classes weigh the same together, however rare one is"> {};
+struct CostOfPositives {
+  static constexpr std::string_view name = "missed", meaning = "a missed positive costs as much as a number of false alarms";
+  double times = 1;
+  static constexpr auto fields() {
+    return std::tuple{Field{&CostOfPositives::times, "times", kPositive, "false alarms that a missed positive is worth",
+                            "docs/cohort.md"}};
+  }
+};
+
 struct Cohort {
   static constexpr std::string_view name = "cohort", title = "Shared and own weights that know how sure they are",
                                     source = "docs/cohort.md";
   struct Params {
     QueryWith<ConfidenceQuery> query;
     double noise = 0.1, guess = 1, eta = 0.3;
+    std::uint64_t replays = 10;
+    std::variant<CostEqual, CostBalanced, CostOfPositives> cost;
     std::variant<StoreAuto, StoreExact, StoreHashed> store;
+    std::variant<RepresentSvd, RepresentNone> represent;
+    std::size_t rank() const {
+      const auto* svd = std::get_if<RepresentSvd>(&represent);
+      return svd != nullptr ? svd->rank : 0;
+    }
     static constexpr auto fields() {
       return std::tuple{
           query_field(&Params::query),
@@ -85,12 +136,24 @@ struct Cohort {
                 "docs/cohort.md"},
           Field{&Params::eta, "eta", Interval{0, 100}, "how fast past mistakes decide between shared and own weights",
                 "docs/cohort.md"},
-          Field{&Params::store, "store", kAny, "where weights lie", "docs/cohort.md"}};
+          Field{&Params::replays, "replays", Interval{0, 1000}, "kept examples that teach again at each label",
+                "docs/cohort.md"},
+          Field{&Params::cost, "cost", kAny, "of mistakes: decides what is predicted", "docs/cohort.md"},
+          Field{&Params::store, "store", kAny, "storage of the weights", "docs/cohort.md"},
+          Field{&Params::represent, "represent", kAny, "what is learned from besides the instance", "docs/cohort.md"}};
     }
+    /// Exact weights may take all memory, so that a task that comes later is an error: what is left for it depends on how
+    /// the weights came.
+    void refine(Capabilities& can) const { can.untracked_tasks &= !std::holds_alternative<StoreExact>(store); }
   };
   static constexpr std::array kRatio{1.0 / 32, 1.0 / 8, 1.0 / 2, 2.0, 8.0};
   static constexpr double kTotal = 1.2, kHalf = 60;  // kHalf: labels of a task until its guesses count half
   static constexpr std::uint32_t kGuesses = 64;
+  static constexpr double kFloor = 2;
+  static constexpr std::uint64_t kManyLabels = 100;
+  static constexpr double kMostShift = 100;  // of margins
+  static constexpr std::array kTrust{0.0, 0.25, 0.5, 0.75};
+  static constexpr int kTurns = 5;  // replays of each kept label when directions change
 
   Cohort(const Params& params, const LearnerContext& context)
       : Cohort(params, context, context.restore ? 0 : slots(params, context.memory)) {}
@@ -100,10 +163,25 @@ struct Cohort {
         w(slots / 4, context.memory),
         v(slots, context.memory),
         tasks(context.memory),
-        mistakes(kRatio.size(), context.memory) {
+        mistakes(kRatio.size(), context.memory),
+        exclusive(context.exclusive),
+        groups(context.tasks_per_name),
+        labels_of(2 * groups, context.memory),
+        weight_of(2 * groups, context.memory),
+        recent(context.memory),
+        directions(params.rank(), context.memory),
+        wz(0, context.memory),
+        vz(0, context.memory),
+        betas(context.memory),
+        mistakes_of(directions.rank() > 0 ? kTrust.size() : 0, context.memory) {
+    if (exclusive && !std::holds_alternative<CostEqual>(p.cost))
+      throw UsageError(
+          "cost: of classes against the rest the largest margin wins, so it would have no effect; leave it out, "
+          "or use --classes one-vs-one");
     lean();
   }
 
+  std::size_t slots() const { return v.slots(); }
   /// Own weights; a quarter as many are shared. Half of a memory limit is for both, the other for tasks and what they count.
   static std::size_t slots(const Params& params, std::pmr::memory_resource* memory) {
     if (const auto* hashed = std::get_if<StoreHashed>(&params.store)) return std::size_t{1} << hashed->bits;
@@ -111,38 +189,141 @@ struct Cohort {
     return std::clamp<std::size_t>(bytes_left(memory) / (5 * Beliefs::kSlotBytes / 2), 4, std::size_t{1} << 32);
   }
 
-  struct Prediction {
+  /// Of the instance, or of its place.
+  struct Estimate {
     MarginEstimate shared, own;
-    double p, r;
+    double p = 0, r = 0;
   };
-  Prediction combine(const MarginEstimate& shared, const MarginEstimate& own) const {
+  struct Prediction {
+    Estimate x, z;
+    double p = 0, r = 0;
+    bool placed = false;
+    std::array<double, Directions::kMostRank> place;
+  };
+  Estimate combine(const MarginEstimate& shared, const MarginEstimate& own) const {
     return {shared, own, E * shared.mean + O * own.mean, E * E * shared.variance + O * O * own.variance};
   }
+  void combine(Prediction& j) const {
+    j.x = combine(j.x.shared, j.x.own);
+    j.p = j.x.p;
+    j.r = j.x.r;
+    if (!j.placed) return;
+    j.z = combine(j.z.shared, j.z.own);
+    j.p = mixed(trust, j);
+    j.r = (1 - trust) * j.x.r + trust * j.z.r;
+  }
+  static double mixed(double of_place, const Prediction& j) { return (1 - of_place) * j.x.p + of_place * j.z.p; }
   /// What memory is slowest to give first: what the task has of its own.
   void prefetch(const Example& e) const {
     if (e.task < tasks.size()) quorate::prefetch(&tasks[e.task]);
     if (e.task != kUntracked) v.prefetch(e.task, e.x);
-    w.prefetch(0, e.x);
+    w.prefetch(e.group, e.x);
   }
-  Prediction predict(const Example& e) const {
-    return combine(w(0, e.x), e.task == kUntracked ? MarginEstimate{0, squared_norm(e.x)} : v(e.task, e.x));
+  Prediction predict(const Example& e, const Prediction* same_instance = nullptr) const {
+    Prediction j;
+    j.x = estimate(w, v, e);
+    if (directions.any()) {
+      if (same_instance != nullptr) {
+        j.placed = same_instance->placed;
+        std::copy_n(same_instance->place.begin(), directions.rank(), j.place.begin());
+      } else {
+        j.placed = find_place(e.x, j.place);
+      }
+      if (j.placed) j.z = estimate_place(place_of(e, j));
+    }
+    combine(j);
+    return j;
+  }
+  Estimate estimate(const Beliefs& shared, const Beliefs& own, const Example& e) const {
+    return combine(shared(e.group, e.x), e.task == kUntracked ? MarginEstimate{0, squared_norm(e.x)} : own(e.task, e.x));
+  }
+  Estimate estimate_place(const Example& z) const { return estimate(wz, vz, z); }
+  /// z instead of x.
+  Example place_of(const Example& e, const Prediction& j) const {
+    return {e.task, {{}, std::span(j.place).first(directions.rank())}, e.group, e.weight};
+  }
+  /// z; false if no feature of x is known.
+  bool find_place(const Features& x, std::span<double> z) const {
+    const double length = directions.place(x, z);
+    if (!(length > 0)) return false;
+    for (double& a : z.first(directions.rank())) a /= length;
+    return true;
   }
 
-  double score(const Example& e) const { return predict(e).p; }
-  /// Never against the prediction: after few labels the margin's sign is the better judge of the two (docs/cohort.md).
+  static bool is_rare(double of_class, double all) { return 4 * of_class < all; }
+  /// What is added to p, so that 0 is where the odds, weighed by the costs, are even. Where classes are about as frequent,
+  /// or labels few, p itself is the better judge (docs/cohort.md).
+  double shift() const {
+    if (exclusive || std::holds_alternative<CostBalanced>(p.cost)) return 0;
+    const auto* cost = std::get_if<CostOfPositives>(&p.cost);
+    double odds = cost != nullptr ? log_positive(cost->times) : 0;
+    if (bought >= kManyLabels && is_rare(std::min(weight_positive, weight_all - weight_positive), weight_all))
+      odds += calibration.offset();
+    return odds == 0 ? 0 : std::clamp(odds / std::max(calibration.slope(), 1e-3), -kMostShift, kMostShift);
+  }
+  double score(const Example& e) const { return predict(e).p + shift(); }
+  double variance(const Example& e) const { return predict(e).r; }
+  /// By directions a margin is the sum of what features bring as long as the length of V^T x stays as it is.
+  void explain(const Example& e, std::span<Contribution> out) const {
+    const Prediction whole = predict(e);
+    std::array<double, Directions::kMostRank> part, with, without;
+    const double length = whole.placed ? directions.place(e.x, part) : 1, of_place = whole.placed ? trust : 0;
+    for (std::size_t k = 0; k < e.x.size(); ++k) {
+      out[k] = {};
+      if (e.x.value[k] == 0) continue;
+      const Index index = e.x.at(k);
+      const Features alone{{&index, 1}, {&e.x.value[k], 1}};
+      const auto add = [&](double share, const Beliefs& shared, const Beliefs& own, const Features& x) {
+        out[k].shared += share * E * shared(e.group, x).mean;
+        if (e.task != kUntracked) out[k].own += share * O * own(e.task, x).mean;
+      };
+      const auto variance_of = [&](const Beliefs& shared, const Beliefs& own, const Features& x) {
+        return estimate(shared, own, {e.task, x, e.group}).r;
+      };
+      add(1 - of_place, w, v, alone);
+      out[k].uncertainty = (1 - of_place) * variance_of(w, v, alone);
+      if (index == 0) out[k].shared += shift();
+      if (of_place == 0) continue;
+      directions.place(alone, part);
+      for (std::size_t a = 0; a < directions.rank(); ++a) {
+        part[a] /= length;
+        with[a] = whole.place[a] + part[a];
+        without[a] = whole.place[a] - part[a];
+      }
+      const auto dense = [this](const auto& z) { return Features{{}, std::span<const double>(z).first(directions.rank())}; };
+      add(of_place, wz, vz, dense(part));
+      out[k].uncertainty += of_place * (variance_of(wz, vz, dense(with)) - variance_of(wz, vz, dense(without))) / 4;
+    }
+  }
+  /// Of a margin that is shifted. Never against the prediction, as after few labels the margin's sign is the better judge of
+  /// the two (docs/cohort.md), unless costs or classes of one weight decide.
   double log_odds(double margin) const {
-    const double z = calibration.log_odds(margin);
+    const double z = calibration.log_odds(margin - shift());
+    if (!std::holds_alternative<CostEqual>(p.cost)) return z;
     return margin > 0 ? std::max(z, 1e-9) : std::min(z, 0.0);
   }
 
   void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
     predictions.resize(std::max(predictions.size(), round.size()));
+    const double shifted = shift();
     for (std::size_t n = 0; n < round.size(); ++n) {
-      const Prediction j = predictions[n] = predict(round[n]);
-      out[n].margin = j.p;
+      const bool again =
+          n > 0 && round[n].x.value.data() == round[n - 1].x.value.data() && round[n].x.size() == round[n - 1].x.size();
+      const Prediction& j = predictions[n] = predict(round[n], again ? &predictions[n - 1] : nullptr);
+      out[n].margin = j.p + shifted;
       out[n].selection_score = calibration.slope() * std::abs(j.p);
+      const double* of_group = &weight_of[2 * round[n].group];
+      if (!exclusive && is_rare(of_group[j.p > 0], of_group[0] + of_group[1]))
+        out[n].selection_score = std::min(out[n].selection_score, std::abs(calibration.log_odds(j.p)));
     }
     query(round, rng, out);
+    if (std::holds_alternative<ConfidenceQuery>(p.query) && query.scale() == 1)
+      for (std::size_t n = 0; n < round.size(); ++n) {
+        const double least = floor_of(round[n]);
+        if (out[n].probability >= least) continue;
+        out[n].probability = least;
+        out[n].ask = out[n].draw < least;
+      }
     for (std::size_t n = 0; n < round.size() && p.guess > 0; ++n)
       if (!out[n].ask) guess(round[n], predictions[n]);
   }
@@ -155,13 +336,103 @@ struct Cohort {
     guesses = kGuesses;
     Prediction j = predict(e);
     for (std::size_t l = 0; l < kRatio.size(); ++l)
-      if (mistaken(y, E_j(l) * j.shared.mean + O_j(l) * j.own.mean)) ++mistakes[l];
+      if (mistaken(y, E_j(l) * j.x.shared.mean + O_j(l) * j.x.own.mean)) ++mistakes[l];
+    for (std::size_t l = 0; j.placed && l < kTrust.size(); ++l)
+      if (mistaken(y, mixed(kTrust[l], j))) ++mistakes_of[l];
     lean();
-    j = combine(j.shared, j.own);
-    calibration.add(j.p, y, d.probability);
-    return step(e, j, y, 1, 1 / (j.r + p.noise));
+    combine(j);
+    calibration.add(j.p, y, d.probability / e.weight);
+    ++labels_of[2 * e.group + (y > 0)];
+    ++bought;
+    weight_of[2 * e.group + (y > 0)] += e.weight;
+    sum_weights();
+    const double noise = noise_of(e.group, y) / e.weight, of_x = 1 / (j.x.r + noise), of_z = 1 / (j.z.r + noise);
+    latest_alpha = latest_beta = 0;
+    if (y * j.x.p < 1) {
+      move(e, of_x * (1 - y * j.x.p) * y, of_x);
+      latest_alpha = (1 - y * j.x.p) * of_x;
+    }
+    if (j.placed && y * j.z.p < 1) {
+      move_place(place_of(e, j), of_z * (1 - y * j.z.p) * y, of_z);
+      latest_beta = (1 - y * j.z.p) * of_z;
+    }
+    return y * j.x.p < 1 || (j.placed && y * j.z.p < 1);
   }
 
+  double labels(std::uint32_t group, double y) const { return static_cast<double>(labels_of[2 * group + (y > 0)]); }
+  /// nu of a label y. Most of the difference is taken from the frequent class.
+  double noise_of(std::uint32_t group, double y) const {
+    if (exclusive) return p.noise;
+    const double *of_group = &weight_of[2 * group], root = std::sqrt((of_group[y > 0] + 1) / (of_group[y < 0] + 1)),
+                 fourth = std::sqrt(root);
+    return p.noise * (root > 1 ? root * fourth : fourth);
+  }
+  double floor_of(const Example& e) const {
+    const double positive = labels(e.group, 1), negative = labels(e.group, -1), n = positive + negative;
+    double h = n > 0 ? 4 * (positive + 0.01 * n) * (negative + 0.01 * n) / n : 0;
+    if (exclusive && groups == 1) h = e.task < tasks.size() ? tasks[e.task].labels : 0;
+    return std::min(1.0, kFloor / (1 + h));
+  }
+
+  /// The replays of the label learned last; they are made before it is kept.
+  std::uint64_t replays_due() {
+    constexpr std::uint64_t kMost = RecentLabels::kMost;
+    due += p.replays * (bought <= kMost ? kMost : kMost * kMost / bought);
+    const std::uint64_t now = std::min<std::uint64_t>(due / kMost, recent.size());
+    due %= kMost;
+    return now;
+  }
+  void learn_again(RecentLabels::Item& item, const Example& e) {
+    const double noise = noise_of(e.group, item.y) / e.weight, before = item.alpha;
+    const Prediction j = predict(e);
+    item.alpha = std::max(0.0, before + (1 - item.y * j.x.p - noise * before) / (j.x.r + noise));
+    if (item.alpha != before) move(e, (item.alpha - before) * item.y, 0);
+    if (j.placed) learn_place_again(static_cast<std::size_t>(&item - &recent[0]), place_of(e, j), j.z);
+  }
+  /// z: the place of kept label number `at`, of which z_now is true.
+  void learn_place_again(std::size_t at, const Example& z, const Estimate& z_now) {
+    const double y = recent[at].y, noise = noise_of(z.group, y) / z.weight, before = betas[at];
+    betas[at] = std::max(0.0, before + (1 - y * z_now.p - noise * before) / (z_now.r + noise));
+    if (betas[at] != before) move_place(z, (betas[at] - before) * y, 0);
+  }
+  /// The label learned last was kept, instead of some of the oldest.
+  void kept_latest() {
+    if (directions.rank() == 0) return;
+    betas.erase(betas.begin(), betas.end() - static_cast<std::ptrdiff_t>(recent.size() - 1));
+    betas.push_back(latest_beta);
+  }
+  /// The directions are new: what places say is learned anew from the kept labels.
+  template <class Scaled>
+  void turn(Scaled scaled) {
+    wz = Beliefs(0, directions.memory());
+    vz = Beliefs(0, directions.memory());
+    const std::size_t rank = directions.rank();
+    std::pmr::vector<double> places(recent.size() * rank, directions.memory());
+    std::pmr::vector<char> placed(recent.size(), directions.memory());
+    const auto at = [&](std::size_t i) { return std::span(places).subspan(i * rank, rank); };
+    for (std::size_t i = 0; i < recent.size(); ++i) {
+      Example e = scaled(recent.example(i));
+      placed[i] = find_place(e.x, at(i));
+      betas[i] = 0;
+      if (!placed[i]) continue;
+      e.x = {{}, at(i)};
+      const Estimate z = estimate_place(e);
+      const double y = recent[i].y, rate = 1 / (z.r + noise_of(e.group, y) / e.weight);
+      if (y * z.p >= 1) continue;
+      betas[i] = (1 - y * z.p) * rate;
+      move_place(e, betas[i] * y, rate);
+    }
+    for (int again = 0; again < kTurns; ++again)
+      for (std::size_t i = 0; i < recent.size(); ++i) {
+        if (!placed[i]) continue;
+        const Example z{recent[i].task, {{}, at(i)}, recent[i].group, recent[i].weight};
+        learn_place_again(i, z, estimate_place(z));
+      }
+  }
+
+  void look(const Example& e) {
+    if (p.guess > 0) guess(e, predict(e));
+  }
   void guess(const Example& e, const Prediction& j) {
     if (guesses == 0 || e.task >= tasks.size() || tasks[e.task].labels == 0 || j.p == 0) return;
     OfTask& t = tasks[e.task];
@@ -169,17 +440,21 @@ struct Cohort {
     const float of_other = j.p > 0 ? t.negative : t.positive;
     const double n = t.labels, sure = std::abs(j.p) / std::sqrt(j.p * j.p + j.r);
     const double balance = std::min(1.0, (of_other + 0.1) / (of_this + 0.1));
-    const double trust = p.guess * (n / (n + kHalf)) * std::sqrt(sure) * (balance * balance * balance);
-    of_this = static_cast<float>(of_this + trust);
-    if (step(e, j, predicted(j.p), trust, 0)) --guesses;
+    const double weight = p.guess * (n / (n + kHalf)) * std::sqrt(sure) * (balance * balance * balance);
+    of_this = static_cast<float>(of_this + weight);
+    const double y = predicted(j.p);
+    if (y * j.x.p < 1) move(e, weight / (j.x.r + p.noise) * (1 - y * j.x.p) * y, 0);
+    if (j.placed && y * j.z.p < 1) move_place(place_of(e, j), weight / (j.z.r + p.noise) * (1 - y * j.z.p) * y, 0);
+    if (y * j.x.p < 1 || (j.placed && y * j.z.p < 1)) --guesses;
   }
 
-  bool step(const Example& e, const Prediction& j, double y, double weight, double beta) {
-    if (y * j.p >= 1) return false;
-    const double alpha = weight * (1 - y * j.p) / (j.r + p.noise) * y;
-    w.learn(0, e.x, E, alpha, beta);
+  void move(const Example& e, double alpha, double beta) {
+    w.learn(e.group, e.x, E, alpha, beta);
     if (e.task != kUntracked) v.learn(e.task, e.x, O, alpha, beta);
-    return true;
+  }
+  void move_place(const Example& z, double alpha, double beta) {
+    wz.learn(z.group, z.x, E, alpha, beta);
+    if (z.task != kUntracked) vz.learn(z.task, z.x, O, alpha, beta);
   }
 
   static double E_j(std::size_t j) { return std::sqrt(kTotal / (1 + kRatio[j])); }
@@ -196,6 +471,14 @@ struct Cohort {
     }
     E /= sum;
     O /= sum;
+    trust = sum = 0;
+    for (std::size_t l = 0; l < mistakes_of.size(); ++l) {
+      const double share =
+          exp_negative(-p.eta * static_cast<double>(mistakes_of[l] - *std::ranges::min_element(mistakes_of)));
+      sum += share;
+      trust += share * kTrust[l];
+    }
+    if (sum > 0) trust /= sum;
   }
 
   std::size_t bytes_for_tasks(std::size_t K) const { return tasks.bytes_to_grow(K); }
@@ -213,8 +496,8 @@ struct Cohort {
     explicit Tasks(std::pmr::memory_resource* memory) : SegmentedVector(memory) {}
 
     struct Packed {
-      std::pmr::vector<std::uint32_t> labels;
-      std::pmr::vector<float> positive, negative;
+      Column<std::uint32_t> labels;
+      Column<float> positive, negative;
       template <class S>
       static void state(S& s, auto&& visit) {
         visit("labels", s.labels);
@@ -223,14 +506,9 @@ struct Cohort {
       }
     };
     Packed pack() const {
-      Packed out;
-      for (std::size_t i = 0; i < size(); ++i) {
-        const OfTask& t = (*this)[i];
-        out.labels.push_back(t.labels);
-        out.positive.push_back(t.positive);
-        out.negative.push_back(t.negative);
-      }
-      return out;
+      return {Column<std::uint32_t>::of(size(), [this](std::size_t i) { return (*this)[i].labels; }),
+              Column<float>::of(size(), [this](std::size_t i) { return (*this)[i].positive; }),
+              Column<float>::of(size(), [this](std::size_t i) { return (*this)[i].negative; })};
     }
     void unpack(const Packed& packed) {
       const std::size_t n = packed.labels.size();
@@ -245,13 +523,27 @@ struct Cohort {
 
   Params p;
   QueryPolicy<decltype(Params::query)> query;
-  Beliefs w;  // d: w and s
+  Beliefs w;  // groups x d: w and s
   Beliefs v;  // K x d: v and t
   Tasks tasks;
   std::pmr::vector<std::uint64_t> mistakes;  // m_j
   double E = 0, O = 0;                       // of mistakes
   std::uint32_t guesses = 0;                 // that may still teach before the next label
   Calibration calibration;
+  bool exclusive;  // the largest margin of an instance's tasks wins, so a rare "yes" is no rare class
+  std::size_t groups;
+  std::pmr::vector<std::uint64_t> labels_of;   // n_y of each group: -1, then +1
+  std::uint64_t bought = 0;                    // of labels_of
+  std::pmr::vector<double> weight_of;          // the sums of their weights
+  double weight_all = 0, weight_positive = 0;  // sums of weight_of
+  RecentLabels recent;
+  Directions directions;
+  Beliefs wz, vz;                               // groups x rank, K x rank: w and v of places
+  std::pmr::vector<double> betas;               // of the recent labels: b
+  std::pmr::vector<std::uint64_t> mistakes_of;  // l_j
+  double trust = 0;                             // of mistakes_of
+  double latest_alpha = 0, latest_beta = 0;
+  std::uint64_t due = 0;                // replays, in units of 1 / RecentLabels::kMost
   std::vector<Prediction> predictions;  // scratch
 
   template <class S>
@@ -263,9 +555,61 @@ struct Cohort {
     visit("mistakes", s.mistakes);
     visit("guesses", s.guesses);
     visit("calibration", s.calibration);
+    if constexpr (requires { visit.has(""); })
+      if (!visit.has("labels_of")) return;  // format version 2
+    visit("labels_of", s.labels_of);
+    if (weighed(s, visit)) visit("weight_of", s.weight_of);
+    visit("recent", s.recent);
+    visit("due", s.due);
+    if (s.directions.rank() == 0) return;
+    if constexpr (requires { visit.has(""); })
+      if (!visit.has("mistakes_of")) return;  // of a file without directions
+    visit("directions", s.directions);
+    visit("wz", s.wz);
+    visit("vz", s.vz);
+    visit("betas", s.betas);
+    visit("mistakes_of", s.mistakes_of);
+  }
+  /// Files have sums of weights only if they are no counts.
+  template <class S>
+  static bool weighed(const S& s, const auto& visit) {
+    if constexpr (requires { visit.has(""); }) return visit.has("weight_of");
+    return !std::equal(s.weight_of.begin(), s.weight_of.end(), s.labels_of.begin(), s.labels_of.end());
+  }
+  void sum_weights() {
+    weight_all = weight_positive = 0;
+    for (std::size_t i = 0; i < weight_of.size(); ++i) {
+      weight_all += weight_of[i];
+      if (i % 2 == 1) weight_positive += weight_of[i];
+    }
+  }
+  /// Of a file of format version 2, which counts the labels of tasks but not those of either class.
+  void halve_labels() {
+    for (std::size_t i = 0; i < tasks.size(); ++i) labels_of[2 * (i % groups)] += tasks[i].labels;
+    for (std::size_t g = 0; g < groups; ++g) {
+      labels_of[2 * g + 1] = labels_of[2 * g] / 2;
+      labels_of[2 * g] -= labels_of[2 * g + 1];
+    }
   }
   void check() {
-    if (guesses > kGuesses || mistakes.size() != kRatio.size()) throw DataError("cohort: counts that cannot be");
+    if (recent.size() == 0 && std::count(labels_of.begin(), labels_of.end(), 0u) == std::ssize(labels_of)) halve_labels();
+    if (directions.rank() > 0 && betas.empty()) betas.resize(recent.size());  // of a file without directions
+    for (std::size_t i = 0; i < recent.size(); ++i)
+      if (recent[i].group >= groups) throw DataError("cohort: a recent label of an unknown group");
+    if (betas.size() != (directions.rank() > 0 ? recent.size() : 0) ||
+        std::any_of(betas.begin(), betas.end(), [](double b) { return !(b >= 0) || std::isinf(b); }))
+      throw DataError("cohort: recent labels that cannot be");
+    if (guesses > kGuesses || mistakes.size() != kRatio.size() || due >= RecentLabels::kMost ||
+        labels_of.size() != 2 * groups || mistakes_of.size() != (directions.rank() > 0 ? kTrust.size() : 0) ||
+        std::any_of(labels_of.begin(), labels_of.end(), [](std::uint64_t n) { return n >> 48 != 0; }))
+      throw DataError("cohort: counts that cannot be");
+    bought = std::accumulate(labels_of.begin(), labels_of.end(), std::uint64_t{0});
+    if (std::count(weight_of.begin(), weight_of.end(), 0.0) == std::ssize(weight_of))
+      weight_of.assign(labels_of.begin(), labels_of.end());
+    if (weight_of.size() != labels_of.size() ||
+        std::any_of(weight_of.begin(), weight_of.end(), [](double sum) { return !(sum >= 0 && sum < 0x1p58); }))
+      throw DataError("cohort: sums of weights out of range");
+    sum_weights();
     calibration.check();
     lean();
   }
@@ -274,7 +618,14 @@ struct Cohort {
 }  // namespace
 
 extern const Algorithm kCohort;
-constexpr Algorithm kCohort =
-    registered<Cohort, Capabilities{.calibrated = true, .learns_unasked = true, .untracked_tasks = true}, ScaleAuto>();
+constexpr Algorithm kCohort = registered<Cohort,
+                                         Capabilities{.calibrated = true,
+                                                      .learns_unasked = true,
+                                                      .untracked_tasks = true,
+                                                      .additive = true,
+                                                      .groups = true,
+                                                      .rebuilds = true,
+                                                      .weighs = true},
+                                         ScaleAuto>();
 
 }  // namespace quorate

@@ -6,11 +6,12 @@
 // Cost    decide O(non-zeros) if sure of itself, else O(K non-zeros); a label O(K non-zeros). Memory O(features K + K^2).
 // Draws   decide, example by example: one; a second one if the first says unsure and there are peers. learn: none.
 // Differs From Algorithm 1 of the first paper, after the second paper's figures (docs/papers.md section 3): an own margin of
-//         0 predicts +1 (every other 0 is -1); whether it was mistaken is judged by its own margin; peers' answers that
-//         replace its own always update w_k; losses in the exponent are divided by their sum and not multiplied by C (c =
-//         1); tau is changed on mistakes only, sharing happens for every bought label. A row of tau has mean 1 over the
-//         peers; the paper's, which sums to 1, is it divided by K - 1.
+//         0 predicts +1 (every other 0 is -1), so it is reported as the least positive number; whether it was mistaken is
+//         judged by its own margin; peers' answers that replace its own always update w_k; losses in the exponent are
+//         divided by their sum and not multiplied by C (c = 1); tau is changed on mistakes only, sharing happens for every
+//         bought label. A row of tau has mean 1 over the peers; the paper's, which sums to 1, is it divided by K - 1.
 #include <cmath>
+#include <limits>
 
 #include "quorate/queries/query_rules.h"
 #include "quorate/scaled_learner.h"
@@ -20,18 +21,9 @@
 namespace quorate {
 namespace {
 
-struct ShareNone {
-  static constexpr std::string_view name = "none", meaning = "a bought label teaches its own task only";
-  static constexpr auto fields() { return std::tuple{}; }
-};
-struct SharePeers {
-  static constexpr std::string_view name = "peers", meaning = "it teaches wrong tasks of at least mean trust too";
-  static constexpr auto fields() { return std::tuple{}; }
-};
-struct ShareAll {
-  static constexpr std::string_view name = "all", meaning = "it teaches every task that is wrong on it";
-  static constexpr auto fields() { return std::tuple{}; }
-};
+struct ShareNone : Tag<"none", "a bought label teaches its own task only"> {};
+struct SharePeers : Tag<"peers", "it teaches wrong tasks of at least mean trust too"> {};
+struct ShareAll : Tag<"all", "it teaches every task that is wrong on it"> {};
 
 struct Peer {
   static constexpr std::string_view name = "peer", title = "Ask yourself, then your peers, then the annotator",
@@ -54,7 +46,10 @@ struct Peer {
   }
 
   void prefetch(const Example&) const {}
-  double score(const Example& e) const { return w(e.task, e.x); }
+  double score(const Example& e) const {
+    const double own = w(e.task, e.x);
+    return own == 0 ? std::numeric_limits<double>::min() : own;
+  }
 
   void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
     for (std::size_t n = 0; n < round.size(); ++n) {
@@ -79,7 +74,7 @@ struct Peer {
   bool learn(const Example& e, const Decision& d, double y, Rng&) {
     const Task k = e.task;
     ensure_tasks(std::size_t{k} + 1);
-    const bool mistake = (d.margin >= 0 ? 1 : -1) != y;
+    const bool mistake = predicted(d.margin) != y;
     const std::span<const double> margins = w.margins(e.x);
     if (!std::isnan(d.peer_margin)) counts.add(k, !mistake, predicted(d.peer_margin) == y);
     if (mistake && w.tasks() > 1) {
@@ -88,13 +83,13 @@ struct Peer {
       if (decays_of(c, p.c)) tau.weigh(k, c, true);
     }
     if (std::holds_alternative<ShareNone>(p.share)) {
-      if (mistake) w.add(k, y, e.x);
+      if (mistake) w.add(k, y * e.weight, e.x);
       return mistake;
     }
     constexpr double kSlack = 1e-9;  // equal weights stay equal only up to rounding once a row was scaled
     const double least = std::holds_alternative<SharePeers>(p.share) ? 1 - kSlack : 0;
-    const std::size_t others = teach(margins, y, tau.row(k), least, y, c) - (c[k] != 0);
-    c[k] = mistake ? y : 0;
+    const std::size_t others = teach(margins, y, tau.row(k), least, y * e.weight, c) - (c[k] != 0);
+    c[k] = mistake ? y * e.weight : 0;
     const bool updated = mistake || others > 0;
     if (updated) w.add(c, e.x);
     return updated;
@@ -143,6 +138,7 @@ struct Peer {
 
 extern const Algorithm kPeer;
 constexpr Algorithm kPeer =
-    registered<Peer, Capabilities{.paced = true, .draws = true, .learns_unasked = true, .peer_benefit = true}>();
+    registered<Peer,
+               Capabilities{.paced = true, .draws = true, .learns_unasked = true, .additive = true, .peer_benefit = true}>();
 
 }  // namespace quorate

@@ -32,7 +32,7 @@ struct Perceptron {
 
   bool learn(const Example& e, const Decision& d, double y, Rng&) {
     if (!mistaken(y, d.margin)) return false;
-    w.add(e.task, y, e.x);
+    w.add(e.task, y * e.weight, e.x);
     return true;
   }
 
@@ -53,6 +53,7 @@ struct Perceptron {
 }  // namespace
 
 extern const Algorithm kPerceptron;
-constexpr Algorithm kPerceptron = registered<Perceptron, Capabilities{.mistake_driven = true}>();
+constexpr Algorithm kPerceptron =
+    registered<Perceptron, Capabilities{.mistake_driven = true, .additive = true, .groups = true, .rebuilds = true}>();
 
 }  // namespace quorate

@@ -46,14 +46,14 @@ struct Shampo {
 
   bool learn(const Example& e, const Decision& d, double y, Rng&) {
     const bool M = mistaken(y, d.margin), G = !M && std::abs(d.margin) < p.aggressive;
-    if (M || G) w.add(e.task, y, e.x);
+    if (M || G) w.add(e.task, y * e.weight, e.x);
     return M || G;
   }
 
   bool learn_neither(const Example& e, const Decision& d, Rng& rng) {
     if (std::holds_alternative<ZeroRandom>(p.zero)) return learn(e, d, uniform(rng) < 0.5 ? 1 : -1, rng);
     const auto* weak = std::get_if<ZeroWeak>(&p.zero);
-    if (weak != nullptr) w.add(e.task, weak->eta * predicted(d.margin), e.x);
+    if (weak != nullptr) w.add(e.task, weak->eta * e.weight * predicted(d.margin), e.x);
     return weak != nullptr;
   }
 
@@ -73,6 +73,9 @@ struct Shampo {
 }  // namespace
 
 extern const Algorithm kShampo;
-constexpr Algorithm kShampo = registered<Shampo, Capabilities{.mistake_driven = true, .learns_neither = true}>();
+constexpr Algorithm kShampo =
+    registered<Shampo,
+               Capabilities{
+                   .mistake_driven = true, .learns_neither = true, .additive = true, .groups = true, .rebuilds = true}>();
 
 }  // namespace quorate

@@ -36,7 +36,7 @@ struct ShampoSecondOrder {
     }
   };
   ShampoSecondOrder(const Params& params, const LearnerContext& context)
-      : p(params), query(params, context), full(context.memory), diagonal(context.memory) {}
+      : p(params), query(params, context), full(context.memory), diagonal(context.memory), part(context.memory) {}
 
   void prefetch(const Example&) const {}
   double score(const Example& e) const { return estimate(e).margin(); }
@@ -55,10 +55,17 @@ struct ShampoSecondOrder {
 
   bool learn(const Example& e, const Decision& d, double y, Rng&) {
     if (!mistaken(y, d.margin) && !(p.aggressive && d.selection_score <= 0)) return false;
+    if (e.weight == 1) return update(e.task, y, e.x);
+    const double root = std::sqrt(e.weight);  // A += weight x x^T, w += weight y x
+    part.assign(e.x.value.begin(), e.x.value.end());
+    for (double& v : part) v *= root;
+    return update(e.task, y * root, {e.x.index, part, e.x.norm});
+  }
+  bool update(Task task, double y, const Features& x) {
     if (p.diagonal)
-      diagonal.update(e.task, y, e.x);
+      diagonal.update(task, y, x);
     else
-      full.update(e.task, y, e.x);
+      full.update(task, y, x);
     return true;
   }
 
@@ -66,7 +73,7 @@ struct ShampoSecondOrder {
     if (std::holds_alternative<ZeroRandom>(p.zero)) return learn(e, d, uniform(rng) < 0.5 ? 1 : -1, rng);
     const auto* weak = std::get_if<ZeroWeak>(&p.zero);
     if (weak == nullptr) return false;
-    const double a = weak->eta * predicted(d.margin);
+    const double a = weak->eta * e.weight * predicted(d.margin);
     if (p.diagonal)
       diagonal.nudge(e.task, a, e.x);
     else
@@ -81,8 +88,9 @@ struct ShampoSecondOrder {
 
   Params p;
   SharedAnnotator query;
-  FullConfidence full;          // A, A^-1, w of every task
-  DiagonalConfidence diagonal;  // the same, diagonals
+  FullConfidence full;            // A, A^-1, w of every task
+  DiagonalConfidence diagonal;    // the same, diagonals
+  std::pmr::vector<double> part;  // scratch: an instance times the root of its weight
 
   template <class S>
   static void state(S& s, auto&& visit) {
@@ -98,6 +106,7 @@ struct ShampoSecondOrder {
 }  // namespace
 
 extern const Algorithm kShampoSecondOrder;
-constexpr Algorithm kShampoSecondOrder = registered<ShampoSecondOrder, Capabilities{.learns_neither = true}>();
+constexpr Algorithm kShampoSecondOrder =
+    registered<ShampoSecondOrder, Capabilities{.learns_neither = true, .groups = true, .rebuilds = true}>();
 
 }  // namespace quorate

@@ -5,10 +5,13 @@
 
 namespace quorate {
 
-bool split_csv(std::string_view line, std::vector<CsvField>& fields, std::string& unquoted) {
+namespace {
+
+template <char kDelimiter>
+bool split(std::string_view line, std::vector<CsvField>& fields, std::string& unquoted) {
   fields.clear();
   unquoted.clear();
-  Separators<','> commas(line);
+  Separators<kDelimiter> commas(line);
   for (std::size_t at = 0;;) {
     CsvField& field = fields.emplace_back();
     field.at = at;
@@ -31,8 +34,10 @@ bool split_csv(std::string_view line, std::vector<CsvField>& fields, std::string
         field.text = std::string_view(unquoted).substr(kept);
       }
       at = quote + 1;
-      if (at < line.size() && line[at] != ',')
-        throw LineError(std::to_string(at + 1) + ": text after a closing quote; expected ',' or the end of the line");
+      if (at < line.size() && line[at] != kDelimiter)
+        throw LineError(std::to_string(at + 1) + ": text after a closing quote; expected " +
+                        (kDelimiter == '\t' ? "a tab" : quoted_value(std::string(1, kDelimiter))) +
+                        " or the end of the line");
       while (comma < at) comma = commas.next();
     }
     if (comma == line.size()) return true;
@@ -40,7 +45,23 @@ bool split_csv(std::string_view line, std::vector<CsvField>& fields, std::string
   }
 }
 
-bool quote_open(std::string_view line, bool open) {
+}  // namespace
+
+bool split_csv(std::string_view line, std::vector<CsvField>& fields, std::string& unquoted, char delimiter) {
+  switch (delimiter) {
+    case ';':
+      return split<';'>(line, fields, unquoted);
+    case '\t':
+      return split<'\t'>(line, fields, unquoted);
+    case '|':
+      return split<'|'>(line, fields, unquoted);
+    default:
+      return split<','>(line, fields, unquoted);
+  }
+}
+
+bool quote_open(std::string_view line, bool open, char delimiter) {
+  const char opens[] = {delimiter, '"'};
   if (line.find('"') == line.npos) return open;
   for (std::size_t at = 0;;) {
     if (open) {  // to a quote that is not doubled
@@ -57,7 +78,7 @@ bool quote_open(std::string_view line, bool open) {
         at = 1;
         continue;
       }
-      const std::size_t field = line.find(",\"", at);
+      const std::size_t field = line.find(std::string_view(opens, 2), at);
       if (field == line.npos) return false;
       open = true;
       at = field + 2;

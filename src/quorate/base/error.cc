@@ -21,12 +21,14 @@ std::string one_line(std::string_view text) {
   return out;
 }
 
-std::string quoted_value(std::string_view value) {
+std::string shown_value(std::string_view value) {
   constexpr std::size_t kMost = 60;
-  if (value.size() <= kMost) return "'" + std::string(value) + "'";
+  if (value.size() <= kMost) return std::string(value);
   std::size_t end = kMost;
   while (end > 0 && (static_cast<unsigned char>(value[end]) & 0xC0) == 0x80) --end;  // not inside a UTF-8 character
-  return "'" + std::string(value.substr(0, end)) + "...'";
+  return std::string(value.substr(0, end)) + "...";
 }
+
+std::string quoted_value(std::string_view value) { return "'" + shown_value(value) + "'"; }
 
 }  // namespace quorate

@@ -9,7 +9,9 @@ namespace quorate {
 /// `text` on one line: control characters as \n, \t or \x07.
 std::string one_line(std::string_view text);
 
-/// A value for a message: in single quotes, cut after 60 bytes but never inside a character.
+/// A value for a message: cut after 60 bytes but never inside a character.
+std::string shown_value(std::string_view value);
+/// The same in single quotes.
 std::string quoted_value(std::string_view value);
 
 /// Base of every error of this library. what() is one line with the value at fault and the expected one.

@@ -1,6 +1,7 @@
 // The input of a learner, an example, and its output, a decision.
 #pragma once
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <span>
 
@@ -8,10 +9,18 @@
 
 namespace quorate {
 
+/// Importance weights of examples: above 0, up to this.
+inline constexpr double kMostWeight = 1000;
+inline bool is_weight(double weight) { return weight > 0 && weight <= kMostWeight; }
+
 /// One instance of one task. It carries no label, so a learner cannot use it.
 struct Example {
   Task task = 0;
   Features x;
+  /// The class that the task is about, where every user has a task of each class; else 0. Tasks of a group may share
+  /// weights, tasks of different groups do not.
+  std::uint32_t group = 0;
+  double weight = 1;  ///< importance: a label of weight 2 teaches as much as two labels, 0.5 as half of one
 };
 
 /// Examples that arrive before a label is bought.

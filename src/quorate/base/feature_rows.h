@@ -1,13 +1,10 @@
 // Instances one after the other: how examples are kept outside of a learner.
 #pragma once
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
-#include <string>
 #include <vector>
 
-#include "quorate/base/error.h"
 #include "quorate/base/features.h"
 #include "quorate/base/memory.h"
 
@@ -48,37 +45,6 @@ class FeatureRows {
   }
   /// Bytes of the numbers in all rows.
   std::size_t bytes() const { return index_.size() * sizeof(Index) + value_.size() * sizeof(double); }
-
-  template <class S>
-  static void state(S& s, auto&& v) {
-    v("index_end", s.index_end_);
-    v("value_end", s.value_end_);
-    v("index", s.index_);
-    v("value", s.value_);
-    v("norm", s.norm_);
-  }
-  /// After loading. `what` names the rows in a message. Throws DataError: lengths differ, indices do not ascend, a value is
-  /// not finite, a norm is not positive.
-  void check(const std::string& what) const {
-    const auto fail = [&](const char* why) { throw DataError(what + ": " + why); };
-    const std::size_t n = size();
-    if (index_end_.size() != n || value_end_.size() != n) fail("lists differ in length");
-    for (const auto* ends : {&index_end_, &value_end_})
-      for (std::size_t i = 0; i < n; ++i)
-        if ((*ends)[i] < (i == 0 ? 0 : (*ends)[i - 1])) fail("ends of rows do not ascend");
-    if (index_.size() != (n == 0 ? 0 : index_end_[n - 1]) || value_.size() != (n == 0 ? 0 : value_end_[n - 1]))
-      fail("the last row does not end with the data");
-    for (const double norm : norm_)
-      if (!std::isfinite(norm) || norm <= 0) fail("a norm is not a positive number");
-    for (const double v : value_)
-      if (!std::isfinite(v)) fail("a value is not finite");
-    for (std::size_t i = 0; i < n; ++i) {
-      const Features x = (*this)[i];
-      if (!x.dense() && x.index.size() != x.value.size()) fail("a row has more indices than values, or fewer");
-      for (std::size_t k = 0; k < x.index.size(); ++k)
-        if ((k > 0 && x.index[k] <= x.index[k - 1]) || x.index[k] > kMaxIndex + 1) fail("features do not ascend");
-    }
-  }
 
  private:
   std::pmr::vector<std::uint64_t> index_end_, value_end_;  // of each row; of a dense one index_end is that of the row before

@@ -12,6 +12,8 @@ struct LearnerContext {
   std::pmr::memory_resource* memory;  ///< for everything the learner owns; outlives it
   bool restore = false;               ///< state is loaded next, so no file is read
   std::size_t labels_per_round = 1;   ///< bought by a rule that selects within a round
+  std::size_t tasks_per_name = 1;     ///< tasks i * tasks_per_name and on are those of name i
+  bool exclusive = false;             ///< of the tasks of an instance one is positive: classes against the rest
 };
 
 }  // namespace quorate

@@ -1,10 +1,13 @@
 // Bytes are counted, not guessed: everything a model owns is allocated through one of these.
 #pragma once
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <limits>
 #include <memory_resource>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "quorate/base/error.h"
 
@@ -22,19 +25,27 @@ class Memory final : public std::pmr::memory_resource {
   std::size_t peak() const { return peak_; }  ///< most ever allocated at once, transient copies of growing tables included
   std::size_t limit() const { return limit_; }
   bool limited() const { return limit_ != kNoLimit; }
+  /// Counts bytes of the model that were allocated elsewhere. Throws MemoryError.
+  void take(std::size_t bytes) {
+    if (bytes > left()) refuse(bytes);
+    now_ += bytes;
+    peak_ = std::max(peak_, now_);
+  }
   std::size_t left() const { return limit_ - set_aside_ - now_; }
 
  private:
+  [[noreturn]] void refuse(std::size_t bytes) const {
+    throw MemoryError(
+        "the memory limit of " + std::to_string(limit_) + " bytes does not hold the model: " + std::to_string(now_) +
+        " are in use" + (set_aside_ > 0 ? ", " + std::to_string(set_aside_) + " set aside for rounds or names" : "") +
+        " and " + std::to_string(bytes) + " more are needed; expected a larger --memory, or a learner with a budget");
+  }
   /// What is large begins with a cache line, so that what is looked up together in it lies in one.
   static std::size_t alignment_of(std::size_t bytes, std::size_t alignment) {
     return bytes < 4096 ? alignment : std::max(alignment, std::size_t{64});
   }
   void* do_allocate(std::size_t bytes, std::size_t alignment) override {
-    if (bytes > left())
-      throw MemoryError("the memory limit of " + std::to_string(limit_) +
-                        " bytes does not hold the model: " + std::to_string(now_) + " are in use" +
-                        (set_aside_ > 0 ? ", " + std::to_string(set_aside_) + " set aside for rounds" : "") + " and " +
-                        std::to_string(bytes) + " more are needed; expected a larger --memory, or a learner with a budget");
+    if (bytes > left()) refuse(bytes);
     void* p = std::pmr::new_delete_resource()->allocate(bytes, alignment_of(bytes, alignment));
     now_ += bytes;
     peak_ = std::max(peak_, now_);
@@ -55,16 +66,66 @@ inline std::size_t bytes_left(std::pmr::memory_resource* memory) {
   return counted != nullptr ? counted->left() : Memory::kNoLimit;
 }
 
-/// Whether there is a limit to what may be allocated.
-inline bool is_limited(std::pmr::memory_resource* memory) {
+/// The limit of what may be allocated; Memory::kNoLimit: none.
+inline std::size_t memory_limit(std::pmr::memory_resource* memory) {
   const auto* counted = dynamic_cast<const Memory*>(memory);
-  return counted != nullptr && counted->limited();
+  return counted != nullptr ? counted->limit() : Memory::kNoLimit;
 }
+
+/// Whether there is a limit to what may be allocated.
+inline bool is_limited(std::pmr::memory_resource* memory) { return memory_limit(memory) != Memory::kNoLimit; }
 
 /// Bytes that a vector allocates when it grows by `more`, the old ones being freed afterwards.
 template <class T>
 std::size_t growth(const std::pmr::vector<T>& v, std::size_t more) {
   return v.size() + more <= v.capacity() ? 0 : std::max(2 * v.capacity(), v.size() + more) * sizeof(T);
+}
+
+// Fitted arrays. A learner that forgets decides by the bytes that are left, so under a memory limit these must follow from
+// the model's state alone: not from how it grew, nor from when it was saved and loaded, nor from the standard library.
+
+/// Elements that a fitted array of `size` elements has room for: at most 7, or a sixteenth, more than it needs when a step
+/// is not filled.
+constexpr std::size_t room_for(std::size_t size) {
+  const std::size_t step = std::max<std::size_t>(8, std::bit_ceil(size) / 16);
+  return (size + step - 1) / step * step;
+}
+
+/// Before an array grows to `size` elements, or after it shrank to them: under a memory limit its capacity becomes
+/// room_for(size). Without a limit nothing happens, and capacity stays for later. O(size) where it changes.
+template <class T>
+void fit(std::pmr::vector<T>& v, std::size_t size) {
+  if (v.capacity() == room_for(size) || !is_limited(v.get_allocator().resource())) return;
+  std::pmr::vector<T> fitted(v.get_allocator());
+  fitted.reserve(room_for(size));
+  for (std::size_t i = 0; i < std::min(v.size(), size); ++i) fitted.push_back(std::move(v[i]));
+  v.swap(fitted);
+}
+template <class T>
+void fit(std::pmr::vector<T>& v) {
+  fit(v, v.size());
+}
+/// The same for an array that was just loaded. Its copy is not part of the model, so that a model which filled its limit
+/// can be loaded.
+template <class T>
+void fit_loaded(std::pmr::vector<T>& v) {
+  if (v.capacity() == room_for(v.size()) || !is_limited(v.get_allocator().resource())) return;
+  const std::vector<T> loaded(v.begin(), v.end());
+  v = std::pmr::vector<T>(v.get_allocator());
+  v.reserve(room_for(loaded.size()));
+  v.assign(loaded.begin(), loaded.end());
+}
+/// The same for an array whose elements need not be kept: never holds two.
+template <class T>
+void fit_scratch(std::pmr::vector<T>& v, std::size_t size) {
+  if (v.capacity() == room_for(size) || !is_limited(v.get_allocator().resource())) return;
+  v = std::pmr::vector<T>(v.get_allocator());
+  v.reserve(room_for(size));
+}
+/// Bytes that fit(v, size) adds to those of v. While it copies, the old ones are there, too.
+template <class T>
+std::size_t bytes_to_fit(const std::pmr::vector<T>& v, std::size_t size) {
+  return size <= v.capacity() ? 0 : (room_for(size) - v.capacity()) * sizeof(T);
 }
 
 }  // namespace quorate

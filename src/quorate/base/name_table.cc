@@ -124,32 +124,28 @@ std::uint32_t NameTable::intern(std::string_view name) {
 }
 
 NameTable::Packed NameTable::pack() const {
-  Packed out;
-  std::size_t bytes = 0;
-  for (const auto& block : text_) bytes += block.size();
-  out.text.reserve(bytes);
-  out.end.reserve(size());
-  for (const auto& block : text_) out.text.insert(out.text.end(), block.begin(), block.end());
-  std::uint64_t end = 0;
-  for (std::size_t i = 0; i < size(); ++i) out.end.push_back(end += entries_[i].size);
-  return out;
+  std::vector<std::size_t> ends;  // of blocks of text
+  for (const auto& block : text_) ends.push_back((ends.empty() ? 0 : ends.back()) + block.size());
+  return {Column<char>::joined(ends, [this](std::size_t block, std::size_t begin,
+                                            std::size_t n) { return std::span(text_[block]).subspan(begin, n); }),
+          Column<std::uint64_t>::of(size(), [this, ends](std::size_t i) -> std::uint64_t {
+            const Entry& e = entries_[i];
+            return (e.block == 0 ? 0 : ends[e.block - 1]) + e.begin + e.size;
+          })};
 }
 
 void NameTable::unpack(const Packed& packed) {
-  std::uint64_t last = 0;
-  for (const std::uint64_t end : packed.end) {
-    if (end < last || end > packed.text.size()) throw DataError("names: ends out of order");
-    last = end;
-  }
-  if (last != packed.text.size()) throw DataError("names: text longer than the names in it");
   NameTable names(text_.get_allocator().resource());
   std::uint64_t begin = 0;
-  for (const std::uint64_t end : packed.end) {
-    const std::string_view name(packed.text.data() + begin, end - begin);
-    const std::size_t before = names.size();
-    if (names.intern(name) != before) throw DataError("names: '" + std::string(name) + "' comes twice");
-    begin = end;
+  std::string name;
+  for (std::size_t i = 0; i < packed.end.size(); ++i) {
+    const std::uint64_t end = packed.end[i];
+    if (end < begin || end > packed.text.size()) throw DataError("names: ends out of order");
+    name.clear();
+    for (; begin < end; ++begin) name += packed.text[begin];
+    if (names.intern(name) != i) throw DataError("names: '" + name + "' comes twice");
   }
+  if (begin != packed.text.size()) throw DataError("names: text longer than the names in it");
   text_.swap(names.text_);
   entries_.swap(names.entries_);
   first_.swap(names.first_);

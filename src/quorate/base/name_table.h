@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "quorate/base/column.h"
 #include "quorate/base/error.h"
 #include "quorate/base/segmented_vector.h"
 
@@ -31,8 +32,8 @@ class NameTable {
   std::size_t size() const { return entries_.size(); }
 
   struct Packed {
-    std::pmr::vector<char> text;
-    std::pmr::vector<std::uint64_t> end;
+    Column<char> text;
+    Column<std::uint64_t> end;
     template <class S>
     static void state(S& s, auto&& v) {
       v("text", s.text);

@@ -9,6 +9,7 @@
 #include "quorate/base/error.h"
 #include "quorate/base/example.h"
 #include "quorate/base/number.h"
+#include "quorate/metrics/statistics.h"
 
 namespace quorate {
 namespace {
@@ -20,7 +21,7 @@ constexpr double kLargest = 0x1p52;       // of counts in a model file: doubles 
 // Examples that a credit is spread over, as parts of all so far. Eight brings the audits to 90 % of their share where labels
 // come evenly, more where they come early; larger follows bursts of labels more closely, so that weights differ more.
 constexpr double kPart = 8, kPartWithLimit = 2;
-constexpr double kAsleep = 16;      // p is 0 where it would be so many times below its average, about
+constexpr double kAsleep = 16;      // p is 0 where it would be about this factor below its average
 constexpr double kFirstLook = 6.2;  // z^2 of a stop rule's first look
 
 struct Ends {
@@ -36,8 +37,8 @@ Ends wilson(double share, double n, double squared_z) {
 Accuracy accuracy(double wrong, std::uint64_t audits, double effective) {
   if (audits == 0) return {kNan, kNan, kNan, 0, 0};
   const double value = std::clamp(1 - wrong, 0.0, 1.0);
-  const Ends ends = wilson(value, effective, kZ * kZ);
-  return {value, ends.low, ends.high, audits, effective};
+  const Share ends = exact_interval(value * effective, effective);
+  return {value, std::min(ends.low, value), std::max(ends.high, value), audits, effective};
 }
 
 /// Accuracy's text is a number strictly between 0 and 1.
@@ -64,7 +65,7 @@ Curve fit(std::span<const Audit::Bin> bins, double centre, double floor) {
   const auto at = [&](double a, double b) {
     Slopes out{(kPriorA * a * a + kPriorB * b * b) / 2, kPriorA * a, kPriorB * b, kPriorA, 0, kPriorB};
     for (const Audit::Bin& bin : bins) {
-      const double x = std::log(bin.mean_labels()) - centre, s = 1 / (1 + std::exp(-a - b * x));
+      const double x = bin.log_labels() - centre, s = 1 / (1 + std::exp(-a - b * x));
       const double error = std::clamp(floor + (1 - floor) * s, 1e-12, 1 - 1e-12), rise = (1 - floor) * s * (1 - s);
       const double n = static_cast<double>(bin.audits), k = static_cast<double>(bin.mistakes);
       const double slope = (n * error - k) / (error * (1 - error)) * rise, bend = n * rise * rise / (error * (1 - error));
@@ -94,9 +95,12 @@ Curve fit(std::span<const Audit::Bin> bins, double centre, double floor) {
 
 }  // namespace
 
-Audit::Audit(double share, std::pmr::memory_resource* memory) : share_(share), rate_(share / (1 - share)), bins_(memory) {
+Audit::Audit(double share, double floor, std::pmr::memory_resource* memory)
+    : share_(share), floor_(floor), rate_(share / (1 - share)), bins_(memory) {
   if (!(share > 0 && share < 1))
     throw UsageError("audit " + std::to_string(share) + ": expected a share of the labels above 0 and below 1");
+  if (!(floor >= 0 && floor < 1))
+    throw UsageError("audit floor " + std::to_string(floor) + ": expected a share of the examples, 0 or more and below 1");
 }
 
 std::uint64_t Audit::reserve(std::uint64_t limit) const {
@@ -109,7 +113,7 @@ void Audit::begin(std::size_t examples, std::uint64_t learned, std::uint64_t lim
   if (seen_ == 0) base_ = learned;
   learned_ = learned;
   seen_ += examples;
-  const double earned = rate_ * static_cast<double>(learned - base_);
+  const double earned = std::max(rate_ * static_cast<double>(learned - base_), floor_ * static_cast<double>(seen_));
   double credit = earned, most = std::floor(earned) + 1;
   if (limit != LabelLimits::kNone) {
     const double reserved = static_cast<double>(std::min(reserve(limit), limit - std::min(limit, learned)));
@@ -120,7 +124,8 @@ void Audit::begin(std::size_t examples, std::uint64_t learned, std::uint64_t lim
   credit = std::max(0.0, credit - used);
   p_ = std::min(1.0, credit / std::max(static_cast<double>(examples), static_cast<double>(seen_) / part));
   if (kAsleep * part * credit < used) p_ = 0;
-  left_ = most > static_cast<double>(bought_) ? static_cast<std::uint64_t>(most) - bought_ : 0;
+  const std::uint64_t taken = bought_ + held_;
+  left_ = most > static_cast<double>(taken) ? static_cast<std::uint64_t>(most) - taken : 0;
 }
 
 bool Audit::draw(Rng& rng) {
@@ -138,13 +143,21 @@ bool Audit::draw(Rng& rng) {
   return marks_ > 0 && left_ > 0;  // left_ is 0 only where rounding made S too large by a last bit
 }
 
-void Audit::record(double margin, std::optional<Answer> answer) {
+Audit::Held Audit::hold() {
+  ++held_;
+  --left_;
+  return {marks_ / p_, learned_, marks_};
+}
+
+void Audit::record(double margin, std::optional<Answer> answer) { record(hold(), margin, answer); }
+
+void Audit::record(const Held& held, double margin, std::optional<Answer> answer) {
+  --held_;
   if (!answer) {
-    refunded_ += marks_;
+    refunded_ += held.marks;
     return;
   }
   ++bought_;
-  --left_;
   if (*answer == kNeither) return;
   if (bins_.empty() || bins_.back().audits == width_) {
     if (bins_.size() == kMost) {
@@ -155,11 +168,12 @@ void Audit::record(double margin, std::optional<Answer> answer) {
       bins_.resize(kMost / 2);
       width_ *= 2;
     }
+    bins_.reserve(std::bit_ceil(bins_.size() + 1));
     bins_.emplace_back();
   }
-  const double weight = marks_ / p_;
+  const double weight = held.weight;
   const bool mistake = predicted(margin) != *answer;
-  bins_.back().add({learned_, 1, mistake, weight, weight * weight, mistake ? weight : 0});
+  bins_.back().add({held.learned, 1, mistake, weight, weight * weight, mistake ? weight : 0});
 }
 
 void Audit::Bin::add(const Bin& b) {
@@ -207,7 +221,7 @@ Forecast Audit::forecast(double target) const {
   for (const Bin& bin : bins_) {
     mistakes += static_cast<double>(bin.mistakes);
     audits += static_cast<double>(bin.audits);
-    centre += static_cast<double>(bin.audits) * std::log(bin.mean_labels());
+    centre += static_cast<double>(bin.audits) * bin.log_labels();
   }
   if (mistakes < 10) return none("fewer than 10 mistakes were audited");
   centre /= audits;
@@ -231,7 +245,7 @@ Forecast Audit::forecast(double target) const {
 
 Audit::Packed Audit::pack() const {
   Packed out{share_,  spent_, mark_, units_, refunded_, seen_, covered_, base_, learned_,
-             bought_, width_, {},    {},     {},        {},    {},       {}};
+             bought_, width_, {},    {},     {},        {},    {},       {},    {}};
   for (const Bin& bin : bins_) {
     out.labels.push_back(bin.labels);
     out.audits.push_back(bin.audits);
@@ -240,6 +254,7 @@ Audit::Packed Audit::pack() const {
     out.squares.push_back(bin.squares);
     out.wrong.push_back(bin.wrong);
   }
+  if (floor_ > 0) out.floor.push_back(floor_);
   return out;
 }
 
@@ -248,6 +263,8 @@ void Audit::unpack(const Packed& packed) {
     if (!good) throw DataError(std::string("model file: audit: ") + why);
   };
   check(packed.share > 0 && packed.share < 1, "the share is not above 0 and below 1");
+  check(packed.floor.empty() || (packed.floor.size() == 1 && packed.floor[0] > 0 && packed.floor[0] < 1),
+        "the floor is not above 0 and below 1");
   const double units = static_cast<double>(packed.units);
   check(units < kLargest && packed.spent >= 0 && std::ceil(packed.spent) == units, "what was spent does not fit the units");
   check(packed.units == 0 ? packed.mark == -1 : packed.mark >= units - 1 && packed.mark <= units,
@@ -268,7 +285,8 @@ void Audit::unpack(const Packed& packed) {
     scored += audits;
     check(scored <= packed.bought, "more was judged than bought");
     check(packed.mistakes[i] <= audits, "a bin has more mistakes than audits");
-    check(packed.labels[i] / audits >= 1 && (packed.labels[i] - 1) / audits < packed.learned,
+    check((packed.labels[i] / audits >= 1 && (packed.labels[i] - 1) / audits < packed.learned) ||
+              (packed.labels[i] < audits && !packed.floor.empty()),
           "a bin's labels are none, or more than were bought");
     const double weight = packed.weight[i], squares = packed.squares[i];
     check(weight > 0 && std::isfinite(weight) && squares > 0 && std::isfinite(squares) && packed.wrong[i] >= 0 &&
@@ -276,11 +294,12 @@ void Audit::unpack(const Packed& packed) {
           "a bin's weights are out of range");
   }
   std::pmr::vector<Bin> read(bins_.get_allocator());
-  read.reserve(bins);
+  if (bins > 0) read.reserve(packed.width > 1 ? kMost : std::bit_ceil(bins));
   for (std::size_t i = 0; i < bins; ++i)
     read.push_back(
         {packed.labels[i], packed.audits[i], packed.mistakes[i], packed.weight[i], packed.squares[i], packed.wrong[i]});
   share_ = packed.share;
+  floor_ = packed.floor.empty() ? 0 : packed.floor[0];
   rate_ = share_ / (1 - share_);
   spent_ = packed.spent;
   mark_ = packed.mark;

@@ -1,11 +1,15 @@
 #include "quorate/engine/classes.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "quorate/base/error.h"
-#include "quorate/base/example.h"
+#include "quorate/base/portable_math.h"
 
 namespace quorate {
 
-Classes::Classes(Reduction reduction, std::vector<std::string> names) : reduction_(reduction), names_(std::move(names)) {
+Classes::Classes(Reduction reduction, std::vector<std::string> names, bool users)
+    : reduction_(reduction), names_(std::move(names)), users_(users) {
   if (names_.size() < 2)
     throw DataError("classes: the data have " + std::to_string(names_.size()) + "; expected at least two different labels");
   if (reduction_ == Reduction::kOneVsRest) return;
@@ -20,7 +24,7 @@ std::string Classes::task_name(Task task) const {
 }
 
 std::string Classes::question(Task task) const {
-  return reduction_ == Reduction::kOneVsRest ? "is it a " + task_name(task) + "?" : task_name(task) + "?";
+  return reduction_ == Reduction::kOneVsRest ? "class = " + task_name(task) + "?" : task_name(task) + "?";
 }
 
 NameTable Classes::task_names() const {
@@ -55,6 +59,50 @@ Classes::Prediction Classes::predict(std::span<const double> margins, Ballot& ba
         (ballot.votes[c] == ballot.votes[best] && ballot.sums[c] > ballot.sums[best]))
       best = c;
   return {best, ballot.sums[best]};
+}
+
+void Classes::probabilities(std::span<const double> log_odds, std::size_t predicted, std::vector<double>& out) const {
+  // Each is proportional to exp(shift[c]) / sum[c]; shifts keep the exponents at 0 or below.
+  std::vector<double> shift(size(), 0), sum(size(), 1);
+  if (reduction_ == Reduction::kOneVsRest) {
+    for (std::size_t c = 0; c < size(); ++c) {
+      shift[c] = std::min(log_odds[c], 0.0);
+      sum[c] += exp_negative(-std::abs(log_odds[c]));
+    }
+  } else {
+    const auto each = [&](auto use) {  // use(c, log-odds of another against c)
+      for (std::size_t task = 0; task < pairs_.size(); ++task) {
+        use(pairs_[task].first, -log_odds[task]);
+        use(pairs_[task].second, log_odds[task]);
+      }
+    };
+    each([&](std::size_t c, double other) { shift[c] = std::min(shift[c], -other); });
+    for (std::size_t c = 0; c < size(); ++c) sum[c] = exp_negative(shift[c]);
+    each([&](std::size_t c, double other) { sum[c] += exp_negative(other + shift[c]); });
+  }
+  const double most = *std::max_element(shift.begin(), shift.end());
+  double total = 0;
+  out.resize(size());
+  for (std::size_t c = 0; c < size(); ++c) total += out[c] = exp_negative(shift[c] - most) / sum[c];
+  for (double& p : out) p /= total;
+  std::swap(out[predicted], *std::max_element(out.begin(), out.end()));
+}
+
+Classes::Prediction Classes::predict(const Learner& learner, Task first, const Features& x, bool with_probabilities,
+                                     Work& work) const {
+  score(learner, first, x, work.margins);
+  return predict(learner, with_probabilities, work);
+}
+
+Classes::Prediction Classes::predict(const Learner& learner, bool with_probabilities, Work& work) const {
+  const Prediction out = predict(work.margins, work.ballot);
+  if (with_probabilities) {
+    std::vector<double>& odds = work.odds;
+    odds.resize(work.margins.size());
+    for (std::size_t task = 0; task < odds.size(); ++task) odds[task] = learner.log_odds(work.margins[task]);
+    probabilities(odds, out.index, work.probabilities);
+  }
+  return out;
 }
 
 std::string to_text(Classes::Reduction reduction) {

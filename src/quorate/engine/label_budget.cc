@@ -39,6 +39,10 @@ void LabelLimits::add(std::string_view text) {
   const std::size_t slash = text.find('/');
   if (slash == text.npos) {
     const auto labels = parse_number<std::uint64_t>(text);
+    if (text.ends_with('%'))
+      throw UsageError("labels " + quoted_value(text) +
+                       ": a share of examples whose number is not known; expected a number in all, as 500, or a rate, as "
+                       "10/100 (examples)");
     if (!labels)
       throw UsageError("labels " + quoted_value(text) +
                        "; expected a whole number in all, as 500, or a rate, as 50/1000 (examples) or 20/day");
@@ -62,21 +66,26 @@ std::string to_text(const LabelRate& rate) {
   return std::to_string(rate.count) + "/" + window;
 }
 
-LabelBudget::LabelBudget(const LabelLimits& limits, std::pmr::memory_resource* memory) : limits_(limits), times_(memory) {
+LabelBudget::LabelBudget(const LabelLimits& limits, std::pmr::memory_resource* memory)
+    : limits_(limits), times_(memory), audits_(memory) {
   if (!limits_.rate) return;
   if (!limits_.rate->good()) throw UsageError("label rate " + to_text(*limits_.rate) + ": out of range");
   times_.resize(limits_.rate->count);
+  audits_.resize(limits_.rate->count);
 }
 
 void LabelBudget::advance(double now) {
   now_ = std::max(now_, now);
-  while (busy_ > 0 && now_ - oldest() >= limits_.rate->window) --busy_;
+  for (; busy_ > 0 && now_ - times_[oldest()] >= limits_.rate->window; --busy_)
+    busy_audits_ -= static_cast<std::size_t>(audits_[oldest()]);
 }
 
-void LabelBudget::buy() {
+void LabelBudget::buy(bool audit) {
   ++bought_;
   if (!limits_.rate) return;
   times_[next_] = now_;
+  audits_[next_] = audit;
+  busy_audits_ += audit;
   next_ = (next_ + 1) % times_.size();
   ++busy_;
 }
@@ -90,37 +99,47 @@ void LabelBudget::set_limits(const LabelLimits& limits) {
   changed.bought_ = bought_;
   if (limits.rate && limits_.rate && limits.rate->seconds == limits_.rate->seconds) {
     const std::size_t kept = std::min<std::size_t>(busy_, limits.rate->count);
-    for (std::size_t back = kept; back > 0; --back)
-      changed.times_[kept - back] = times_[(next_ + times_.size() - back) % times_.size()];
+    for (std::size_t back = kept; back > 0; --back) {
+      const std::size_t from = (next_ + times_.size() - back) % times_.size();
+      changed.times_[kept - back] = times_[from];
+      changed.audits_[kept - back] = audits_[from];
+      changed.busy_audits_ += static_cast<std::size_t>(audits_[from]);
+    }
     changed.busy_ = kept;
     changed.next_ = kept % changed.times_.size();
     changed.advance(now_);
   }
   limits_ = changed.limits_;
   times_.swap(changed.times_);
+  audits_.swap(changed.audits_);
   next_ = changed.next_;
   busy_ = changed.busy_;
+  busy_audits_ = changed.busy_audits_;
   now_ = changed.now_;
 }
 
 LabelBudget::Packed LabelBudget::pack() const {
   const LabelRate rate = limits_.rate.value_or(LabelRate{});
-  return {
-      limits_.total, limits_.per_task, bought_, limits_.rate ? rate.count : 0, rate.seconds, next_, busy_, rate.window, now_,
-      times_};
+  return {limits_.total, limits_.per_task, bought_, limits_.rate ? rate.count : 0, rate.seconds, next_, busy_, rate.window,
+          now_,          times_,           audits_};
 }
 
 void LabelBudget::unpack(const Packed& p) {
   LabelLimits limits{p.total, p.per_task, {}};
   if (p.rate_count > 0) limits.rate = LabelRate{p.rate_count, p.window, p.rate_seconds == 1};
-  if (p.times.size() != p.rate_count || p.rate_seconds > 1 || (limits.rate && !limits.rate->good()))
-    throw DataError("label budget: a rate that cannot be");
+  if (p.times.size() != p.rate_count || p.audits.size() != p.rate_count || p.rate_seconds > 1 ||
+      (limits.rate && !limits.rate->good()))
+    throw DataError("label budget: rate out of range");
   if (p.busy > p.times.size() || (limits.rate ? p.next >= p.times.size() : p.next != 0) || std::isnan(p.now) ||
       p.now == std::numeric_limits<double>::infinity())
     throw DataError("label budget: times that do not fit its rate");
+  std::size_t audits = 0;
   double last = -std::numeric_limits<double>::infinity();
   for (std::size_t back = p.busy; back > 0; --back) {
-    const double time = p.times[(p.next + p.times.size() - back) % p.times.size()];
+    const std::size_t from = (p.next + p.times.size() - back) % p.times.size();
+    const double time = p.times[from];
+    audits += p.audits[from] == 1;
+    if (p.audits[from] < 0 || p.audits[from] > 1) throw DataError("label budget: an audit is neither 0 nor 1");
     if (!std::isfinite(time) || time < last || time > p.now || p.now - time >= p.window)
       throw DataError("label budget: times that do not fit its rate");
     last = time;
@@ -128,6 +147,8 @@ void LabelBudget::unpack(const Packed& p) {
   limits_ = limits;
   bought_ = p.bought;
   times_.assign(p.times.begin(), p.times.end());
+  audits_.assign(p.audits.begin(), p.audits.end());
+  busy_audits_ = audits;
   next_ = p.next;
   busy_ = p.busy;
   now_ = p.now;

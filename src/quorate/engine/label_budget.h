@@ -12,8 +12,8 @@
 
 namespace quorate {
 
-/// At most `count` labels in any window of so many examples of all tasks, or of so many seconds of stream time. A window is
-/// half-open: what was bought a whole window ago counts no longer.
+/// At most `count` labels in any window of `window` examples of all tasks, or of `window` seconds of stream time. A window
+/// is half-open: a label bought a whole window ago counts no longer.
 struct LabelRate {
   static constexpr std::uint64_t kMostLabels = 1'000'000;  ///< when each was bought is kept
   std::uint64_t count = 1;                                 ///< 1 to kMostLabels
@@ -24,7 +24,7 @@ struct LabelRate {
   bool good() const;
 };
 
-/// Hard limits of what may be bought. What is asked for and not answered yet counts as bought.
+/// Hard limits on the labels bought. Pending questions count as bought.
 struct LabelLimits {
   static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t total = kNone;
@@ -41,31 +41,33 @@ std::string to_text(const LabelRate& rate);
 
 /// Counts the labels bought against the limits. Of a rate it keeps when each of the last `count` labels was bought.
 ///
-/// Cost: O(1) a label. Memory: 8 bytes for each label of a rate's count, allocated at once.
+/// Cost: O(1) a label. Memory: 9 bytes for each label of a rate's count, allocated at once.
 class LabelBudget {
  public:
   explicit LabelBudget(const LabelLimits& limits = {}, std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
-  /// It is now so many examples, or seconds, whichever the rate is counted in. Time never runs back: an earlier one is not
-  /// looked at.
+  /// Advances the clock to `now`, in the unit of the rate. An earlier time has no effect.
   void advance(double now);
-  /// Whether one more may be bought now, for a task that has bought so many.
+  /// Whether one more may be bought now, for a task that has bought `of_task`.
   bool left(std::uint64_t of_task = 0) const { return bought_ < limits_.total && of_task < limits_.per_task && free() > 0; }
   /// Labels that the rate still allows now; LabelLimits::kNone without a rate.
   std::uint64_t free() const { return limits_.rate ? limits_.rate->count - busy_ : LabelLimits::kNone; }
-  void buy();                   ///< call only while left()
-  void refund() { --bought_; }  ///< to the total, not to the rate: somebody was asked
+  /// Labels in the rate's window that were not bought for audits; 0 without a rate.
+  std::uint64_t learning() const { return busy_ - busy_audits_; }
+  void buy(bool audit = false);  ///< call only while left()
+  void refund() { --bought_; }   ///< to the total, not to the rate: the question was asked
   std::uint64_t bought() const { return bought_; }
-  double clock() const { return now_; }  ///< minus infinity: never told
+  double clock() const { return now_; }  ///< minus infinity: never advanced
   const LabelLimits& limits() const { return limits_; }
-  /// Below what was bought nothing more is. A new rate knows of the labels that an old one, counted in the same, still
-  /// keeps, and of no others.
+  /// If a new limit is below the labels already bought, nothing more is bought. A new rate counts the labels that the old
+  /// one still keeps, if both have the same unit.
   void set_limits(const LabelLimits& limits);
 
   struct Packed {
     std::uint64_t total, per_task, bought, rate_count, rate_seconds, next, busy;  // rate_count 0: no rate
     double window, now;
     std::pmr::vector<double> times;
+    std::pmr::vector<std::int8_t> audits;  // of each time: whether it was an audit
     template <class S>
     static void state(S& s, auto&& v) {
       v("total", s.total);
@@ -75,6 +77,7 @@ class LabelBudget {
       v("rate_window", s.window);
       v("rate_seconds", s.rate_seconds);
       v("times", s.times);
+      v("audits", s.audits);
       v("next", s.next);
       v("busy", s.busy);
       v("now", s.now);
@@ -84,12 +87,13 @@ class LabelBudget {
   void unpack(const Packed& packed);  ///< throws DataError: a rate out of range, times that do not fit it
 
  private:
-  double oldest() const { return times_[(next_ + times_.size() - busy_) % times_.size()]; }
+  std::size_t oldest() const { return (next_ + times_.size() - busy_) % times_.size(); }
 
   LabelLimits limits_;
   std::uint64_t bought_ = 0;
   std::pmr::vector<double> times_;  // a ring of rate->count: the last busy_ before next_ are in the window
-  std::size_t next_ = 0, busy_ = 0;
+  std::pmr::vector<std::int8_t> audits_;
+  std::size_t next_ = 0, busy_ = 0, busy_audits_ = 0;
   double now_ = -std::numeric_limits<double>::infinity();
 };
 

@@ -20,8 +20,8 @@ constexpr std::array<std::pair<std::string_view, Column>, 4> kColumns{{{"example
 
 }  // namespace
 
-void LabelLedger::start_audit(double share, std::uint64_t seed) {
-  audit_.emplace(share, memory_);
+void LabelLedger::start_audit(double share, double floor, std::uint64_t seed) {
+  audit_.emplace(share, floor, memory_);
   audit_rng_ = make_rng(seed, kAuditStream);
 }
 
@@ -53,6 +53,13 @@ double LabelLedger::clock() const {
   return rate && rate->seconds ? time_ : static_cast<double>(total_.examples);
 }
 
+std::uint64_t LabelLedger::free_to_learn() const {
+  const auto& rate = budget_.limits().rate;
+  if (!rate || !audit_) return budget_.free();
+  const std::uint64_t limit = audit_->learning_limit(rate->count);
+  return std::min(budget_.free(), limit - std::min(limit, budget_.learning()));
+}
+
 std::optional<double> LabelLedger::begin_round(std::size_t examples) {
   const auto& rate = budget_.limits().rate;
   const bool by_time = rate && rate->seconds;
@@ -60,10 +67,10 @@ std::optional<double> LabelLedger::begin_round(std::size_t examples) {
   const double before = budget_.clock();
   if (by_time) budget_.advance(time_);
   units_ = by_time ? (std::isinf(before) ? 0 : (budget_.clock() - before) / static_cast<double>(examples)) : 1;
-  // By what was answered: a question that waits may be withdrawn, and what an audit knows of labels never falls.
+  // Counts answered labels: a pending question may be withdrawn, and an audit's count never falls.
   if (audit_) audit_->begin(examples, total_.labels - audit_->bought(), budget_.limits().total);
   // What is due when the round begins decides its b; a rate in examples sees the first of them.
-  return pace_ ? std::optional(pace_.factor(static_cast<double>(budget_.free()))) : std::nullopt;
+  return pace_ ? std::optional(pace_.factor(static_cast<double>(free_to_learn()))) : std::nullopt;
 }
 
 void LabelLedger::begin_example(Task task) {
@@ -73,22 +80,38 @@ void LabelLedger::begin_example(Task task) {
   pace_.advance(units_);
 }
 
+bool LabelLedger::draw_audit() {
+  if (!audit_) return false;
+  if (budget_.free() > 0) return audit_->draw(audit_rng_);
+  audit_->pass();
+  return false;
+}
+
 bool LabelLedger::has_label_left(Task task, std::uint64_t pending) const {
-  if (task == kUntracked && budget_.limits().per_task != LabelLimits::kNone) return false;  // nobody counts them by task
+  if (task == kUntracked && budget_.limits().per_task != LabelLimits::kNone) return false;  // they are not counted by task
   return budget_.left(count(task).labels + pending);
 }
 
 bool LabelLedger::may_buy(Task task, std::uint64_t pending, bool asks) {
-  if (!has_label_left(task, pending) || !pace_.allows()) return false;
-  if (audit_ && budget_.bought() - audit_->bought() >= audit_->learning_limit(budget_.limits().total)) return false;
+  if (!pace_.allows() || !may_ask(task, pending)) return false;
   pace_.observe(asks);
   return true;
+}
+
+bool LabelLedger::may_ask(Task task, std::uint64_t pending) const {
+  if (!has_label_left(task, pending) || free_to_learn() == 0) return false;
+  return !audit_ || budget_.bought() - audit_->bought() < audit_->learning_limit(budget_.limits().total);
 }
 
 void LabelLedger::record_audit(Task task, double margin, std::optional<Answer> answer) {
   audit_->record(margin, answer);
   if (!answer) return;
-  buy();
+  buy(true);
+  add(task, &TaskCounters::labels);
+}
+
+void LabelLedger::record_audit(const Audit::Held& held, Task task, double margin, Answer answer) {
+  audit_->record(held, margin, answer);
   add(task, &TaskCounters::labels);
 }
 
@@ -99,7 +122,7 @@ void LabelLedger::record_label(Task task, bool mistake) {
 
 void LabelLedger::record_update(Task task) { add(task, &TaskCounters::updates); }
 
-void LabelLedger::save(Writer& writer) const {
+void LabelLedger::save(const Writer& writer) const {
   writer("budget", budget_);
   writer("unanswered", unanswered_);
   writer("time", time_);
@@ -130,7 +153,7 @@ void LabelLedger::load(Reader& reader) {
   reader("audited", audited);
   if (audited > 1) throw DataError("model file: audited is neither 0 nor 1");
   if (audited == 1) {
-    reader("audit", audit_.emplace(0.5, memory_));
+    reader("audit", audit_.emplace(0.5, 0.0, memory_));
     std::vector<std::uint64_t> words;
     reader("audit_rng", words);
     audit_rng_ = rng_of(words);

@@ -36,31 +36,48 @@ class LabelLedger {
   TaskCounters count(Task task) const { return task < counts_.size() ? counts_[task] : TaskCounters{}; }
   const TaskCounters& total() const { return total_; }
   const TaskCounters& untracked() const { return untracked_; }  ///< of kUntracked; total() includes them
-  std::uint64_t unanswered() const { return unanswered_; }      ///< questions that nobody answered, or that were withdrawn
+  std::uint64_t unanswered() const { return unanswered_; }      ///< questions without an answer, or withdrawn
 
-  void start_audit(double share, std::uint64_t seed);
+  void start_audit(double share, double floor, std::uint64_t seed);
   /// Other limits; the pace follows them if the learner is `paced`.
   void set_limits(const LabelLimits& limits, bool paced);
-  /// Spends what is left of the total evenly over so many examples; 0: as the learner asks.
+  /// Spends the rest of the total evenly over the next `examples` examples; 0: as the learner asks.
   void spread_over(std::uint64_t examples);
   void set_time(double seconds);
+  double time() const { return time_; }  ///< minus infinity if there was none
 
-  /// A round of so many examples begins. Returns the factor on the learner's b, if there is a pace to keep. Throws
+  /// Begins a round of `examples` examples. Returns the factor on the learner's b, if there is a pace to keep. Throws
   /// UsageError if labels are limited in time and no time was ever given.
   std::optional<double> begin_round(std::size_t examples);
   /// The round's next example. `pending`: questions about its task that wait for an answer.
   void begin_example(Task task);
   /// Whether this example is audited. If so, record_audit() has to follow before the next example.
-  bool draw_audit() { return audit_ && audit_->draw(audit_rng_); }
+  bool draw_audit();
   bool has_label_left(Task task, std::uint64_t pending) const;
   /// Whether a label may be bought to learn from. Tells the pace if so whether the learner asks for it.
   bool may_buy(Task task, std::uint64_t pending, bool asks);
 
-  /// The audited example's answer; nothing if nobody knew, and then nothing is bought.
+  /// Whether a label may be bought for an example that came before; the pace has no say in it.
+  bool may_ask(Task task, std::uint64_t pending) const;
+
+  /// The audited example's answer; nullopt without one, and then nothing is bought.
   void record_audit(Task task, double margin, std::optional<Answer> answer);
+  /// Its answer comes later: a label is set aside, and record_audit() or give_up_audit() follows.
+  Audit::Held hold_audit() {
+    buy(true);
+    return audit_->hold();
+  }
+  void record_audit(const Audit::Held& held, Task task, double margin, Answer answer);
+  void give_up_audit(const Audit::Held& held) {
+    audit_->record(held, 0, std::nullopt);
+    refund();
+  }
+  void set_held_audits(std::uint64_t held) {
+    if (audit_) audit_->set_held(held);
+  }
   std::size_t bytes_to_record() const { return audit_->bytes_to_add(); }
-  void buy() {
-    budget_.buy();
+  void buy(bool audit = false) {
+    budget_.buy(audit);
     pace_.buy();
   }
   void refund() {
@@ -73,18 +90,19 @@ class LabelLedger {
   void record_label(Task task, bool mistake);
   void record_update(Task task);
 
-  /// What the counters of so many tasks may allocate; and has memory for them.
+  /// Bytes that the counters of `tasks` tasks may allocate; and allocates them.
   std::size_t bytes_for_tasks(std::size_t tasks) const { return counts_.bytes_to_grow(tasks); }
   void reserve_tasks(std::size_t tasks) { counts_.reserve(tasks); }
   const void* address_of(Task task) const { return task < counts_.size() ? &counts_[task] : nullptr; }
 
-  void save(Writer& writer) const;
+  void save(const Writer& writer) const;
   /// Throws DataError. `tasks`: how many have a name; `pending`: how many questions wait.
   void load(Reader& reader);
   void check(std::size_t tasks, std::size_t pending) const;
 
  private:
-  double clock() const;  // in the unit of the rate
+  double clock() const;                 // in the unit of the rate
+  std::uint64_t free_to_learn() const;  // labels that the rate and the audits' share of it leave to learning
   void add(Task task, std::uint64_t TaskCounters::*counter) {
     TaskCounters& own = task == kUntracked ? untracked_ : counts_[task];  // gcc 12 increments a copy without the name
     ++(own.*counter);

@@ -7,8 +7,18 @@
 namespace quorate {
 namespace {
 
-/// The classes that a file's header and tensors say.
-Classes read_classes(const std::string& name, Reader& reader, const NameTable& tasks) {
+/// The part of a memory limit that is set aside for names of features: where they are kept, a quarter.
+std::size_t memory_for_names(std::uint32_t bits, std::size_t limit) {
+  return bits > 0 || limit == Memory::kNoLimit ? 0 : limit / 4;
+}
+
+Featurizer make_featurizer(const FeatureSettings& settings, std::size_t limit) {
+  const std::size_t names = memory_for_names(settings.bits, limit);
+  return Featurizer(settings, names > 0 ? names : Memory::kNoLimit);
+}
+
+/// The classes of a model file.
+Classes read_classes(const std::string& name, bool users, Reader& reader, const Session& session) {
   NameTable names;
   reader("classes", names);
   std::vector<std::string> words;
@@ -17,36 +27,39 @@ Classes read_classes(const std::string& name, Reader& reader, const NameTable& t
     if (find_not_utf8(words.back()) != std::string::npos) throw DataError("model file: a class's name is not UTF-8");
   }
   const auto reduction = reduction_named(name);
-  if (words.size() > ClassNames::kMost || !reduction) throw DataError("model file: classes that cannot be");
-  Classes out(*reduction, std::move(words));
-  for (Task task = 0; task < out.tasks(); ++task)
+  if (words.size() > ClassNames::kMost || !reduction) throw DataError("model file: invalid classes or reduction");
+  Classes out(*reduction, std::move(words), users);
+  if (session.tasks_per_name() != (users ? out.tasks() : 1))
+    throw DataError("model file: its tasks are not those of its users");
+  const NameTable& tasks = session.tasks();
+  for (Task task = 0; task < out.tasks() && !users; ++task)
     if (task >= tasks.size() || tasks[task] != out.task_name(task))
       throw DataError("model file: its tasks are not those of its classes");
   return out;
 }
 
+/// To be used while the model stays as it is.
 Tensors tensors_of(const Model& model) {
   Tensors out;
+  const Writer writer(out, ReadColumns::kWhenWritten);
   out.metadata["learner"] = to_text(model.session.spec());
   out.metadata["positive"] = model.labels.positive();
   out.metadata["negative"] = model.labels.negative();
-  model.session.save(out);
+  if (model.labels.yes_no()) out.metadata["yes_no"] = "true";
+  model.session.save(writer);
   out.metadata["classes"] = model.classes ? to_text(model.classes->reduction()) : "";
+  if (model.users()) out.metadata["users"] = "yes";
   if (model.classes) {
     NameTable names;
     for (const std::string& name : model.classes->names()) names.intern(name);
     Writer{out}("classes", names);
   }
-  Writer{out}("input", model.featurizer);
+  writer("input", model.featurizer);
   return out;
 }
 
-}  // namespace
-
-std::string Model::to_bytes() const { return quorate::to_bytes(tensors_of(*this)); }
-
-Model Model::from_bytes(std::string_view bytes) {
-  const Tensors in = quorate::from_bytes(bytes);
+Model read_model(const Column<std::byte>& file) {
+  const Tensors in = read_tensors(file);
   const auto text = [&](const std::string& key) {
     const auto found = in.metadata.find(key);
     if (found == in.metadata.end()) throw DataError("model file: no '" + key + "' in its header");
@@ -54,35 +67,93 @@ Model Model::from_bytes(std::string_view bytes) {
   };
   Reader reader(in);
   try {
-    Model out{Session::load(parse_spec(text("learner")), reader), Featurizer{}, Labels{}};
+    std::uint32_t bits = 0;
+    std::uint64_t memory_limit = 0;
+    reader("input.settings.bits", bits);
+    reader("memory_limit", memory_limit);
+    const Spec learner = parse_spec(text("learner"));
+    Model out{Session::load(learner, reader, memory_for_names(bits, memory_limit)),
+              make_featurizer({.bits = bits}, memory_limit), Labels{}};
     reader("input", out.featurizer);
     out.featurizer.check();
-    out.labels.restore(text("positive"), text("negative"));
+    out.count_names();
+    out.labels.restore(text("positive"), text("negative"), in.metadata.contains("yes_no"));
     if (const std::string reduction = text("classes"); !reduction.empty()) {
-      out.classes = read_classes(reduction, reader, out.session.tasks());
+      const bool users = in.metadata.contains("users");
+      if (users) check_can_group(out.session.spec());
+      out.classes = read_classes(reduction, users, reader, out.session);
       out.labels = Labels::of_classes(ClassNames(out.classes->names()), false);
+    } else if (out.session.tasks_per_name() > 1) {
+      throw DataError("model file: users without classes");
     }
     reader.finish();
     return out;
   } catch (const UsageError& e) {
-    throw DataError(std::string("model file: its learner: ") + e.what());
+    throw DataError(std::string("model file: learner: ") + e.what());
   } catch (const MemoryError& e) {
-    throw DataError(std::string("model file: larger than it says it may be: ") + e.what());
+    throw DataError(std::string("model file: larger than its own memory limit: ") + e.what());
   }
+}
+
+}  // namespace
+
+Model Model::make(const Spec& learner, SessionOptions options, const FeatureSettings& features, Labels labels,
+                  std::optional<Classes> classes) {
+  NameTable tasks;
+  if (classes) {
+    options.spread_over *= classes->tasks();
+    options.exclusive = classes->exclusive();
+    if (classes->users()) {
+      check_can_group(learner);
+      options.tasks_per_name = classes->tasks();
+    } else {
+      tasks = classes->task_names();
+      options.tasks = &tasks;
+    }
+  }
+  options.memory_for_names = memory_for_names(features.bits, options.memory_limit);
+  return {Session(learner, options), make_featurizer(features, options.memory_limit), std::move(labels), std::move(classes)};
+}
+
+std::string Model::question(const Example& e) const {
+  std::string name(session.name_of(e.task));
+  if (!classes) return name;
+  return (classes->users() && !name.empty() ? name + ": " : "") + classes->question(classes->task_of(e));
+}
+
+std::string Model::answer_word(Answer y) const {
+  if (y == kNeither) return "neither";
+  return !classes ? labels.word(y) : y == kYes ? "yes" : "no";
+}
+
+void Model::count_names() {
+  if (featurizer.settings().bits == 0 || !session.memory().limited()) return;
+  session.memory().take(featurizer.bytes() - names_counted_);
+  names_counted_ = featurizer.bytes();
+}
+
+std::size_t Model::bytes() const { return session.model_bytes() + featurizer.bytes() - names_counted_; }
+
+std::size_t Model::peak_bytes() const { return session.peak_bytes() + featurizer.peak_bytes() - names_counted_; }
+
+std::string Model::to_bytes() const { return quorate::to_bytes(tensors_of(*this)); }
+
+Model Model::from_bytes(std::string_view bytes) {
+  const auto all = std::as_bytes(std::span(bytes));
+  return read_model({all.size(), [all](std::size_t begin, std::span<std::byte> out) {
+                       std::copy_n(all.data() + begin, out.size(), out.data());
+                     }});
 }
 
 void Model::save(const std::string& path) const {
   OutputFile file(path);
-  const Tensors tensors = tensors_of(*this);
-  std::string header;
-  for (const std::string_view part : to_parts(tensors, header)) file.write(part);
+  write_tensors(tensors_of(*this), file);
   file.commit();
 }
 
 Model Model::load(const std::string& path) {
-  const std::string bytes = read_file(path);
   try {
-    return from_bytes(bytes);
+    return read_model(bytes_of_file(path));
   } catch (const DataError& e) {
     throw DataError(path + ": " + e.what());
   }

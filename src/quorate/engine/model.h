@@ -10,11 +10,35 @@
 
 namespace quorate {
 
+/// Thread-safety: one thread at a time; or any number that call const members only.
 struct Model {
+  /// A new model; its tasks are those of the classes, if it has any without users; options.tasks_per_name follows from them.
+  /// Under a memory limit, names of features that are kept
+  /// (bits 0) have a quarter of it. Throws as Session.
+  static Model make(const Spec& learner, SessionOptions options, const FeatureSettings& features, Labels labels,
+                    std::optional<Classes> classes = {});
+
   Session session;
   Featurizer featurizer;
   Labels labels;
-  std::optional<Classes> classes = {};  ///< whose tasks are the session's; labels are theirs
+  std::optional<Classes> classes = {};  ///< whose tasks are the session's (of each user); labels are theirs
+  std::size_t names_counted_ = 0;       // bytes of names that are part of the session's memory
+
+  bool users() const { return classes && classes->users(); }
+  /// Whether the task of an example is looked at; not where classes are all the tasks there are.
+  bool by_task() const { return !classes || classes->users(); }
+  /// What the annotator is asked about an example: "class = 3?", "3 or 8?", of a user "ann: class = 3?"; without classes
+  /// the task's name.
+  std::string question(const Example& e) const;
+
+  /// How an answer to question() is written: the label; of classes "yes" or "no"; "neither".
+  std::string answer_word(Answer y) const;
+
+  /// Counts the names of columns as memory of the model; to be called when the featurizer has begun a file. Throws
+  /// MemoryError.
+  void count_names();
+  std::size_t bytes() const;       ///< of all that is limited by the session's memory limit
+  std::size_t peak_bytes() const;  ///< the most there ever were
 
   /// The bytes of its file (store/tensors.h). Equal models give equal bytes.
   std::string to_bytes() const;

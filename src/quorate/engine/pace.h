@@ -8,20 +8,22 @@
 
 namespace quorate {
 
-/// Labels that fall due evenly, so many in every span of examples or seconds, and how many of them were bought.
+/// Labels that fall due evenly, `labels` in every span of examples or seconds, and the number of them bought.
 struct DueLabels {
   double labels = 0, span = 0;  ///< span 0: nothing falls due, nothing is held back
   double elapsed = 0;           ///< since the start, in the unit of the span
   double bought = 0;            ///< since the start
 
+  static constexpr double kLargest = 0x1p63;  ///< of every number here
+
   explicit operator bool() const { return span > 0; }
   double rate() const { return labels / span; }
   double gap() const { return rate() * elapsed - bought; }  ///< due and not bought
-  /// What is late, or early, is made good for within this share of the span.
+  /// A gap is closed within this share of the span.
   static constexpr double kHorizon = 0.03;
   /// Labels to buy per unit from now on.
   double wanted() const { return std::max(0.0, rate() + gap() / (kHorizon * span)); }
-  /// Whether one more stays within 5 % of the span's labels (at least one) of what is due.
+  /// Whether one more stays within 5 % of the span's labels (at least one) of the labels due.
   bool allows() const { return !*this || bought + 1 <= rate() * elapsed + std::max(1.0, 0.05 * labels); }
 
   template <class S>
@@ -32,14 +34,14 @@ struct DueLabels {
     v("bought", s.bought);
   }
   bool good() const {
-    return labels >= 0 && labels <= 0x1p63 && span >= 0 && span <= 0x1p63 && elapsed >= 0 && elapsed <= 0x1p63 &&
-           std::abs(bought) <= 0x1p63;
+    return labels >= 0 && labels <= kLargest && span >= 0 && span <= kLargest && elapsed >= 0 && elapsed <= kLargest &&
+           std::abs(bought) <= kLargest;
   }
 };
 
 /// A controller of b. It says with which probability q the next label is to be asked for, so that labels are bought as they
 /// fall due, and multiplies b by scale * q / (1 - q): where b is small against the margins, the odds of asking are
-/// proportional to b, so a learned scale fits every q. The scale moves by what was asked and what was to be.
+/// proportional to b, so a learned scale fits every q. The scale moves by the difference of asked and intended.
 ///
 /// A rate of c labels in any window W: c per W fall due, and a label that the window allows again is bought within 3 % of W
 /// on average, so that 97 % are used. A total over a length: labels / length fall due with every example, and what is left
@@ -53,7 +55,7 @@ class Pace {
     seen_ = 0;
     per_example_ = seconds ? 0 : 1;
   }
-  /// Spends so many labels over the next so many examples, or nothing more.
+  /// Spends `labels` over the next `examples` examples, or nothing more.
   void follow_even(double labels, double examples) { start(even_, labels, examples); }
   explicit operator bool() const { return rate_ || even_; }
   /// Examples that the total is spent over are still to come; 0 when they are over or there is no total to spend.
@@ -72,10 +74,11 @@ class Pace {
     q_ = std::clamp(q_, kLeast, 1 - kLeast);
     return std::clamp(scale_ * (q_ / (1 - q_)), kLeast, 1 / kLeast);
   }
-  /// An example came, `units` after the last one in the rate's unit.
+  /// An example came, `units` after the last one in the rate's unit. The clock stops at the largest time that load takes.
   void advance(double units) {
+    units = std::min(units, DueLabels::kLargest);
     if (rate_) {
-      rate_.elapsed += units;
+      rate_.elapsed = std::min(rate_.elapsed + units, DueLabels::kLargest);
       seen_ = std::min(seen_ + 1, 1000.0);
       per_example_ += (units - per_example_) / seen_;
     }
@@ -98,8 +101,8 @@ class Pace {
   /// After load. Throws DataError.
   void check() const {
     if (!rate_.good() || !even_.good() || !(scale_ >= kLeast && scale_ <= 1 / kLeast) || !(seen_ >= 0 && seen_ <= 1000) ||
-        !(per_example_ >= 0 && per_example_ <= 0x1p63))
-      throw DataError("pace: numbers that cannot be");
+        !(per_example_ >= 0 && per_example_ <= DueLabels::kLargest))
+      throw DataError("pace: numbers out of range");
   }
 
  private:

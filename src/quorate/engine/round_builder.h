@@ -16,7 +16,7 @@ namespace quorate {
 class RoundBuilder {
  public:
   /// One example of a round, after it: called in the order in which examples came, of classes in that of their tasks.
-  using Watch = std::function<void(Task, const Outcome&)>;
+  using Watch = std::function<void(const Example&, const Outcome&)>;
 
   /// `classes` may be null. `later`: answers come later (Session::answer), whether the data have labels or not.
   RoundBuilder(Session& session, const Classes* classes, Rounds rounds, bool later = false, Watch watch = {})
@@ -34,15 +34,16 @@ class RoundBuilder {
           " does not select among a round's examples; expected a learner that does, as shampo, or query=shared");
   }
 
-  /// task: the session's, not looked at with classes. Throws as Session::decide and Session::reply.
-  void add(Task task, Label label, std::optional<double> time, const Features& x) {
-    if (rounds_ == Rounds::kPerTask) return add_to_round(task, label, time, x);
+  /// task: the session's (Session::task), not looked at with classes without users. Throws as Session::decide and
+  /// Session::reply.
+  void add(Task task, Label label, std::optional<double> time, const Features& x, double weight = 1) {
+    if (rounds_ == Rounds::kPerTask) return add_to_round(task, label, time, x, weight);
     if (time) session_.set_time(*time);
     examples_.clear();
     if (classes_ != nullptr)
-      for (Task of_class = 0; of_class < classes_->tasks(); ++of_class) examples_.push_back({of_class, x});
+      classes_->add_examples(task, x, examples_, weight);
     else
-      examples_.push_back({task, x});
+      examples_.push_back({task, x, 0, weight});
     run([&](std::size_t) { return label; });
   }
 
@@ -50,7 +51,7 @@ class RoundBuilder {
   void flush() {
     if (labels_.empty()) return;
     examples_.clear();
-    for (std::size_t n = 0; n < labels_.size(); ++n) examples_.push_back({tasks_[n], open_[n]});
+    for (std::size_t n = 0; n < labels_.size(); ++n) examples_.push_back({tasks_[n], open_[n], 0, weights_[n]});
     run([&](std::size_t n) { return labels_[n]; });
     drop();
   }
@@ -59,6 +60,7 @@ class RoundBuilder {
     const std::size_t size = labels_.size();
     tasks_.clear();
     labels_.clear();
+    weights_.clear();
     open_.clear();
     ++round_;
     return size;
@@ -70,12 +72,12 @@ class RoundBuilder {
   const ProgressiveCount& progressive() const { return progressive_; }
 
  private:
-  void add_to_round(Task task, Label label, std::optional<double> time, const Features& x) {
+  void add_to_round(Task task, Label label, std::optional<double> time, const Features& x, double weight) {
     const bool again = task < in_round_.size() && in_round_[task] == round_;
     if (again || open_.bytes_to_add(x) > memory_.left()) flush();
     if (time) session_.set_time(*time);
     if (open_.bytes_to_add(x) > memory_.left()) {  // a round of its own
-      examples_.assign(1, {task, x});
+      examples_.assign(1, {task, x, 0, weight});
       return run([&](std::size_t) { return label; });
     }
     if (task != kUntracked) {
@@ -85,19 +87,18 @@ class RoundBuilder {
     open_.add(x);
     tasks_.push_back(task);
     labels_.push_back(label);
+    weights_.push_back(weight);
   }
   /// A round of examples_.
   template <class LabelOf>
   void run(LabelOf label) {
-    const auto reply = [&](std::size_t n) {
-      return later_ ? Reply::later() : reply_of(label(n), classes_, examples_[n].task);
-    };
+    const auto reply = [&](std::size_t n) { return later_ ? Reply::later() : reply_of(label(n), classes_, examples_[n]); };
     without_choice_ += examples_.size() <= session_.labels_per_round();
     ++ended_;
     const auto outcomes = run_round(session_, {examples_, classes_ != nullptr ? classes_->tasks() : 1}, reply);
     progressive_.add(examples_, outcomes, label);
     if (watch_)
-      for (std::size_t n = 0; n < outcomes.size(); ++n) watch_(examples_[n].task, outcomes[n]);
+      for (std::size_t n = 0; n < outcomes.size(); ++n) watch_(examples_[n], outcomes[n]);
   }
 
   Session& session_;
@@ -107,8 +108,9 @@ class RoundBuilder {
   Watch watch_;
   std::uint64_t round_ = 1, ended_ = 0, without_choice_ = 0;
   std::vector<std::uint64_t> in_round_;  // of a task: the last round it was in
-  std::vector<Task> tasks_;              // of the open round, with labels_ and open_
+  std::vector<Task> tasks_;              // of the open round, with labels_, weights_ and open_
   std::vector<Label> labels_;
+  std::vector<double> weights_;
   Memory memory_;
   FeatureRows open_;
   std::vector<Example> examples_;

@@ -12,7 +12,12 @@ namespace {
 
 constexpr std::size_t kPendingPart = 4;      // of a limited memory: what questions that wait may take of it
 constexpr std::size_t kRoundPart = 8;        // what an open round may take
+constexpr std::size_t kKeptPart = 8;         // what kept labels, and unasked examples, may take
 constexpr std::uint64_t kLearnerStream = 1;  // of the run's seed; HACKING.md has them all
+constexpr std::uint64_t kRebuildStream = 4;
+constexpr std::size_t kMostUnasked = 20'000;
+constexpr std::uint64_t kMostLooks = 64;   // between two labels
+constexpr std::uint64_t kMostRounds = 16;  // of a rebuild through the unasked examples that are kept (docs/cohort.md)
 
 /// The part of a memory limit that is set aside for rounds.
 std::size_t round_part(const Spec& spec, std::size_t limit) {
@@ -20,51 +25,97 @@ std::size_t round_part(const Spec& spec, std::size_t limit) {
   return capabilities(spec).selects ? limit / kRoundPart : 0;
 }
 
+[[noreturn]] void refuse_rebuild(const Spec& spec) {
+  throw UsageError(to_text(spec) + " cannot learn again from kept labels; expected one of " +
+                   learners_with(&Capabilities::rebuilds));
+}
+
+InstanceQueue<Unasked> make_unasked(std::pmr::memory_resource* memory, std::size_t bytes) {
+  const auto [most, values] = room_for_instances<Unasked>(bytes / 2, kMostUnasked);  // what is popped takes as much
+  return {memory, most, values, true};
+}
+
 }  // namespace
 
-Session::Session(const Spec& spec, std::size_t memory_limit)
+Session::Session(const Spec& spec, std::size_t memory_limit, std::size_t memory_for_names, std::size_t keep_labels)
     : spec_(canonical(spec)),
       round_memory_(round_part(spec_, memory_limit)),
-      memory_(std::make_unique<Memory>(memory_limit, memory_limit == Memory::kNoLimit ? 0 : round_memory_)),
+      memory_(
+          std::make_unique<Memory>(memory_limit, memory_limit == Memory::kNoLimit ? 0 : round_memory_ + memory_for_names)),
       tasks_(memory_.get()),
       ledger_(memory_.get()),
-      pending_(memory_.get()) {}
+      pending_(memory_.get()),
+      keep_labels_(keep_labels),
+      labels_(memory_.get(), std::min(keep_labels, memory_limit / kKeptPart) / 2),
+      unasked_(make_unasked(memory_.get(), std::min(keep_labels, memory_limit / kKeptPart) / 2)) {}
 
-Session::Session(const Spec& spec, const SessionOptions& o) : Session(spec, o.memory_limit) {
+Session::Session(const Spec& spec, const SessionOptions& o)
+    : Session(spec, o.memory_limit, o.memory_for_names, o.keep_labels) {
+  if (o.keep_labels > SessionOptions::kMostKept)
+    throw UsageError("keep labels: " + std::to_string(o.keep_labels) + " bytes; expected at most " +
+                     std::to_string(SessionOptions::kMostKept));
   if (o.labels_per_round < 1) throw UsageError("labels per round 0: expected at least 1");
   labels_per_round_ = o.labels_per_round;
+  tasks_per_name_ = o.tasks_per_name;
+  exclusive_ = o.exclusive;
+  pending_.set_groups(static_cast<std::uint32_t>(tasks_per_name_));
+  seed_ = o.seed;
   rng_ = make_rng(o.seed, kLearnerStream);
   max_pending_ = o.max_pending;
-  if (o.audit != 0) ledger_.start_audit(o.audit, o.seed);
+  if (o.audit != 0)
+    ledger_.start_audit(o.audit, o.audit_floor, o.seed);
+  else if (o.audit_floor != 0)
+    throw UsageError("audit-floor without audit; expected both, as in audit 0.1 and audit-floor 0.002");
   if (o.tasks != nullptr)
     for (std::uint32_t i = 0; i < o.tasks->size(); ++i) tasks_.intern((*o.tasks)[i]);
-  learner_ = make_learner(spec_, {tasks_, memory_.get(), false, labels_per_round_});
+  learner_ = make_learner(spec_, context(false));
+  check_groups();
+  if (memory_->limited()) {
+    ledger_.reserve_tasks(task_count());
+    if (learner_->capabilities().untracked_tasks) learner_->reserve_tasks(task_count());
+  }
   set_limits(o.limits);
   if (o.spread_over > 0) set_spread_over(o.spread_over);
+}
+
+LearnerContext Session::context(bool restore) {
+  return {tasks_, memory_.get(), restore, labels_per_round_, tasks_per_name_, exclusive_};
+}
+
+/// Throws UsageError if tasks are in groups and the learner knows no groups.
+void Session::check_groups() const {
+  if (tasks_per_name_ < 1) throw UsageError("tasks per name 0: expected at least 1");
+  if (tasks_per_name_ > 1) check_can_group(spec_);
 }
 
 void Session::set_limits(const LabelLimits& limits) { ledger_.set_limits(limits, learner_->capabilities().paced); }
 
 void Session::set_spread_over(std::uint64_t examples) {
   if (examples > 0 && budget().limits().total == LabelLimits::kNone)
-    throw UsageError("pace even: no number of labels in all; expected one, as 500");
+    throw UsageError("pace even: no total of labels; expected one, as 500");
   if (examples > 0 && !learner_->capabilities().paced)
     throw UsageError("pace even: " + to_text(spec_) +
-                     " has no b that decides how much it asks; expected a learner that has, as query=margin");
+                     " has no query threshold b; expected a learner with one, as query=margin");
   ledger_.spread_over(examples);
 }
 
 void Session::set_time(double seconds) { ledger_.set_time(seconds); }
+
+std::optional<std::size_t> Session::support_vectors() const {
+  return learner_->capabilities().keeps_instances ? std::optional(learner_->support_vectors()) : std::nullopt;
+}
 
 void Session::free_memory(std::size_t bytes) {
   if (memory_->limited() && learner_->capabilities().forgets) learner_->free_memory(bytes);
 }
 
 Task Session::task(std::string_view name) {
-  if (const auto known = tasks_.find(name)) return *known;
+  if (const auto known = tasks_.find(name)) return first_task(*known);
   check_whole();
+  if (task_count() + 2 * tasks_per_name_ > kUntracked)
+    throw DataError("task '" + std::string(name) + "': one more than there are numbers for; expected fewer tasks");
   if (memory_->limited()) {
-    const std::size_t tasks = tasks_.size() + 1;
+    const std::size_t tasks = task_count() + tasks_per_name_;
     std::size_t bytes = tasks_.bytes_to_add(name) + ledger_.bytes_for_tasks(tasks);
     if (learner_->capabilities().untracked_tasks) {
       bytes += learner_->bytes_for_tasks(tasks);
@@ -74,7 +125,7 @@ Task Session::task(std::string_view name) {
     free_memory(bytes);
     ledger_.reserve_tasks(tasks);
   }
-  return tasks_.intern(name);
+  return first_task(tasks_.intern(name));
 }
 
 /// Work that changes the learner. MemoryError leaves it as it was (Learner); anything else may leave it in pieces.
@@ -97,21 +148,28 @@ void Session::check_whole() const {
   if (!broken_.empty()) throw MemoryError("the session broke off and cannot be used any more: " + broken_);
 }
 
+void Session::check_known(const Example& e) const {
+  if (!knows(e))
+    throw UsageError("task " + std::to_string(e.task) + ", group " + std::to_string(e.group) +
+                     ": expected one of the session's " + std::to_string(task_count()));
+  if (!is_weight(e.weight))
+    throw UsageError("weight " + std::to_string(e.weight) + ": expected a number above 0, up to " +
+                     std::to_string(static_cast<int>(kMostWeight)));
+}
+
 std::span<const Outcome> Session::decide(const Round& round) {
   check_whole();
   end_round();
   if (round.tasks_per_instance == 0 || round.examples.size() % round.tasks_per_instance != 0)
     throw UsageError("a round of " + std::to_string(round.examples.size()) + " examples is no multiple of the " +
                      std::to_string(round.tasks_per_instance) + " tasks that an instance is shown to");
-  for (const Example& e : round.examples)
-    if (e.task != kUntracked && e.task >= tasks_.size())
-      throw UsageError("task " + std::to_string(e.task) + ": expected one of the session's " +
-                       std::to_string(tasks_.size()));
+  for (const Example& e : round.examples) check_known(e);
   if (const auto factor = ledger_.begin_round(round.examples.size())) learner_->set_query_scale(*factor);
   decisions_.assign(round.examples.size(), {});
   outcomes_.assign(round.examples.size(), {});
   guarded([&] { learner_->decide(round, rng_, decisions_); });
   for (std::size_t n = 0; n < outcomes_.size(); ++n) outcomes_[n].decision = decisions_[n];
+  if (labels_.keeps()) keep_unasked(round.examples);
   round_ = round.examples;
   next_ = 0;
   return outcomes_;
@@ -145,18 +203,22 @@ void Session::reply(Reply reply) {
   asked_ = false;
   const Example& e = round_[next_ - 1];
   Outcome& outcome = outcomes_[next_ - 1];
-  if (outcome.audited) {  // which does not wait for an answer
+  if (reply == Reply::later()) {
+    outcome.ticket = enqueue(e, outcome.decision, outcome.audited);
+    outcome.asked = outcome.ticket && !outcome.audited;
+    if (outcome.audited && !outcome.ticket) ledger_.record_audit(e.task, outcome.decision.margin, std::nullopt);
+  } else if (outcome.audited) {
     free_memory(ledger_.bytes_to_record());
-    if (reply.answered()) outcome.answer = reply.answer();
+    if (reply.answered()) {
+      outcome.answer = reply.answer();
+      keep(e, outcome);
+    }
     ledger_.record_audit(e.task, outcome.decision.margin, outcome.answer);
     if (!outcome.answer) ledger_.count_unanswered();
   } else if (reply.answered()) {
     outcome.answer = reply.answer();
     ledger_.buy();
     learn(e, outcome);
-  } else if (reply == Reply::later()) {
-    outcome.ticket = enqueue(e, outcome.decision);
-    outcome.asked = outcome.ticket.has_value();
   } else {
     ledger_.count_unanswered();
   }
@@ -167,9 +229,165 @@ void Session::learn(const Example& e, Outcome& outcome) {
   ledger_.record_label(e.task, y != kNeither && predicted(outcome.decision.margin) != y);
   guarded([&] { outcome.updated = learner_->learn(e, outcome.decision, y, rng_); });
   if (outcome.updated) ledger_.record_update(e.task);
+  keep(e, outcome);
 }
 
-std::optional<std::uint64_t> Session::enqueue(const Example& e, const Decision& d) {
+void Session::keep(const Example& e, Outcome& outcome) {
+  outcome.label = labels_.next_id();
+  const Decision& d = outcome.decision;
+  labels_.add(e, {.y = static_cast<double>(*outcome.answer),
+                  .margin = d.margin,
+                  .probability = d.probability,
+                  .selection_score = d.selection_score,
+                  .time = ledger_.time(),
+                  .audit = outcome.audited});
+}
+
+void Session::keep_unasked(std::span<const Example> round) {
+  if (!learner_->capabilities().learns_unasked) return;
+  for (std::size_t n = 0; n < round.size(); ++n) {
+    const std::size_t values = round[n].x.size();
+    if (decisions_[n].ask) continue;
+    ++unasked_seen_;
+    if (!unasked_.could_fit(values) || !unasked_.take_memory()) continue;
+    while (!unasked_.fits(values)) unasked_.pop();
+    unasked_.push(round[n], {labels_.next_id()});
+  }
+}
+
+void Session::check_rebuilds() const {
+  check_whole();
+  if (asked_ || next_ < round_.size()) throw UsageError("a round is open; expected a reply to each of its questions first");
+  if (!learner_->capabilities().rebuilds) refuse_rebuild(spec_);
+  if (!labels_.keeps()) throw UsageError("the model keeps no labels; expected one that was made with --keep-labels");
+}
+
+void Session::learn_kept(bool recount) {
+  if (recount) {
+    for (std::size_t i = 0; i < labels_.size(); ++i) learner_->count(labels_.example(i).x);
+    for (std::size_t i = 0; i < unasked_.size(); ++i) learner_->count(unasked_.example(i).x);
+  }
+  Rng rng = make_rng(seed_.value_or(0), kRebuildStream);
+  std::uint64_t looked = 0;
+  for (std::size_t i = 0; i < labels_.size(); ++i) {
+    look_at_unasked(i, looked);
+    const KeptLabel& label = labels_[i];
+    if (label.audit != 0) continue;
+    const Example e = labels_.example(i);
+    Decision d;
+    d.margin = learner_->score(e);
+    d.probability = label.probability;
+    d.ask = true;
+    d.selection_score = label.selection_score;
+    learner_->learn(e, d, label.answer(), rng);
+  }
+  look_at_unasked(labels_.size(), looked);
+}
+
+/// Before kept label number `next` is learned. Where all unasked examples are kept, those that came before the label; else
+/// as many as came on average between two labels, going round those that are kept: a few of them, seen too often, mislead.
+void Session::look_at_unasked(std::size_t next, std::uint64_t& looked) {
+  if (unasked_.size() == 0) return;
+  if (unasked_.size() == unasked_seen_) {
+    const std::uint64_t id = next < labels_.size() ? labels_[next].id : labels_.next_id();
+    for (; looked < unasked_seen_ && unasked_[looked].labels_before <= id; ++looked)
+      learner_->look(unasked_.example(looked));
+    return;
+  }
+  const double share = static_cast<double>(next) / static_cast<double>(labels_.size());
+  const std::uint64_t all = std::min<std::uint64_t>(unasked_seen_, kMostRounds * unasked_.size());
+  const auto due = static_cast<std::uint64_t>(static_cast<double>(all) * share);
+  for (std::uint64_t most = kMostLooks; looked < due && most > 0; --most)
+    learner_->look(unasked_.example(looked++ % unasked_.size()));
+  looked = due;
+}
+
+/// A new learner learns what is kept after change(). It is made first, as that may be refused, and then nothing has changed.
+template <class Change>
+void Session::start_anew(bool recount, Change change) {
+  check_rebuilds();
+  try {
+    guarded([&] {
+      learner_->restart(context(false), recount);
+      if (memory_->limited() && learner_->capabilities().untracked_tasks) learner_->reserve_tasks(task_count());
+      change();
+      learn_kept(recount);
+    });
+  } catch (const MemoryError& e) {
+    broken_ = e.what();
+    throw;
+  }
+}
+
+void Session::rebuild(bool recount) {
+  start_anew(recount, [] {});
+}
+
+void Session::undo(std::vector<std::uint64_t> ids, bool recount) {
+  check_rebuilds();
+  for (const std::uint64_t id : ids) check_kept(id);
+  std::ranges::sort(ids);
+  start_anew(recount,
+             [&] { labels_.erase_if([&](const KeptLabel& label) { return std::ranges::binary_search(ids, label.id); }); });
+}
+
+void Session::correct(std::uint64_t id, Answer y) {
+  check_rebuilds();
+  const std::size_t place = check_kept(id);
+  start_anew(false, [&] { labels_.set_answer(place, y); });
+}
+
+void Session::relearn(const Spec& spec) {
+  check_rebuilds();
+  if (memory_->limited())
+    throw UsageError("another learner: the model has a memory limit; expected a new model, trained with that learner");
+  const Spec other = canonical(spec);
+  if (!capabilities(other).rebuilds) refuse_rebuild(other);
+  if (pace() && !capabilities(other).paced)
+    throw UsageError(to_text(other) + " has no query threshold b to keep the model's pace; expected a learner with one");
+  if (tasks_per_name_ > 1) check_can_group(other);
+  auto learner = make_learner(other, context(false));
+  learner_ = std::move(learner);
+  spec_ = other;
+  guarded([&] { learn_kept(true); });
+}
+
+std::size_t Session::check_kept(std::uint64_t id) const {
+  const auto place = labels_.find(id);
+  if (place) return *place;
+  throw UsageError("label " + std::to_string(id) +
+                   (id >= labels_.next_id() ? " was never bought; expected one below " + std::to_string(labels_.next_id())
+                                            : " is not kept; quorate labels lists those that are"));
+}
+
+void Session::forget(std::string_view name, bool recount) {
+  check_rebuilds();
+  const auto place = tasks_.find(name);
+  if (!place) throw UsageError("task '" + std::string(name) + "': the model knows no such task");
+  const Task first = first_task(*place);
+  const auto of_task = [&](const auto& item) { return item.task - first < tasks_per_name_; };
+  start_anew(recount, [&] {
+    rename(*place);
+    std::vector<std::uint64_t> tickets;
+    pending_.for_each([&](std::uint64_t ticket, const PendingQuestions::Item& item) {
+      if (of_task(item)) tickets.push_back(ticket);
+    });
+    for (const std::uint64_t ticket : tickets) give_up(ticket);
+    labels_.erase_if(of_task);
+    unasked_seen_ -= unasked_.erase_if(of_task);
+  });
+}
+
+/// The place keeps its number, so that what is known of other tasks stays where it is.
+void Session::rename(std::uint32_t place) {
+  NameTable names;
+  std::string name = "(forgotten " + std::to_string(place) + ")";
+  while (tasks_.find(name)) name += "'";
+  for (std::uint32_t i = 0; i < tasks_.size(); ++i) names.intern(i == place ? name : tasks_[i]);
+  tasks_.unpack(names.pack());
+}
+
+std::optional<std::uint64_t> Session::enqueue(const Example& e, const Decision& d, bool audit) {
   const std::size_t bytes = pending_.bytes_of(e.x), limit = memory_->limit();
   if (max_pending_ == 0 || bytes > limit / kPendingPart) return std::nullopt;
   while (pending_.size() > 0 &&
@@ -180,14 +398,22 @@ std::optional<std::uint64_t> Session::enqueue(const Example& e, const Decision& 
     while (memory_->left() < bytes && pending_.size() > 0) give_up(pending_.oldest());
     if (memory_->left() < bytes) return std::nullopt;
   }
-  pending_.add(next_ticket_, e, d);
-  ledger_.buy();
+  Audit::Held held;
+  if (audit)
+    held = ledger_.hold_audit();
+  else
+    ledger_.buy();
+  pending_.add(next_ticket_, e, d, held);
   return next_ticket_++;
 }
 
 void Session::give_up(std::uint64_t ticket) {
+  const Audit::Held held = pending_.find(ticket)->audit;
   pending_.erase(ticket);
-  ledger_.refund();
+  if (held.marks > 0)
+    ledger_.give_up_audit(held);
+  else
+    ledger_.refund();
 }
 
 void Session::check_issued(std::uint64_t ticket) const {
@@ -204,7 +430,15 @@ std::optional<Outcome> Session::answer(std::uint64_t ticket, Answer y) {
     ++too_late_;
     return std::nullopt;
   }
-  Outcome outcome{.decision = item->decision, .asked = true, .answer = y, .ticket = ticket};
+  const bool audit = item->audit.marks > 0;
+  Outcome outcome{.decision = item->decision, .asked = !audit, .answer = y, .audited = audit, .ticket = ticket};
+  if (audit) {
+    free_memory(ledger_.bytes_to_record());
+    ledger_.record_audit(item->audit, item->task, outcome.decision.margin, y);
+    keep(item->example(), outcome);
+    pending_.erase(ticket);
+    return outcome;
+  }
   try {
     learn(item->example(), outcome);
   } catch (...) {
@@ -215,6 +449,32 @@ std::optional<Outcome> Session::answer(std::uint64_t ticket, Answer y) {
   return outcome;
 }
 
+std::optional<std::uint64_t> Session::ask(const Example& e) {
+  check_whole();
+  check_known(e);
+  if (!ledger_.may_ask(e.task, pending_.of_task(e.task))) return std::nullopt;
+  Decision decision;
+  decision.margin = learner_->score(e);
+  decision.ask = true;
+  return enqueue(e, decision, false);
+}
+
+void Session::see(const Features& x) {
+  check_whole();
+  guarded([&] { learner_->count(x); });
+}
+
+Outcome Session::give(const Example& e, Answer y) {
+  check_whole();
+  check_known(e);
+  Outcome outcome;
+  outcome.answer = y;
+  outcome.decision.margin = learner_->score(e);
+  guarded([&] { outcome.updated = learner_->learn(e, outcome.decision, y, rng_); });
+  keep(e, outcome);
+  return outcome;
+}
+
 bool Session::withdraw(std::uint64_t ticket) {
   check_issued(ticket);
   if (pending_.find(ticket) == nullptr) return false;
@@ -222,29 +482,67 @@ bool Session::withdraw(std::uint64_t ticket) {
   return true;
 }
 
-void Session::save(Tensors& out) const {
+TaskCounters Session::count_of_name(std::uint32_t place) const {
+  TaskCounters out;
+  for (Task task = first_task(place); task < first_task(place + 1); ++task) {
+    const TaskCounters of_task = count(task);
+    out.examples = of_task.examples;
+    out.labels += of_task.labels;
+    out.updates += of_task.updates;
+    out.mistakes += of_task.mistakes;
+  }
+  return out;
+}
+
+void Session::save(const Writer& writer) const {
   check_whole();
   if (asked_ || next_ < round_.size()) throw UsageError("a round is open; expected a reply to each of its questions first");
-  Writer writer(out);
   writer("tasks", tasks_);
+  if (tasks_per_name_ > 1) writer("tasks_per_name", std::uint64_t{tasks_per_name_});
+  if (exclusive_) writer("exclusive", std::uint64_t{1});
+  if (seed_) writer("seed", *seed_);
   writer("rng", words_of(rng_));
   writer("labels_per_round", labels_per_round_);
   writer("memory_limit", std::uint64_t{memory_->limit()});
   writer("too_late", too_late_);
   writer("pending", pending_);
+  if (labels_.keeps()) {
+    writer("keep_labels", std::uint64_t{keep_labels_});
+    writer("labels", labels_);
+    writer("unasked", unasked_);
+    writer("unasked_seen", unasked_seen_);
+  }
   writer("next_ticket", next_ticket_);
   writer("max_pending", max_pending_);
   ledger_.save(writer);
-  learner_->save(Writer(out, "learner."));
+  learner_->save(writer.part("learner."));
 }
 
-Session Session::load(const Spec& spec, Reader& reader) {
+Session Session::load(const Spec& spec, Reader& reader, std::size_t memory_for_names) {
   std::uint64_t memory_limit = 0;
   reader("memory_limit", memory_limit);
-  Session out(spec, memory_limit);
+  std::uint64_t keep_labels = 0;
+  if (reader.has("keep_labels")) reader("keep_labels", keep_labels);
+  if (keep_labels > SessionOptions::kMostKept) throw DataError("model file: keep_labels is out of range");
+  Session out(spec, memory_limit, memory_for_names, keep_labels);
   reader("tasks", out.tasks_);
   for (std::uint32_t i = 0; i < out.tasks_.size(); ++i)
     if (find_not_utf8(out.tasks_[i]) != std::string_view::npos) throw DataError("model file: a task's name is not UTF-8");
+  if (reader.has("tasks_per_name")) {
+    std::uint64_t each = 0;
+    reader("tasks_per_name", each);
+    if (each < 2 || each > kUntracked / 2 || out.tasks_.size() > kUntracked / each - 1)
+      throw DataError("model file: tasks_per_name is out of range");
+    out.tasks_per_name_ = each;
+    out.pending_.set_groups(static_cast<std::uint32_t>(each));
+  }
+  if (reader.has("exclusive")) {
+    std::uint64_t one = 0;
+    reader("exclusive", one);
+    if (one != 1) throw DataError("model file: exclusive is out of range");
+    out.exclusive_ = true;
+  }
+  if (reader.has("seed")) reader("seed", out.seed_.emplace());
   std::vector<std::uint64_t> words;
   reader("rng", words);
   out.rng_ = rng_of(words);
@@ -252,20 +550,33 @@ Session Session::load(const Spec& spec, Reader& reader) {
   if (out.labels_per_round_ < 1) throw DataError("model file: labels_per_round is 0; expected at least 1");
   reader("too_late", out.too_late_);
   reader("pending", out.pending_);
+  if (out.labels_.keeps()) {
+    reader("labels", out.labels_);
+    reader("unasked", out.unasked_);
+    reader("unasked_seen", out.unasked_seen_);
+  }
   reader("next_ticket", out.next_ticket_);
   reader("max_pending", out.max_pending_);
+  if (out.memory_->limited()) out.ledger_.reserve_tasks(out.task_count());
   out.ledger_.load(reader);
   out.pending_.for_each([&](std::uint64_t ticket, const PendingQuestions::Item& item) {
-    if ((item.task != kUntracked && item.task >= out.tasks_.size()) || ticket >= out.next_ticket_)
+    if (!out.knows(item.example()) || ticket >= out.next_ticket_)
       throw DataError("model file: a pending question has an unknown task or ticket");
   });
-  out.ledger_.check(out.tasks_.size(), out.pending_.size());
-  out.learner_ = make_learner(out.spec_, {out.tasks_, out.memory_.get(), true, out.labels_per_round_});
+  bool known = true;
+  for (std::size_t i = 0; i < out.labels_.size(); ++i) known &= out.knows(out.labels_.example(i));
+  for (std::size_t i = 0; i < out.unasked_.size(); ++i) known &= out.knows(out.unasked_.example(i));
+  if (!known) throw DataError("model file: a kept example has an unknown task");
+  out.ledger_.set_held_audits(out.pending_.audits());
+  if (out.pending_.audits() > 0 && out.audit() == nullptr) throw DataError("model file: audits that nobody asked for");
+  out.ledger_.check(out.task_count(), out.pending_.size());
+  out.check_groups();
+  out.learner_ = make_learner(out.spec_, out.context(true));
   Reader part = reader.part("learner.");
   out.learner_->load(part);
   const Capabilities& can = out.learner_->capabilities();
-  if (out.pace() && !can.paced) throw DataError("model file: a pace for a learner that has no b");
-  if (memory_limit != Memory::kNoLimit && can.untracked_tasks) out.learner_->reserve_tasks(out.tasks_.size());
+  if (out.pace() && !can.paced) throw DataError("model file: a pace for a learner without a query threshold");
+  if (memory_limit != Memory::kNoLimit && can.untracked_tasks) out.learner_->reserve_tasks(out.task_count());
   return out;
 }
 

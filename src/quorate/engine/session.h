@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "quorate/base/answer.h"
+#include "quorate/base/learner_context.h"
 #include "quorate/base/memory.h"
 #include "quorate/base/name_table.h"
+#include "quorate/engine/kept_labels.h"
 #include "quorate/engine/label_ledger.h"
 #include "quorate/engine/pending_questions.h"
 #include "quorate/learner.h"
@@ -25,6 +27,7 @@ struct Outcome {
   std::optional<Answer> answer = {};         ///< nothing if not asked, or not answered
   bool updated = false;                      ///< the model changed
   bool audited = false;                      ///< bought to audit the prediction, not to learn from; then not `asked`
+  std::optional<std::uint64_t> label = {};   ///< its id, if one was bought: 0, 1, 2, ... (KeptLabel)
   std::optional<std::uint64_t> ticket = {};  ///< of a question that waits for its answer: 0, 1, 2, ... in order of asking
 };
 
@@ -37,17 +40,32 @@ struct Question {
 struct SessionOptions {
   std::uint64_t seed = 1;  ///< of the learner's draws
   LabelLimits limits = {};
-  /// > 0: limits.total is spent evenly over so many examples of all tasks (a guess will do). If more come, what is left is
-  /// asked for at once; if fewer come, it is not bought. For learners that are `paced`.
+  /// > 0: limits.total is spent evenly over this number of examples of all tasks (an estimate). If more come, the rest is
+  /// bought at once; if fewer, it stays unspent. For learners that are `paced`.
   std::uint64_t spread_over = 0;
-  const NameTable* tasks = nullptr;    ///< named beforehand; others get their id when they come
+  const NameTable* tasks = nullptr;  ///< named beforehand; others get their id when they come
+  /// Tasks that have one name: of a user with classes, the tasks of all of them (Classes::tasks).
+  std::size_t tasks_per_name = 1;
+  bool exclusive = false;              ///< the tasks are classes against the rest, with or without users
   std::uint64_t labels_per_round = 1;  ///< that a learner which selects asks for in each round; at least 1
   /// Bytes that the model, growth included, never exceeds. Learners that forget do; others throw MemoryError.
   std::size_t memory_limit = Memory::kNoLimit;
+  std::size_t memory_for_names = 0;  ///< bytes of the limit that are not the session's (Model::make)
   /// > 0: that share of all labels is bought at random, whatever the learner asks for, and used for nothing but to estimate
   /// its accuracy (audit.h). A label limit is for both together. Drawn from generator 3 of the seed.
   double audit = 0;
+  double audit_floor = 0;  ///< audits are at least this share of the examples, within the label limits; needs audit
   std::uint64_t max_pending = 10'000;  ///< questions that wait; beyond that the oldest is withdrawn
+  /// Bytes for the labels that were bought, with their instances, and for the latest examples without one, to learn again
+  /// from: KeptLabels. Of a memory limit at most an eighth, taken when the first label comes, if it is free then. 0: none.
+  std::size_t keep_labels = 0;
+  static constexpr std::size_t kMostKept = std::size_t{1} << 36;  ///< of keep_labels
+};
+
+/// What is kept of an example that nobody was asked about.
+struct Unasked {
+  std::uint64_t labels_before = 0;  ///< the id of the label bought next
+  static constexpr auto fields() { return std::make_tuple(std::pair{"labels_before", &Unasked::labels_before}); }
 };
 
 /// The one way to a learner: decide() a round, take its questions, reply to each; answer() or withdraw() later what could
@@ -56,7 +74,7 @@ struct SessionOptions {
 ///   session.decide({examples});
 ///   while (const auto question = session.next_question()) session.reply(annotator(question->example));
 ///
-/// The calls and their arguments decide everything that follows, so whoever records them can repeat a session to the bit.
+/// The calls and their arguments decide everything that follows, so a record of them repeats a session to the bit.
 ///
 /// Thread-safety: one thread at a time; or any number that call const members only.
 class Session {
@@ -68,22 +86,26 @@ class Session {
   Session& operator=(Session&&) = delete;  // its parts live in its own memory
 
   /// The id of the task called `name`, given to it now if it is new; kUntracked if memory holds no more tasks and the
-  /// learner can go on without. Throws MemoryError; then nothing has changed.
+  /// learner can go on without. With several tasks per name, the id of the first of them; the others follow it. Throws
+  /// MemoryError; then nothing has changed.
   Task task(std::string_view name);
   /// The same to predict with, which changes nothing: kUntracked for a task never seen.
-  Task known_task(std::string_view name) const { return tasks_.find(name).value_or(kUntracked); }
+  Task known_task(std::string_view name) const {
+    const auto place = tasks_.find(name);
+    return place ? first_task(*place) : kUntracked;
+  }
 
   /// The stream's time, in seconds since whenever, from the next round on; an earlier one than before changes nothing.
   void set_time(double seconds);
 
   /// Predicts a round, and opens it: next_question() goes through its questions. Questions of the round before that had no
   /// reply count as unanswered. The result has an outcome for each example, filled as replies come; both it and the round's
-  /// examples have to stay until the last question. Tasks of the examples are < tasks().size(), or kUntracked. Throws
+  /// examples have to stay until the last question. Tasks of the examples are < task_count(), or kUntracked. Throws
   /// UsageError if labels are limited in time and none was ever set; MemoryError, and then the round is not opened.
   std::span<const Outcome> decide(const Round& round);
   /// The open round's next question; nothing at its end. A question without a reply counts as unanswered.
   std::optional<Question> next_question();
-  /// Ends the open round: its examples that are left are counted, and nobody answers questions about them.
+  /// Ends the open round: its remaining examples are counted, and their questions stay unanswered.
   void end_round() {
     while (next_question()) {
     }
@@ -96,53 +118,107 @@ class Session {
   /// longer waits, nothing: a second answer, or one that came after the question was withdrawn, changes nothing and is
   /// counted as too late. Throws UsageError for a ticket never issued; MemoryError as reply().
   std::optional<Outcome> answer(std::uint64_t ticket, Answer y);
+  /// Asks about an example that was decided before without a question, whatever the learner's rule says. Returns the
+  /// ticket, or nothing: the limits leave no label, or there is no memory. Throws UsageError for an unknown task.
+  std::optional<std::uint64_t> ask(const Example& e);
+  /// Learns from a label that nobody was asked for: a gift. It is kept, but neither bought nor counted as a label, a
+  /// mistake or an audit. Throws UsageError for an unknown task; MemoryError as reply().
+  Outcome give(const Example& e, Answer y);
+  /// Counts the features of an instance that is only given, as those of decided ones are, so that they are scaled.
+  void see(const Features& x);
   /// Nobody will answer: the label goes back to the budget (a rate keeps it) and is counted as unanswered. Returns whether
   /// the ticket waited. Throws UsageError for a ticket never issued.
   bool withdraw(std::uint64_t ticket);
 
+  std::size_t keep_labels() const { return keep_labels_; }  ///< SessionOptions::keep_labels
+  /// What was bought, audits included.
+  const KeptLabels& labels() const { return labels_; }
+  /// Learns again: a new learner is given the kept labels, in their order, and the latest examples that nobody was asked
+  /// about. Exactly repeatable. Features are scaled by the counts of all examples so far; with `recount` by those of the
+  /// kept examples alone, so that nothing is left of any other. Counts, limits and audits stay.
+  /// Throws UsageError if the learner cannot (`rebuilds`) or keeps none, and DataError, FileError as make_learner; then
+  /// nothing has changed. O(all that is kept).
+  void rebuild(bool recount = false);
+  /// Takes answers back, or corrects them, and rebuilds: the model is that of a session which never had them. The labels
+  /// stay bought. Throws UsageError for an id that is not kept, and as rebuild(); then nothing has changed.
+  void undo(std::vector<std::uint64_t> ids, bool recount = false);
+  void correct(std::uint64_t id, Answer y);
+  /// Learns again, as rebuild(), with another learner or other parameters; features are counted anew. Throws UsageError
+  /// also for a model with a memory limit, and as the constructor; then nothing has changed.
+  void relearn(const Spec& spec);
+  /// Forgets what came of tasks: labels, examples, questions that wait, the name; and rebuilds. Counts of the task stay,
+  /// without a name, as do audits and, unless `recount`, the part of its examples in the scales of features. As rebuild().
+  void forget(std::string_view task, bool recount = false);
+
   /// Other limits from now on (LabelBudget::set_limits). What is spent evenly is now the new total.
   void set_limits(const LabelLimits& limits);
-  /// Spends what is left of limits.total over so many examples from now on, as SessionOptions::spread_over; 0: as the
+  /// Spends the rest of limits.total over the next `examples` examples, as SessionOptions::spread_over; 0: as the
   /// learner asks. Throws UsageError without a total, or if the learner is not paced.
   void set_spread_over(std::uint64_t examples);
 
   const Learner& learner() const { return *learner_; }
-  const Spec& spec() const { return spec_; }  ///< canonical
-  const NameTable& tasks() const { return tasks_; }
+  const Spec& spec() const { return spec_; }         ///< canonical
+  const NameTable& tasks() const { return tasks_; }  ///< their names, each of tasks_per_name() tasks
+  std::size_t tasks_per_name() const { return tasks_per_name_; }
+  std::size_t task_count() const { return tasks_.size() * tasks_per_name_; }
+  Task first_task(std::uint32_t place) const { return static_cast<Task>(place * tasks_per_name_); }  ///< of a name
+  /// The name of a task; empty for kUntracked.
+  std::string_view name_of(Task task) const {
+    return task == kUntracked ? std::string_view() : tasks_[static_cast<std::uint32_t>(task / tasks_per_name_)];
+  }
   const LabelLedger& ledger() const { return ledger_; }
   const LabelBudget& budget() const { return ledger_.budget(); }
   const Pace& pace() const { return ledger_.pace(); }
   const Audit* audit() const { return ledger_.audit(); }               ///< null: none
   TaskCounters count(Task task) const { return ledger_.count(task); }  ///< zeros for a task never seen
+  /// Counts of all tasks of a name together; each of their examples is one of every task, and counts once.
+  TaskCounters count_of_name(std::uint32_t place) const;
   const TaskCounters& total() const { return ledger_.total(); }
   const PendingQuestions& pending() const { return pending_; }
   std::uint64_t labels_per_round() const { return labels_per_round_; }
+  std::optional<std::uint64_t> seed() const { return seed_; }        ///< nothing: of a file that does not have it
   std::uint64_t tickets() const { return next_ticket_; }             ///< issued so far: 0 to one less than this
-  std::uint64_t unanswered() const { return ledger_.unanswered(); }  ///< questions nobody answered, or withdrawn
+  std::uint64_t unanswered() const { return ledger_.unanswered(); }  ///< questions without an answer, or withdrawn
   std::uint64_t too_late() const { return too_late_; }               ///< answers to tickets that no longer waited
   Memory& memory() const { return *memory_; }                        ///< for all else that the model owns
-  /// Bytes of the limit that are set aside for whoever collects a round (RoundBuilder): an eighth, if the learner selects.
+  /// Bytes of the limit that are set aside for open rounds (RoundBuilder): an eighth, if the learner selects.
   std::size_t round_memory() const { return round_memory_; }
+  std::optional<std::size_t> support_vectors() const;           ///< nothing: the learner keeps no instances
   std::size_t model_bytes() const { return memory_->bytes(); }  ///< all that was allocated in memory()
   std::size_t peak_bytes() const { return memory_->peak(); }
   std::size_t memory_limit() const { return memory_->limit(); }  ///< Memory::kNoLimit: none
-  /// Lets the learner forget, if it can, until so many bytes are free.
+  /// Lets the learner forget, if it can, until `bytes` bytes are free.
   void free_memory(std::size_t bytes);
 
   /// Everything that decides what comes next, between rounds. load() makes a new session; throws DataError.
-  void save(Tensors& out) const;
-  static Session load(const Spec& spec, Reader& reader);
+  void save(const Writer& writer) const;
+  void save(Tensors& out) const { save(Writer(out)); }
+  static Session load(const Spec& spec, Reader& reader, std::size_t memory_for_names = 0);
 
  private:
   friend class Prefetcher;
 
-  Session(const Spec& spec, std::size_t memory_limit);
+  Session(const Spec& spec, std::size_t memory_limit, std::size_t memory_for_names, std::size_t keep_labels);
 
   void learn(const Example& e, Outcome& outcome);
-  std::optional<std::uint64_t> enqueue(const Example& e, const Decision& d);  ///< its ticket; nothing without memory for it
+  /// Its ticket; nothing without memory for it.
+  std::optional<std::uint64_t> enqueue(const Example& e, const Decision& d, bool audit);
   void give_up(std::uint64_t ticket);
   void check_issued(std::uint64_t ticket) const;
   void check_whole() const;
+  void check_groups() const;
+  void keep(const Example& e, Outcome& outcome);
+  void keep_unasked(std::span<const Example> round);
+  void check_rebuilds() const;
+  std::size_t check_kept(std::uint64_t id) const;  ///< its place
+  bool knows(const Example& e) const { return (e.task == kUntracked || e.task < task_count()) && e.group < tasks_per_name_; }
+  void check_known(const Example& e) const;
+  template <class Change>
+  void start_anew(bool recount, Change change);
+  void learn_kept(bool recount);
+  void look_at_unasked(std::size_t next, std::uint64_t& looked);
+  void rename(std::uint32_t place);
+  LearnerContext context(bool restore);
   template <class Work>
   auto guarded(Work work);
 
@@ -150,11 +226,17 @@ class Session {
   std::size_t round_memory_;
   std::unique_ptr<Memory> memory_;  // first among what it serves
   NameTable tasks_;
+  std::size_t tasks_per_name_ = 1;
+  bool exclusive_ = false;
   std::unique_ptr<Learner> learner_;
   Rng rng_;
   LabelLedger ledger_;
   PendingQuestions pending_;
-  std::uint64_t labels_per_round_ = 1, too_late_ = 0, next_ticket_ = 0, max_pending_ = 0;
+  std::size_t keep_labels_;  // bytes
+  KeptLabels labels_;
+  InstanceQueue<Unasked> unasked_;  // the latest examples that nobody was asked about
+  std::optional<std::uint64_t> seed_;
+  std::uint64_t labels_per_round_ = 1, unasked_seen_ = 0, too_late_ = 0, next_ticket_ = 0, max_pending_ = 0;
   std::string broken_;  // why it can be used no more; empty: it can
 
   // The open round: examples up to next_ were counted, and asked_ says whether the last of them waits for a reply.

@@ -20,15 +20,20 @@ namespace {
 
 constexpr std::uint64_t kOrderStream = 0;
 
+/// The first task of the user at this place.
+Task first_task(const Classes& classes, std::uint32_t user) { return static_cast<Task>(user * classes.tasks()); }
+
 /// What a run finds on its test set, whether labels are binary or classes.
 class TestCount {
  public:
-  TestCount(const Classes* classes, std::size_t tasks, bool per_task)
-      : classes_(classes), per_task_(per_task ? tasks : 0), margins_(classes != nullptr ? tasks : 0) {
+  TestCount(const Classes* classes, std::size_t tasks, bool per_task) : classes_(classes) {
+    const bool users = classes != nullptr && classes->users();
+    if (per_task) users ? per_user_.resize(tasks) : per_task_.resize(tasks);
     if (classes != nullptr) confusion_ = ClassConfusion(classes->size());
   }
 
-  void add(const Learner& learner, Example e, Label label) {
+  /// e: of a user, `e.task` is the user's place.
+  void add(const Learner& learner, const Example& e, Label label) {
     if (!label.known()) return;
     if (classes_ == nullptr) {
       const Answer y = label.answer();
@@ -39,14 +44,17 @@ class TestCount {
       return;
     }
     const std::size_t truth = label.class_index();
-    for (e.task = 0; e.task < margins_.size(); ++e.task) margins_[e.task] = learner.score(e);
+    classes_->score(learner, first_task(*classes_, e.task), e.x, margins_);
     for (Task task = 0; task < per_task_.size(); ++task)
       if (const Answer y = classes_->feedback(task, truth); y != kNeither) per_task_[task].add(y, margins_[task]);
-    confusion_.add(truth, classes_->predict(margins_, ballot_).index);
+    const std::size_t predicted_class = classes_->predict(margins_, ballot_).index;
+    confusion_.add(truth, predicted_class);
+    if (!per_user_.empty()) per_user_[e.task].add(truth, predicted_class);
   }
 
   Measures all() const { return classes_ != nullptr ? confusion_.measures() : all_.measures(); }
   Measures of(Task task) const { return per_task_[task].measures(); }
+  Measures of_user(std::size_t user) const { return per_user_[user].confusion(classes_->size()).measures(); }
   const ClassConfusion& confusion() const { return confusion_; }
   const Reliability& reliability() const { return reliability_; }
 
@@ -56,6 +64,7 @@ class TestCount {
   Reliability reliability_;
   ClassConfusion confusion_;
   std::vector<Scores> per_task_;
+  std::vector<ClassPredictions> per_user_;
   std::vector<double> margins_;  // of all tasks on one instance
   Classes::Ballot ballot_;
 };
@@ -123,9 +132,12 @@ class Simulation {
                                  .limits = o_.limits,
                                  .spread_over = o_.pace_even ? o_.passes * split.learn.size() * shown_to() : 0,
                                  .tasks = &tasks_,
+                                 .tasks_per_name = has_users() ? shown_to() : 1,
+                                 .exclusive = o_.classes != nullptr && o_.classes->exclusive(),
                                  .labels_per_round = o_.labels_per_round,
                                  .memory_limit = o_.memory,
-                                 .audit = o_.audit});
+                                 .audit = o_.audit,
+                                 .audit_floor = o_.audit_floor});
     RunResult out{};
     out.seed = o_.seed + r;
     ProgressiveCount progressive(o_.classes, o_.per_task ? tasks_.size() : 0);
@@ -161,26 +173,26 @@ class Simulation {
         const auto example = [&](std::size_t n) { return examples[o_.classes != nullptr ? 0 : n]; };
         const auto label = [&](std::size_t n) { return train_.label(example(n)); };
         round.clear();
-        if (o_.classes != nullptr)
-          for (Task task = 0; task < tasks_.size(); ++task) round.push_back({task, train_.example(examples[0]).x});
-        else
+        if (o_.classes != nullptr) {
+          const Example e = train_.example(examples[0]);
+          o_.classes->add_examples(first_task(*o_.classes, e.task), e.x, round, e.weight);
+        } else
           for (const std::uint64_t i : examples) round.push_back(train_.example(i));
         if (rounds_ == Rounds::kEach && n_round + 1 < schedule.rounds())
           prefetcher.example(train_.example(schedule.example[n_round + 1]));
         if (timed)
           for (const std::uint64_t i : examples) session.set_time(*train_.time(i));
         const auto outcomes = run_round(session, {round, shown_to()}, [&](std::size_t n) {
-          return annotator.reply(reply_of(label(n), o_.classes, round[n].task), n,
-                                 seen + (o_.classes != nullptr ? 1 : n + 1));
+          return annotator.reply(reply_of(label(n), o_.classes, round[n]), n, seen + (o_.classes != nullptr ? 1 : n + 1));
         });
         annotator.note(round, outcomes, example);
         progressive.add(round, outcomes, label);
         seen += examples.size();
         if (o_.trace)
           for (std::size_t n = 0; n < round.size(); ++n)
-            o_.trace({r, pass, round_number, example(n), round[n].task, outcomes[n]});
+            o_.trace({r, pass, round_number, example(n), round[n].task, outcomes[n], false, session.support_vectors()});
         annotator.deliver(session, seen, [&](std::uint64_t i, Task task, const Outcome& outcome) {
-          if (o_.trace) o_.trace({r, pass, round_number, i, task, outcome, true});
+          if (o_.trace) o_.trace({r, pass, round_number, i, task, outcome, true, session.support_vectors()});
         });
         while (out.curve.size() < o_.points && seen * o_.points >= (out.curve.size() + 1) * stream)
           out.curve.push_back({seen, progressive.mistakes(), session.total().labels});
@@ -197,7 +209,18 @@ class Simulation {
   void report(const Session& session, std::uint64_t seen, const ProgressiveCount& progressive, const TestCount& test,
               RunResult& out) const {
     out.all = {test.all(), progressive.f1(), progressive.mistakes(), session.total().labels, session.total().updates, seen};
-    for (Task task = 0; task < (o_.per_task ? tasks_.size() : 0); ++task) {
+    for (std::uint32_t user = 0; o_.per_task && has_users() && user < tasks_.size(); ++user) {
+      const ClassConfusion before = progressive.of_user(user);
+      RunTotals of{test.of_user(user), before.measures().f1, before.mistakes(), 0, 0, 0};
+      for (Task task = session.first_task(user); task < session.first_task(user + 1); ++task) {
+        const TaskCounters count = session.count(task);
+        of.labels += count.labels;
+        of.updates += count.updates;
+        of.examples = count.examples;
+      }
+      out.per_task.push_back(of);
+    }
+    for (Task task = 0; o_.per_task && !has_users() && task < tasks_.size(); ++task) {
       const TaskCounters count = session.count(task);
       const Confusion& before = progressive.of(task);
       out.per_task.push_back({test.of(task), before.f1(), before.mistakes(), count.labels, count.updates, count.examples});
@@ -217,7 +240,8 @@ class Simulation {
   }
 
   /// Tasks that an example of the data is shown to.
-  std::size_t shown_to() const { return o_.classes != nullptr ? tasks_.size() : 1; }
+  std::size_t shown_to() const { return o_.classes != nullptr ? o_.classes->tasks() : 1; }
+  bool has_users() const { return o_.classes != nullptr && o_.classes->users(); }
 
   Split make_split(std::uint64_t r, Rng& order) const {
     Split split;
@@ -233,6 +257,8 @@ class Simulation {
           train_, tasks_.size(), [&](std::uint64_t i) { return std::size_t{train_.task(i)}; },
           [&](std::size_t task) { return "task '" + std::string(tasks_[static_cast<Task>(task)]) + "'"; }, o_.train_per_task,
           order);
+    } else if (o_.test_share > 0) {
+      split = split_share(train_.size(), o_.test_share, o_.in_order, order);
     } else {
       split = learn_all(train_.size());
     }
@@ -254,8 +280,21 @@ class Simulation {
 
 std::size_t examples_to_learn(std::size_t available, std::size_t tasks, const SimulateOptions& o) {
   if (o.folds > 1) available -= (available + o.folds - 1) / o.folds;
+  if (o.test_share > 0 && available > 1) available -= test_examples(available, o.test_share);
   if (o.train_per_task > 0) available = o.train_per_task * (o.classes != nullptr ? o.classes->size() : tasks);
   return static_cast<std::size_t>(std::ceil(o.share * static_cast<double>(available)));
+}
+
+void SimulateOptions::learn_as(const LearningOptions& learning) {
+  limits = learning.limits(true);
+  labels_share = learning.labels_share();
+  pace_even = learning.pace.has_value();
+  audit = learning.audit;
+  audit_floor = learning.audit_floor;
+  labels_per_round = learning.labels_per_round;
+  memory = learning.memory_limit();
+  rounds = learning.rounds;
+  seed = learning.seed;
 }
 
 SimulateResult simulate(const Dataset& train, const Dataset* test, const NameTable& tasks, const SimulateOptions& o) {
@@ -267,13 +306,20 @@ SimulateResult simulate(const Dataset& train, const Dataset* test, const NameTab
   at_least_one("threads", o.threads);
   at_least_one("labels-per-round", o.labels_per_round);
   const Rounds rounds = resolve_rounds(o.rounds, o.classes != nullptr, capabilities(o.learner));
-  if (o.classes != nullptr && o.classes->tasks() != tasks.size())
+  const bool users = o.classes != nullptr && o.classes->users();
+  if (users) check_can_group(o.learner);
+  if (o.classes != nullptr && !users && o.classes->tasks() != tasks.size())
     throw UsageError("classes: expected the tasks of the classes, and no others");
-  if (o.train_per_task > 0 && test != nullptr)
-    throw UsageError("a test set and train-per-task: expected one of them, or neither");
+  if ((o.train_per_task > 0) + (o.test_share > 0) + (test != nullptr) > 1)
+    throw UsageError("a test set, test-share and train-per-task: expected one of them, or none");
+  if (!(o.test_share >= 0 && o.test_share < 1)) throw UsageError("test-share: expected a number above 0 and below 1");
+  if (o.test_share > 0 && train.size() < 2)
+    throw DataError("one example cannot be learned from and tested on; expected more");
   if (!(o.share > 0 && o.share <= 1)) throw UsageError("share: expected a number above 0 to 1");
-  if (o.folds == 1 || o.folds > train.size()) throw UsageError("folds: expected 2 to the number of examples");
-  if (o.folds > 1 && (test != nullptr || o.train_per_task > 0))
+  if (o.folds == 1 || o.folds > train.size())
+    throw UsageError("folds: " + std::to_string(o.folds) + " of " + std::to_string(train.size()) +
+                     " examples; expected 2 to the number of examples");
+  if (o.folds > 1 && (test != nullptr || o.train_per_task > 0 || o.test_share > 0))
     throw UsageError("folds and a test set: expected one of them");
   if (o.audit == 0 && (o.stop_when || o.forecast))
     throw UsageError("a rule when to stop and a forecast rest on audited labels; expected audit, too");
@@ -296,7 +342,7 @@ SimulateResult simulate(const Dataset& train, const Dataset* test, const NameTab
 
   SimulateResult out{canonical(o.learner),
                      rounds,
-                     tasks.size(),
+                     tasks.size() * (users ? o.classes->tasks() : 1),
                      train.distinct_features(),
                      examples_to_learn(train.size(), tasks.size(), o),
                      {},

@@ -10,6 +10,7 @@
 
 #include "quorate/engine/classes.h"
 #include "quorate/engine/label_budget.h"
+#include "quorate/engine/learning_options.h"
 #include "quorate/engine/rounds.h"
 #include "quorate/engine/session.h"
 #include "quorate/experiments/annotator.h"
@@ -25,23 +26,28 @@ struct TraceLine {
   Task task;
   Outcome outcome;
   bool late = false;  ///< an answer that came after this round; the outcome is that of the round that asked
+  std::optional<std::size_t> support_vectors = {};  ///< Session::support_vectors() after the round
 };
 
 struct SimulateOptions {
   Spec learner;
   LabelLimits limits;                     ///< of each run; a rate in a time needs in_order and examples that have a time
+  std::optional<double> labels_share;     ///< of the examples of a pass, instead of limits.total; see ExperimentData::limits
   bool pace_even = false;                 ///< limits.total is spent evenly over the run
   double audit = 0;                       ///< share of labels that is bought to judge predictions by, see SessionOptions
+  double audit_floor = 0;                 ///< audits are at least this share of the examples; needs audit
   std::optional<StopRule> stop_when;      ///< ends a run; needs an audit
   std::optional<double> forecast;         ///< accuracy: how many labels will it take? Needs an audit
   Delay delay;                            ///< of the answers; those due after the end of a run are not learned from
   std::uint64_t labels_per_round = 1;     ///< of learners that choose among a round's examples
   std::size_t memory = Memory::kNoLimit;  ///< bytes that a model never exceeds
   std::optional<Rounds> rounds;           ///< nothing: as resolve_rounds
-  const Classes* classes = nullptr;       ///< labels are classes; `tasks` are theirs, those of the data are not looked at
+  /// Labels are classes. `tasks` are theirs, and those of the data are not looked at; or, with users, the users.
+  const Classes* classes = nullptr;
   std::uint64_t runs = 1, passes = 1, seed = 1, threads = 1;
   std::uint64_t train_per_task =
       0;                    ///< > 0: per run, that many examples of each task at random; the others are the test set
+  double test_share = 0;    ///< > 0: per run, that share of the examples at random is the test set; in_order: the last ones
   bool in_order = false;    ///< as the data lie, never shuffled: for streams that drift
   double share = 1;         ///< of the examples to learn from: the first so many of a shuffled order, 0 < share <= 1
   std::uint64_t folds = 0;  ///< > 1: cross-validation; run r tests on a folds-th part and learns from the others
@@ -50,10 +56,29 @@ struct SimulateOptions {
   std::function<void(const TraceLine&)> trace;     ///< called in order, run by run
   std::atomic<std::uint64_t>* progress = nullptr;  ///< counts examples
   std::stop_token stop;                            ///< ends all runs after the example at hand
+
+  static constexpr auto fields() {
+    using O = SimulateOptions;
+    return std::tuple{
+        Field{&O::train_per_task, "train-per-task", Interval{1, 1e9},
+              "learn from N random examples of each task (or class) in each run, and test on the others", ""},
+        Field{&O::test_share, "test-share", Interval{0, 1, true, true},
+              "test on this share of the examples, drawn anew in each run (with in-order: the last ones), and learn from "
+              "the others",
+              ""},
+        Field{&O::runs, "runs", Interval{1, 1e6}, "number of runs, each with its own seed, order and split", ""},
+        Field{&O::passes, "passes", Interval{1, 1e9}, "passes of each run over the data", ""},
+        Field{&O::in_order, "in-order", kAny, "keep the file's order, for streams that drift", ""},
+        Field{&O::threads, "threads", Interval{1, 1024}, "runs at the same time; results do not depend on it", ""}};
+  }
+  /// Everything that `learning` says of a run; its length, max_pending and keep_labels have no meaning here. Throws
+  /// UsageError.
+  void learn_as(const LearningOptions& learning);
 };
 
 /// Test-set measures and what the run did. Of a task: the same, restricted to its examples. Of classes as a whole: of the
-/// class predicted from all tasks; of one of their tasks: of its examples for which the answer is not "neither".
+/// class predicted from all tasks; of one of their tasks: of its examples for which the answer is not "neither"; of a user:
+/// of the class predicted from all of the user's tasks.
 struct RunTotals {
   Measures test;                                      ///< NaN without a test set
   double progressive_f1;                              ///< of the predictions made before learning
@@ -68,7 +93,7 @@ struct RunResult {
   RunTotals all;
   double seconds;  ///< learning and testing
   std::size_t model_bytes, peak_bytes;
-  std::vector<RunTotals> per_task;   ///< if asked for
+  std::vector<RunTotals> per_task;   ///< if asked for; with users and classes, of each user
   std::vector<CurvePoint> curve;     ///< at options.points even distances, the end included
   ClassConfusion test, progressive;  ///< of classes: on the test set, and before learning
   /// What an audit found: the predictions of the whole run, and since half of the labels were bought.
@@ -86,7 +111,7 @@ struct RunResult {
 struct SimulateResult {
   Spec learner;  ///< canonical
   Rounds rounds;
-  std::size_t tasks, features, examples;  ///< examples: learned from in each run and pass
+  std::size_t tasks, features, examples;  ///< tasks: with users, of all of them; examples: learned from in each run and pass
   std::vector<RunResult> runs;
   bool interrupted = false;  ///< stopped before the end; runs is then empty
 };

@@ -1,6 +1,7 @@
 #include "quorate/experiments/splits.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace quorate {
@@ -10,6 +11,22 @@ Split split_folds(std::size_t examples, std::uint64_t folds, std::uint64_t fold,
   shuffle(std::span(all), order);
   Split out;
   for (std::size_t n = 0; n < all.size(); ++n) (n % folds == fold ? out.test : out.learn).push_back(all[n]);
+  return out;
+}
+
+std::size_t test_examples(std::size_t examples, double share) {
+  const auto wanted = static_cast<std::size_t>(std::llround(share * static_cast<double>(examples)));
+  return std::clamp<std::size_t>(wanted, 1, examples - 1);
+}
+
+Split split_share(std::size_t examples, double share, bool in_order, Rng& rng) {
+  Split out;
+  std::vector<std::uint64_t> all = learn_all(examples).learn;
+  if (!in_order) shuffle(std::span(all), rng);
+  const auto cut = all.end() - static_cast<std::ptrdiff_t>(test_examples(examples, share));
+  out.learn.assign(all.begin(), cut);
+  out.test.assign(cut, all.end());
+  std::sort(out.learn.begin(), out.learn.end());
   return out;
 }
 

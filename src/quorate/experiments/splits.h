@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "quorate/base/counted.h"
 #include "quorate/base/rng.h"
 #include "quorate/stream/dataset.h"
 
@@ -25,7 +26,7 @@ Split split_per_group(const Dataset& data, std::size_t groups, Group group, Name
   for (std::size_t g = 0; g < groups; ++g) {
     auto& examples = of_group[g];
     if (examples.size() < per_group)
-      throw DataError(name(g) + " has " + std::to_string(examples.size()) + " examples; expected at least the " +
+      throw DataError(name(g) + " has " + counted(examples.size(), "example") + "; expected at least the " +
                       std::to_string(per_group) + " to learn from");
     shuffle(std::span(examples), rng);
     const auto cut = examples.begin() + static_cast<std::ptrdiff_t>(per_group);
@@ -37,6 +38,11 @@ Split split_per_group(const Dataset& data, std::size_t groups, Group group, Name
 
 /// Part `fold` of `folds` to test on. All runs of one seed cut the same shuffled order, so every example is tested on once.
 Split split_folds(std::size_t examples, std::uint64_t folds, std::uint64_t fold, Rng order);
+
+/// How many of the examples a share of them is: at least one and not all. examples: at least 2.
+std::size_t test_examples(std::size_t examples, double share);
+/// So many to test on, drawn at random; in_order: the last ones. What is learned from keeps its order.
+Split split_share(std::size_t examples, double share, bool in_order, Rng& rng);
 
 /// Every example to learn from, in order.
 Split learn_all(std::size_t examples);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "quorate/base/memory.h"
 #include "quorate/base/two_column_csv.h"
 
 namespace quorate {
@@ -32,6 +33,13 @@ TaskGraph::TaskGraph(const Graph& graph, const LearnerContext& context)
   } catch (const DataError& e) {
     throw DataError(std::get<Edges>(graph).file + ": " + e.what());
   }
+  fit_arrays();
+}
+
+void TaskGraph::fit_arrays() {
+  for (auto* v : {&a_, &b_, &group_, &local_, &members_}) fit(*v);
+  fit(groups_);
+  fit(inverse_);
 }
 
 void TaskGraph::read_cliques(const std::string& file, NameTable& tasks) {
@@ -177,6 +185,7 @@ void TaskGraph::unpack(const Packed& packed) {
   a_ = packed.a;
   b_ = packed.b;
   build();
+  fit_arrays();
 }
 
 }  // namespace quorate

@@ -13,14 +13,8 @@
 
 namespace quorate {
 
-struct Complete {
-  static constexpr std::string_view name = "complete", meaning = "all tasks are related to each other";
-  static constexpr auto fields() { return std::tuple{}; }
-};
-struct Disconnected {
-  static constexpr std::string_view name = "disconnected", meaning = "no task is related to another";
-  static constexpr auto fields() { return std::tuple{}; }
-};
+struct Complete : Tag<"complete", "all tasks are related to each other"> {};
+struct Disconnected : Tag<"disconnected", "no task is related to another"> {};
 struct Cliques {
   static constexpr std::string_view name = "cliques", meaning = "tasks of one group are related to each other";
   std::string file;
@@ -101,6 +95,7 @@ class TaskGraph {
   void read_cliques(const std::string& file, NameTable& tasks);
   void read_edges(const std::string& file, NameTable& tasks);
   void build();  // everything below a_ and b_, from a_ and b_
+  void fit_arrays();
 
   Kind kind_;
   std::size_t tasks_;

@@ -16,6 +16,8 @@ struct ActiveSet {
   std::size_t size() const { return task.size(); }
   void add(const Example& e) {
     z.add(e.x);
+    fit(order, size() + 1);
+    fit(task, size() + 1);
     order.push_back(static_cast<std::uint32_t>(task.size()));
     task.push_back(e.task);
   }
@@ -26,8 +28,19 @@ struct ActiveSet {
     task.pop_back();
     order.erase(std::find(order.begin(), order.end(), slot));
     if (slot != last) *std::find(order.begin(), order.end(), last) = static_cast<std::uint32_t>(slot);
+    fit(order);
+    fit(task);
   }
-  std::size_t bytes_to_add(const Example& e) const { return z.bytes_to_add(e.x) + growth(task, 1) + growth(order, 1); }
+  /// As SupportVectors.
+  std::size_t bytes_to_add(const Example& e) const {
+    return z.bytes_to_add(e.x) + bytes_to_fit(task, size() + 1) + bytes_to_fit(order, size() + 1);
+  }
+  std::size_t bytes_to_copy() const { return z.bytes_to_copy(); }
+  /// After loading.
+  void fit_loaded() {
+    quorate::fit_loaded(task);
+    quorate::fit_loaded(order);
+  }
 
   template <class S>
   static void state(S& s, auto&& v) {

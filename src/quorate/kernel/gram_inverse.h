@@ -1,5 +1,7 @@
 // The inverse of a Gram matrix whose vectors come and go: projections on their span in O(n^2).
 #pragma once
+#include <algorithm>
+#include <cmath>
 #include <memory_resource>
 #include <span>
 #include <vector>
@@ -30,17 +32,42 @@ class GramInverse {
   void remove(std::size_t r);
   /// Largest |H^-1 h - e_j| for h, column j of H. O(n^2).
   double residual(std::span<const double> h, std::size_t j);
-  /// Makes it anew from H, of the same size. O(n^3). Throws DataError, and stays as it is, if H is not positive definite.
-  void rebuild(const SymmetricMatrix& H) { T_.invert(H); }
-  void trim() { T_.trim(); }  ///< gives back memory that is kept for the next vector
-
-  std::size_t bytes_to_add() const {
-    return T_.bytes_to_grow() + growth(column_, size() + 1 - std::min(size(), column_.size()));
+  /// Whether it may be the inverse of a Gram matrix, as far as its diagonal tells. O(n).
+  bool sound() const;
+  /// Makes it anew, in place: column(i, h) gives column i of H. A vector that depends on those before it, within kFloor of
+  /// its squared length, leaves: drop(i, c) is told the coefficients of its projection on them, and takes it out of the
+  /// caller's lists as remove() does. O(n^3).
+  template <class Column, class Drop>
+  void rebuild(Column column, Drop drop) {
+    for (std::size_t i = 0; i < size();) {
+      const std::span<double> h(column_.data(), size());
+      column(i, h);
+      std::copy_n(h.begin(), i + 1, T_.row(i));
+      const double pivot = T_.factor_row(i);
+      if (std::isfinite(pivot) && pivot > kFloor * h[i]) {
+        T_.row(i)[i] = std::sqrt(pivot);
+        ++i;
+        continue;
+      }
+      T_.solve_row(i);
+      const std::span<double> c(T_.row(i), i);
+      if (!std::all_of(c.begin(), c.end(), [](double v) { return std::isfinite(v); })) std::fill(c.begin(), c.end(), 0.0);
+      drop(i, std::span<const double>(c));
+      T_.pop();
+    }
+    T_.invert_factor();
+    fit_scratch();
   }
+  /// H is multiplied by a. O(n^2).
+  void scale(double a) { T_.scale(1 / a); }
+
+  /// Bytes that add() adds, and the largest array that add(), remove() or rebuild() copies meanwhile.
+  std::size_t bytes_to_add() const { return T_.bytes_to_grow() + bytes_to_fit(column_, size() + 1); }
+  std::size_t bytes_to_copy() const { return T_.bytes_to_copy(); }
 
   struct Packed {
     std::uint64_t size = 0;
-    std::pmr::vector<double> value;  // lower triangle, row by row
+    Column<double> value;  // lower triangle, row by row
     template <class S>
     static void state(S& s, auto&& v) {
       v("size", s.size);
@@ -51,6 +78,11 @@ class GramInverse {
   void unpack(const Packed& packed);  ///< throws DataError: size does not fit, not finite, not positive
 
  private:
+  void fit_scratch() {
+    quorate::fit_scratch(column_, size());
+    column_.resize(std::max(column_.size(), size()));
+  }
+
   SymmetricMatrix T_;
   std::pmr::vector<double> column_;  // scratch
 };

@@ -1,5 +1,6 @@
 // Kernels: inner products of instances in another space.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -14,10 +15,7 @@
 namespace quorate {
 
 /// Each kernel turns inner products <x, z_j> into K(x, z_j), in place; xx and zz_j are the squared lengths.
-struct LinearKernel {
-  static constexpr std::string_view name = "linear", meaning = "<x, z>";
-  static constexpr auto fields() { return std::tuple{}; }
-
+struct LinearKernel : Tag<"linear", "<x, z>"> {
   void operator()(double, std::span<const double>, std::span<double>) const {}
 };
 
@@ -31,10 +29,12 @@ struct PolynomialKernel {
   }
 
   void operator()(double, std::span<const double>, std::span<double> k) const {
+    constexpr double kLargest = 1e100;  // so that sums stay finite, whatever the values
     simd([=, this] {
       for (double& v : k) {
         const double base = offset + v;
         for (std::uint64_t i = (v = base, 1); i < degree; ++i) v *= base;
+        v = std::clamp(v, -kLargest, kLargest);
       }
     });
   }

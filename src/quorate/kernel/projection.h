@@ -19,12 +19,20 @@ struct Projection {
   /// v comes: its inner products with the set, and its squared length. Whether it is nearer than eta (or than rounding can
   /// tell): then g are the coefficients of its projection.
   bool project(std::span<const double> h, double vv, double eta) {
+    constexpr double kLeast = 1e-200;  // what can be divided by
     g.resize(H.size());
     s = H.project(h, vv, g);
-    return s <= std::max(eta * eta, GramInverse::kFloor * vv);
+    const double floor = std::max(GramInverse::kFloor * vv, kLeast);
+    const bool near = s <= std::max(eta * eta, floor);
+    s = std::max(s, floor);
+    return near;
   }
-  /// Room for g, to be had before anybody asks what is left.
-  void reserve() { g.reserve(H.size()); }
+  /// After loading: arrays as large as before.
+  void fit() {
+    fit_scratch(g, H.size());
+    fit_scratch(scratch, H.size());
+    scratch.resize(std::max(scratch.size(), H.size()));
+  }
   /// No v: E is H^-1 alone.
   void clear_candidate() {
     g.assign(H.size(), 0.0);
@@ -41,41 +49,49 @@ struct Projection {
     s += g_r * g_r / H_rr;
     g[r] = g.back();
     g.pop_back();
+    quorate::fit(g);
     H.remove(r);
+    fit_scratch(scratch, H.size());
   }
   /// v joins the set.
   void add() {
     H.add(g, s);
-    scratch.resize(std::max(scratch.size(), H.size()));
+    fit();
   }
 
-  /// Looks every so many changes whether the inverse still is one. column(j, h) gives column j of the Gram matrix.
-  template <class Column>
-  void check_drift(Column& column) {
-    if (++changes % 64 != 0 || H.size() == 0) return;
-    const std::size_t j = H.size() - 1;
-    const std::span<double> of_j(scratch.data(), H.size());
-    column(j, of_j);
-    const double residual = H.residual(of_j, j);
-    worst = std::max(worst, residual);
-    if (residual > GramInverse::kDrift) rebuild(column);
-  }
-  template <class Column>
-  void rebuild(Column& column) {
-    const std::size_t n = H.size();
-    SymmetricMatrix gram(std::pmr::get_default_resource());
-    gram.grow(n);
-    scratch.resize(std::max(scratch.size(), n));
-    for (std::size_t i = 0; i < n; ++i) {
-      column(i, std::span<double>(scratch.data(), n));
-      std::copy_n(scratch.begin(), i + 1, gram.row(i));
+  /// After add(): looks every so many changes whether the inverse still is one. owner.column(j, h) gives column j of the
+  /// Gram matrix; owner.drop(r, c) lets r go, which is c of those before it.
+  template <class Owner>
+  void check_drift(Owner& owner) {
+    if (++changes % 64 == 0) {
+      const std::size_t j = H.size() - 1;
+      const std::span<double> of_j(scratch.data(), H.size());
+      owner.column(j, of_j);
+      const double residual = H.residual(of_j, j);
+      worst = std::max(worst, residual);
+      if (residual > GramInverse::kDrift) return rebuild(owner);
     }
-    H.rebuild(gram);
+    repair(owner);
+  }
+  /// Makes the inverse anew if it cannot be one; whether it did. v has to be projected again.
+  template <class Owner>
+  bool repair(Owner& owner) {
+    if (H.sound()) return false;
+    rebuild(owner);
+    return true;
+  }
+  template <class Owner>
+  void rebuild(Owner& owner) {
+    H.rebuild([&](std::size_t j, std::span<double> h) { owner.column(j, h); },
+              [&](std::size_t r, std::span<const double> c) { owner.drop(r, c); });
     ++rebuilt;
+    fit();
   }
+  /// As GramInverse.
   std::size_t bytes_to_add() const {
-    return H.bytes_to_add() + growth(g, 1) + growth(scratch, 1 + g.size() - std::min(g.size(), scratch.size()));
+    return H.bytes_to_add() + bytes_to_fit(g, H.size() + 1) + bytes_to_fit(scratch, H.size() + 1);
   }
+  std::size_t bytes_to_copy() const { return H.bytes_to_copy(); }
 
   GramInverse H;
   std::pmr::vector<double> g;        // of the instance at hand

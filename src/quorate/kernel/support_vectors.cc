@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <memory>
 
 #include "quorate/base/error.h"
 #include "quorate/base/simd.h"
@@ -9,7 +11,13 @@
 namespace quorate {
 
 SupportVectors::SupportVectors(const Kernel& kernel, std::pmr::memory_resource* memory)
-    : kernel_(kernel), squared_(memory), blocks_(memory), bucket_(memory), of_slot_(memory), spare_(memory) {}
+    : kernel_(kernel),
+      limit_(memory_limit(memory)),
+      squared_(memory),
+      blocks_(memory),
+      bucket_(memory),
+      of_slot_(memory),
+      spare_(memory) {}
 
 /// for_each(use): use(feature, value) for the non-zeros of the instance, whose squared length is xx.
 template <class ForEach>
@@ -52,7 +60,7 @@ void SupportVectors::row(const Features& x, std::span<double> k) const {
 void SupportVectors::row_of(std::size_t slot, std::span<double> k) const {
   const auto for_each = [&](auto use) {
     if (dense_) {
-      const double* z = blocks_[slot / kBlock].data() + slot % kBlock;
+      const double* z = column(slot);
       for (std::size_t f = 0; f < features(); ++f) use(static_cast<Index>(f), z[f * kBlock]);
     } else {
       for (const Entry& e : of_slot_[slot]) use(e.feature, e.value);
@@ -73,25 +81,52 @@ bool SupportVectors::fits_dense(const Features& x) const {
   return dense_ && x.extent() <= kMostDense && (x.extent() == x.size() || x.extent() <= features());
 }
 
+namespace {
+
+std::size_t nonzeros(const Features& x) {
+  return x.size() - static_cast<std::size_t>(std::count(x.value.begin(), x.value.end(), 0.0));
+}
+
+}  // namespace
+
+/// Chains of about one entry without a limit. Under a limit at most 1/32 of it is for buckets: shorter chains are worth
+/// having, but no support vector.
+std::size_t SupportVectors::buckets_for(std::size_t vectors, std::size_t entries) const {
+  const std::size_t wanted = std::bit_ceil(entries);
+  if (!limited()) return wanted > 2 * bucket_.size() ? std::max(wanted, kFirstBuckets) : bucket_.size();
+  const std::size_t most = std::bit_floor(std::max<std::size_t>(limit_ / (32 * sizeof(void*)), 16));
+  return vectors == 0 ? 0 : std::min(std::max(wanted, kFirstBuckets), most);
+}
+
 std::size_t SupportVectors::bytes_to_add(const Features& x) const {
-  std::size_t bytes = growth(squared_, 1);
+  std::size_t bytes = bytes_to_fit(squared_, size() + 1);
   if (fits_dense(x)) {
     const std::size_t before = features(), all = std::max(before, x.extent());
     const bool new_block = size() == blocks_.size() * kBlock;
     // Blocks grow one after the other, the old one being freed each time.
     if (all > before) bytes += (blocks_.size() * (all - before) + before) * kBlock * sizeof(double);
-    if (new_block) bytes += growth(blocks_, 1) + all * kBlock * sizeof(double);
+    if (new_block) bytes += bytes_to_fit(blocks_, blocks_.size() + 1) + all * kBlock * sizeof(double);
     return bytes;
   }
-  bytes += growth(of_slot_, 1);
-  if (x.size() > spare_.capacity()) bytes += x.size() * sizeof(Entry);
-  if (dense_) bytes += size() * (features() * sizeof(Entry) + 3 * sizeof(Entries)) + sizeof(Entries);  // all become entries
-  if (bucket_.empty()) bytes += kFirstBuckets * sizeof(void*);
+  const std::size_t of_x = nonzeros(x), others = dense_ ? size() * features() : entries_;  // dense ones become entries
+  bytes += bytes_to_fit(of_slot_, size() + 1);
+  if (of_x > spare_.capacity()) bytes += of_x * sizeof(Entry);
+  if (dense_) bytes += others * sizeof(Entry);
+  const std::size_t buckets = buckets_for(size() + 1, others + of_x);
+  if (buckets != bucket_.size()) bytes += (dense_ ? 2 : 1) * buckets * sizeof(void*);  // old ones are freed afterwards
   return bytes;
 }
 
-void SupportVectors::add(const Features& x) {
+std::size_t SupportVectors::bytes_to_copy() const {
+  return std::max({room_for(size()) * sizeof(squared_[0]), room_for(of_slot_.size()) * sizeof(Entries),
+                   room_for(blocks_.size()) * sizeof(Block)});
+}
+
+void SupportVectors::add(const Features& x) { add(x, size() + 1); }
+
+void SupportVectors::add(const Features& x, std::size_t vectors) {
   const std::size_t slot = size();
+  fit(squared_, vectors);
   if (dense_ && !fits_dense(x)) make_sparse();
   if (dense_) {
     const std::size_t all = std::max(features(), x.extent());
@@ -102,24 +137,27 @@ void SupportVectors::add(const Features& x) {
         block = std::move(grown);
       }
     }
-    if (slot == blocks_.size() * kBlock) blocks_.emplace_back(all * kBlock, 0.0);
-    double* z = blocks_[slot / kBlock].data() + slot % kBlock;
+    if (slot == blocks_.size() * kBlock) {
+      fit(blocks_, (vectors + kBlock - 1) / kBlock);
+      blocks_.emplace_back(all * kBlock, 0.0);
+    }
+    double* z = column(slot);
     for (std::size_t n = 0; n < x.size(); ++n) z[x.at(n) * kBlock] = x.value[n];
   } else {
+    fit(of_slot_, vectors);
     add_entries(x);
-    // Shorter chains are worth having while there is plenty of memory, and no support vector.
-    const std::size_t buckets = std::bit_ceil(entries_);
-    if (buckets > 2 * bucket_.size() && bytes_left(memory()) > 16 * buckets * sizeof(void*)) rehash(buckets);
   }
   squared_.push_back(squared_norm(x));
 }
 
 void SupportVectors::add_entries(const Features& x) {
-  if (bucket_.empty()) rehash(kFirstBuckets);
+  const std::size_t all = nonzeros(x);
   Entries entries(memory());
-  if (x.size() <= spare_.capacity()) entries.swap(spare_);
+  if (all <= spare_.capacity()) entries.swap(spare_);
   entries.clear();
-  entries.reserve(x.size());
+  entries.reserve(all);
+  if (const std::size_t buckets = buckets_for(of_slot_.size() + 1, entries_ + all); buckets != bucket_.size())
+    rehash(buckets);
   const auto slot = static_cast<std::uint32_t>(of_slot_.size());
   for (std::size_t n = 0; n < x.size(); ++n) {
     if (x.value[n] == 0) continue;
@@ -131,8 +169,11 @@ void SupportVectors::add_entries(const Features& x) {
   of_slot_.push_back(std::move(entries));
 }
 
+/// Fewer buckets are allocated after the others were freed, so that this cannot fail.
 void SupportVectors::rehash(std::size_t buckets) {
-  bucket_.assign(buckets, nullptr);
+  if (buckets < bucket_.size()) bucket_ = std::pmr::vector<Entry*>(memory());
+  if (buckets == 0) return;
+  bucket_ = std::pmr::vector<Entry*>(buckets, nullptr, memory());
   shift_ = 64 - static_cast<unsigned>(std::countr_zero(buckets));
   for (Entries& entries : of_slot_)
     for (Entry& e : entries) {
@@ -145,20 +186,16 @@ void SupportVectors::rehash(std::size_t buckets) {
 void SupportVectors::make_sparse() {
   std::vector<Index> index;
   std::vector<double> value;
+  fit(of_slot_, size() + 1);
   for (std::size_t slot = 0; slot < size(); ++slot) add_entries(vector(slot, index, value));
   dense_ = false;
   blocks_ = std::pmr::vector<Block>(memory());
 }
 
-void SupportVectors::trim() {
-  spare_ = Entries(memory());
-  blocks_.resize((size() + kBlock - 1) / kBlock, Block(memory()));
-}
-
 void SupportVectors::remove(std::size_t slot) {
   const std::size_t last = size() - 1;
   if (dense_) {
-    double *z = blocks_[slot / kBlock].data() + slot % kBlock, *from = blocks_[last / kBlock].data() + last % kBlock;
+    double *z = column(slot), *from = column(last);
     for (std::size_t f = 0; f < features(); ++f) {
       z[f * kBlock] = from[f * kBlock];
       from[f * kBlock] = 0;
@@ -170,7 +207,8 @@ void SupportVectors::remove(std::size_t slot) {
       *link = e.next;
     }
     entries_ -= of_slot_[slot].size();
-    spare_ = std::move(of_slot_[slot]);
+    Entries gone = std::move(of_slot_[slot]);
+    if (!limited()) spare_ = std::move(gone);
     if (slot != last) {
       of_slot_[slot] = std::move(of_slot_[last]);
       for (Entry& e : of_slot_[slot]) e.slot = static_cast<std::uint32_t>(slot);
@@ -179,6 +217,12 @@ void SupportVectors::remove(std::size_t slot) {
   }
   squared_[slot] = squared_[last];
   squared_.pop_back();
+  if (!limited()) return;
+  fit(squared_);
+  fit(of_slot_);
+  blocks_.resize(dense_ ? (size() + kBlock - 1) / kBlock : 0, Block(memory()));
+  fit(blocks_);
+  if (const std::size_t buckets = dense_ ? 0 : buckets_for(size(), entries_); buckets != bucket_.size()) rehash(buckets);
 }
 
 Features SupportVectors::vector(std::size_t slot, std::vector<Index>& index, std::vector<double>& value) const {
@@ -190,7 +234,7 @@ Features SupportVectors::vector(std::size_t slot, std::vector<Index>& index, std
     value.push_back(v);
   };
   if (dense_) {
-    const double* z = blocks_[slot / kBlock].data() + slot % kBlock;
+    const double* z = column(slot);
     for (std::size_t f = 0; f < features(); ++f) put(f, z[f * kBlock]);
   } else {
     for (const Entry& e : of_slot_[slot]) put(e.feature, e.value);
@@ -202,18 +246,26 @@ SupportVectors::Packed SupportVectors::pack() const {
   Packed out;
   out.dense = dense_;
   out.features = dense_ ? features() : 0;
+  std::vector<std::size_t> ends;
   for (std::size_t slot = 0; slot < size(); ++slot) {
-    if (dense_) {
-      const double* z = blocks_[slot / kBlock].data() + slot % kBlock;
-      for (std::size_t f = 0; f < out.features; ++f) out.value.push_back(z[f * kBlock]);
-    } else {
-      for (const Entry& e : of_slot_[slot]) {
-        out.index.push_back(e.feature);
-        out.value.push_back(e.value);
-      }
-    }
-    out.end.push_back(out.value.size());
+    ends.push_back((ends.empty() ? 0 : ends.back()) + (dense_ ? features() : of_slot_[slot].size()));
+    out.end.push_back(ends.back());
   }
+  const auto column = [&]<class T>(T, auto at) {
+    return Column<T>::joined(
+        ends, [at, part = std::make_shared<std::vector<T>>()](std::size_t slot, std::size_t begin, std::size_t n) {
+          part->resize(n);
+          for (std::size_t k = 0; k < n; ++k) (*part)[k] = at(slot, begin + k);
+          return std::span<const T>(*part);
+        });
+  };
+  if (dense_) {
+    out.value = column(
+        double{}, [this](std::size_t slot, std::size_t f) { return blocks_[slot / kBlock][f * kBlock + slot % kBlock]; });
+    return out;
+  }
+  out.index = column(std::uint32_t{}, [this](std::size_t slot, std::size_t n) { return of_slot_[slot][n].feature; });
+  out.value = column(double{}, [this](std::size_t slot, std::size_t n) { return of_slot_[slot][n].value; });
   return out;
 }
 
@@ -224,7 +276,7 @@ void SupportVectors::unpack(const Packed& packed) {
   const bool dense = packed.dense == 1;
   check(packed.dense <= 1 && packed.features <= (dense ? kMostDense : 0), "features out of range");
   check(packed.index.size() == (dense ? 0 : packed.value.size()), "index and value differ in size");
-  for (const double v : packed.value) check(std::isfinite(v), "a value is not finite");
+  for (std::size_t n = 0; n < packed.value.size(); ++n) check(std::isfinite(packed.value[n]), "a value is not finite");
   std::size_t begin = 0;
   for (const std::uint64_t end : packed.end) {
     check(end >= begin && end <= packed.value.size() && (!dense || end - begin == packed.features), "an end out of range");
@@ -236,19 +288,25 @@ void SupportVectors::unpack(const Packed& packed) {
   check(begin == packed.value.size(), "values that belong to no vector");
   *this = SupportVectors(kernel_, memory());
   dense_ = dense;
-  // Room for all at once: a model near its memory limit has none for what growing takes.
-  const std::size_t vectors = packed.end.size();
-  squared_.reserve(vectors);
-  if (dense) {
-    blocks_.reserve((vectors + kBlock - 1) / kBlock);
-    if (vectors > 0) blocks_.emplace_back(packed.features * kBlock, 0.0);
-  } else {
-    of_slot_.reserve(vectors);
-  }
+  // Room for all at once: a model near its memory limit has none for the copies of growing.
+  const std::size_t vectors = packed.end.size(), blocks = dense ? (vectors + kBlock - 1) / kBlock : 0;
+  const auto reserve = [](auto& list, std::size_t size) {
+    fit(list, size);
+    list.reserve(size);
+  };
+  reserve(squared_, vectors);
+  reserve(of_slot_, dense ? 0 : vectors);
+  reserve(blocks_, blocks);
+  if (blocks > 0) blocks_.emplace_back(packed.features * kBlock, 0.0);
+  std::vector<Index> index;
+  std::vector<double> value;
   begin = 0;
   for (const std::uint64_t end : packed.end) {
-    add({std::span(packed.index).subspan(dense ? 0 : begin, dense ? 0 : end - begin),
-         std::span(packed.value).subspan(begin, end - begin)});
+    value.resize(end - begin);
+    index.resize(dense ? 0 : end - begin);
+    packed.value.read(begin, value);
+    packed.index.read(begin, index);
+    add({index, value}, vectors);
     begin = end;
   }
 }

@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <memory_resource>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "quorate/base/column.h"
 #include "quorate/base/features.h"
 #include "quorate/base/memory.h"
 #include "quorate/kernel/kernels.h"
@@ -17,6 +19,9 @@ namespace quorate {
 /// by side; from the first sparse vector on as postings: the non-zeros of each in an array of its own, those of one
 /// feature in a chain, so that only features in common cost anything. Another vector is another block or array: what is
 /// there stays where it is, unless a feature is new, which makes dense blocks anew one by one.
+///
+/// Memory of a vector that left is kept for the next one. Under a memory limit it is freed, and bytes depend on the vectors,
+/// on their number of features and on the form alone.
 class SupportVectors {
  public:
   SupportVectors(const Kernel& kernel, std::pmr::memory_resource* memory);
@@ -32,19 +37,19 @@ class SupportVectors {
   /// Into the slot after the last. Throws MemoryError.
   void add(const Features& x);
   void remove(std::size_t slot);
-  /// Bytes that add(x) may allocate at most, what it then frees included. (With plenty left it may take a little more.)
+  /// Bytes that add(x) adds at most, and the largest array that add() or remove() copies meanwhile. (Without a memory limit
+  /// add() may take a little more.)
   std::size_t bytes_to_add(const Features& x) const;
+  std::size_t bytes_to_copy() const;
   /// Vector `slot`, non-zeros in ascending order, in the arrays given.
   Features vector(std::size_t slot, std::vector<Index>& index, std::vector<double>& value) const;
-  /// Gives back memory that is kept for the next vector.
-  void trim();
 
   /// Sparse: vector after vector, where each ends in index and value. Dense: `features` values of each vector.
   struct Packed {
     std::uint64_t dense = 0, features = 0;
     std::pmr::vector<std::uint64_t> end;
-    std::pmr::vector<std::uint32_t> index;
-    std::pmr::vector<double> value;
+    Column<std::uint32_t> index;
+    Column<double> value;
     template <class S>
     static void state(S& s, auto&& v) {
       v("dense", s.dense);
@@ -67,11 +72,20 @@ class SupportVectors {
   };
   using Entries = std::pmr::vector<Entry>;  // of one vector, features ascending
   using Block = std::pmr::vector<double>;   // features x kBlock
+  /// Of a dense vector, kBlock apart; null where there is no feature.
+  const double* column(std::size_t slot) const {
+    const Block& block = blocks_[slot / kBlock];
+    return block.empty() ? nullptr : block.data() + slot % kBlock;
+  }
+  double* column(std::size_t slot) { return const_cast<double*>(std::as_const(*this).column(slot)); }
 
   std::size_t features() const { return blocks_.empty() ? 0 : blocks_[0].size() / kBlock; }  // of dense vectors
   bool fits_dense(const Features& x) const;
   void make_sparse();
+  void add(const Features& x, std::size_t vectors);  // of so many that will come at least
   void add_entries(const Features& x);
+  bool limited() const { return limit_ != Memory::kNoLimit; }
+  std::size_t buckets_for(std::size_t vectors, std::size_t entries) const;
   void rehash(std::size_t buckets);
   template <class ForEach>
   void row(double xx, ForEach for_each, std::span<double> k) const;
@@ -79,6 +93,7 @@ class SupportVectors {
   std::pmr::memory_resource* memory() const { return squared_.get_allocator().resource(); }
 
   Kernel kernel_;
+  std::size_t limit_;                 // of the memory
   std::pmr::vector<double> squared_;  // |z|^2 by slot
 
   bool dense_ = true;
@@ -87,7 +102,7 @@ class SupportVectors {
   unsigned shift_ = 64;                // of bucket()
   std::pmr::vector<Entry*> bucket_;    // the chain of each; a power of two
   std::pmr::vector<Entries> of_slot_;  // by slot
-  Entries spare_;                      // of the vector that left last, for the next one
+  Entries spare_;                      // of the vector that left last, for the next one; not under a limit
   std::size_t entries_ = 0;
 };
 

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <memory_resource>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "quorate/base/column.h"
 #include "quorate/base/error.h"
 #include "quorate/base/features.h"
 #include "quorate/base/memory.h"
@@ -32,36 +34,24 @@ struct TaskWeights {
   /// The place in rows, made if it is new, with weights of 0 for `slots` instances.
   std::size_t at(bool sum, std::uint32_t key, Task owner, std::size_t slots) {
     auto& places = sum ? of_clique : of_task;
-    const std::size_t known = places.size();
-    std::uint32_t& place = places.at(key);
-    if (places.size() > known) {
-      place = static_cast<std::uint32_t>(rows.size());
-      rows.push_back({sum, key, owner, std::pmr::vector<double>(slots, 0.0, rows.get_allocator())});
-    }
-    return place;
+    if (const std::uint32_t* known = places.find(key)) return *known;  // at() may grow for a key that is there
+    const auto place = static_cast<std::uint32_t>(rows.size());
+    fit(rows, rows.size() + 1);
+    rows.push_back({sum, key, owner, std::pmr::vector<double>(rows.get_allocator())});
+    fit(rows.back().b, slots);
+    rows.back().b.resize(slots);
+    return places.at(key) = place;
   }
-  /// Bytes that two new rows take at most.
-  std::size_t bytes_to_add_rows(std::size_t slots) const {
-    return 2 * slots * sizeof(double) + growth(rows, 2) + 32 * (rows.size() + 8);
-  }
-
-  /// Gives back memory of instances that left, but for the next one's.
-  void trim() {
-    constexpr std::size_t kSpare = 8;
-    for (Row& row : rows) {
-      const std::size_t wanted = row.b.size() + 1;
-      if (row.b.capacity() < wanted + kSpare || bytes_left(rows.get_allocator().resource()) < wanted * sizeof(double))
-        continue;
-      std::pmr::vector<double> smaller(rows.get_allocator());
-      smaller.reserve(wanted);
-      smaller.assign(row.b.begin(), row.b.end());
-      row.b = std::move(smaller);
-    }
+  /// Bytes that `more` new rows, at most two, take at most.
+  std::size_t bytes_to_add_rows(std::size_t more, std::size_t slots) const {
+    if (more == 0) return 0;
+    const std::size_t list = rows.size() + more <= rows.capacity() ? 0 : room_for(rows.size() + more) * sizeof(Row);
+    return more * room_for(slots) * sizeof(double) + list + 32 * (rows.size() + 8);
   }
 
   struct Packed {
     std::pmr::vector<std::uint32_t> sum, key, owner;
-    std::pmr::vector<double> value;  // rows x slots
+    Column<double> value;  // rows x slots
     template <class S>
     static void state(S& s, auto&& v) {
       v("sum", s.sum);
@@ -72,12 +62,16 @@ struct TaskWeights {
   };
   Packed pack() const {
     Packed out;
+    std::vector<std::size_t> ends;
     for (const Row& row : rows) {
       out.sum.push_back(row.sum);
       out.key.push_back(row.key);
       out.owner.push_back(row.owner);
-      out.value.insert(out.value.end(), row.b.begin(), row.b.end());
+      ends.push_back((ends.empty() ? 0 : ends.back()) + row.b.size());
     }
+    out.value = Column<double>::joined(std::move(ends), [this](std::size_t r, std::size_t begin, std::size_t n) {
+      return std::span(rows[r].b).subspan(begin, n);
+    });
     return out;
   }
   /// Throws DataError, and stays as it is: sizes that do not fit, a row twice, values that cannot be.
@@ -87,14 +81,14 @@ struct TaskWeights {
     };
     const std::size_t n = packed.key.size(), slots = n == 0 ? 0 : packed.value.size() / n;
     check(packed.sum.size() == n && packed.owner.size() == n && packed.value.size() == slots * n);
-    for (const double v : packed.value) check(std::isfinite(v));
+    for (std::size_t i = 0; i < packed.value.size(); ++i) check(std::isfinite(packed.value[i]));
     std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
     for (std::size_t r = 0; r < n; ++r)
       check(packed.sum[r] <= 1 && packed.key[r] != 0xFFFFFFFFu && seen.emplace(packed.sum[r], packed.key[r]).second);
     *this = TaskWeights(rows.get_allocator().resource());
     for (std::size_t r = 0; r < n; ++r) {
       at(packed.sum[r] == 1, packed.key[r], packed.owner[r], slots);
-      std::copy_n(packed.value.data() + r * slots, slots, rows[r].b.begin());
+      packed.value.read(r * slots, rows[r].b);
     }
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -72,7 +73,8 @@ Measures ClassConfusion::measures() const {
       if (const double v = (this->*of)(c); !std::isnan(v)) sum += v, ++defined;
     return defined == 0 ? std::numeric_limits<double>::quiet_NaN() : sum / static_cast<double>(defined);
   };
-  return {1 - error(), mean(&ClassConfusion::recall), mean(&ClassConfusion::f1), std::numeric_limits<double>::quiet_NaN()};
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  return {1 - error(), mean(&ClassConfusion::recall), mean(&ClassConfusion::f1), kNone, {kNone, kNone, kNone}};
 }
 
 void Scores::add(int y, double margin) {
@@ -92,7 +94,32 @@ double Scores::auc() const {
   return pairs == 0 ? std::numeric_limits<double>::quiet_NaN() : wins / pairs;
 }
 
-Measures Scores::measures() const { return {confusion_.accuracy(), confusion_.balanced_accuracy(), confusion_.f1(), auc()}; }
+Ranking Scores::ranking() const {
+  if (margins_[1].empty()) return {auc(), auc(), auc()};  // NaN
+  std::vector<double> sorted[2] = {margins_[0], margins_[1]};
+  for (auto& margins : sorted) std::sort(margins.begin(), margins.end(), std::greater<>());
+  const auto positives = static_cast<double>(sorted[1].size()), all = static_cast<double>(size()), tenth = all / 10;
+  Ranking out{0, 0, 0};
+  std::size_t at[2] = {0, 0};  // of either, above the threshold
+  while (at[1] < sorted[1].size()) {
+    const bool negative_first = at[0] < sorted[0].size() && sorted[0][at[0]] > sorted[1][at[1]];
+    const double threshold = negative_first ? sorted[0][at[0]] : sorted[1][at[1]];
+    double gained[2] = {0, 0};
+    const double before = static_cast<double>(at[0] + at[1]), found = static_cast<double>(at[1]);
+    for (const int y : {0, 1})
+      for (; at[y] < sorted[y].size() && sorted[y][at[y]] == threshold; ++at[y]) ++gained[y];
+    const double precision = static_cast<double>(at[1]) / static_cast<double>(at[0] + at[1]);
+    out.average_precision += precision * gained[1] / positives;
+    if (precision >= 0.9) out.recall_at_90 = static_cast<double>(at[1]) / positives;
+    if (before < tenth)  // of a threshold across the border, a fair part
+      out.lift = (found + gained[1] * std::min(1.0, (tenth - before) / (gained[0] + gained[1]))) / positives * 10;
+  }
+  return out;
+}
+
+Measures Scores::measures() const {
+  return {confusion_.accuracy(), confusion_.balanced_accuracy(), confusion_.f1(), auc(), ranking()};
+}
 
 void Reliability::add(int y, double probability) {
   Bin& b = bins_[std::min(static_cast<std::size_t>(probability * kBins), kBins - 1)];

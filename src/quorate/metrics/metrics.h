@@ -2,13 +2,22 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace quorate {
 
+/// How well margins put positives first; NaN without a positive. Equal margins are one threshold.
+struct Ranking {
+  double average_precision;  ///< sum over thresholds, from the highest, of precision times the recall gained, in [0, 1]
+  double recall_at_90;       ///< the highest recall of a threshold with precision 0.9 or more; 0: none has it
+  double lift;               ///< share of positives in the tenth with the highest margins, over their share in all; 0 to 10
+};
+
 /// Measures of a set of predictions, each in [0, 1]; NaN where the data leave one undefined (no example, one class).
 struct Measures {
   double accuracy, balanced_accuracy, f1, auc;
+  Ranking ranking;
 };
 
 /// Counts of predictions by truth.
@@ -38,11 +47,28 @@ class ClassConfusion {
   double error() const;                ///< share of wrong predictions; NaN without any
   double recall(std::size_t c) const;  ///< share of c's examples predicted as c; NaN without any
   double f1(std::size_t c) const;      ///< NaN if c neither occurs nor is predicted
-  Measures measures() const;           ///< mean recall and mean F1 over the classes where they are defined; no AUC
+  Measures measures() const;  ///< mean recall and mean F1 over the classes where they are defined; no AUC, no ranking
 
  private:
   std::size_t classes_ = 0;
   std::vector<std::uint64_t> count_;
+};
+
+/// Predictions of classes: as ClassConfusion, but small where there are few predictions of many classes.
+class ClassPredictions {
+ public:
+  /// Both below 2^16.
+  void add(std::size_t truth, std::size_t predicted) {
+    all_.emplace_back(static_cast<std::uint16_t>(truth), static_cast<std::uint16_t>(predicted));
+  }
+  ClassConfusion confusion(std::size_t classes) const {
+    ClassConfusion out(classes);
+    for (const auto& [truth, predicted] : all_) out.add(truth, predicted);
+    return out;
+  }
+
+ private:
+  std::vector<std::pair<std::uint16_t, std::uint16_t>> all_;
 };
 
 /// Collects labels and margins.
@@ -52,6 +78,7 @@ class Scores {
   std::size_t size() const { return margins_[0].size() + margins_[1].size(); }
   const Confusion& confusion() const { return confusion_; }
   Measures measures() const;  ///< O(n log n)
+  Ranking ranking() const;    ///< O(n log n)
   double auc() const;         ///< probability that a positive's margin is above a negative's; ties count half
 
  private:

@@ -27,6 +27,52 @@ double t_quantile(std::size_t degrees) {
          (3 * std::pow(z, 7) + 19 * std::pow(z, 5) + 17 * std::pow(z, 3) - 15 * z) / (384 * n * n * n);
 }
 
+namespace {
+
+/// I_x(a, b), the regularised incomplete beta function: its continued fraction by Lentz's method.
+double incomplete_beta(double a, double b, double x) {
+  if (x <= 0) return 0;
+  if (x >= 1) return 1;
+  if (x > (a + 1) / (a + b + 2)) return 1 - incomplete_beta(b, a, 1 - x);
+  constexpr double kTiny = 1e-300;
+  double c = 1, d = 1 - (a + b) * x / (a + 1);
+  d = 1 / (std::abs(d) < kTiny ? kTiny : d);
+  double out = d;
+  for (int k = 1; k < 1000; ++k) {
+    const double m = k, even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+    const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
+    double change = 1;
+    for (const double term : {even, odd}) {
+      d = 1 + term * d;
+      c = 1 + term / c;
+      d = 1 / (std::abs(d) < kTiny ? kTiny : d);
+      if (std::abs(c) < kTiny) c = kTiny;
+      change = c * d;
+      out *= change;
+    }
+    if (std::abs(change - 1) < 1e-14) break;
+  }
+  const double front = std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * std::log(x) + b * std::log1p(-x);
+  return std::exp(front) * out / a;
+}
+
+/// x with I_x(a, b) = p, by bisection.
+double beta_quantile(double p, double a, double b) {
+  double low = 0, high = 1;
+  for (int step = 0; step < 60; ++step) {
+    const double middle = (low + high) / 2;
+    (incomplete_beta(a, b, middle) < p ? low : high) = middle;
+  }
+  return (low + high) / 2;
+}
+
+}  // namespace
+
+Share exact_interval(double right, double n) {
+  const double wrong = n - right;
+  return {right > 0 ? beta_quantile(0.025, right, wrong + 1) : 0, wrong > 0 ? beta_quantile(0.975, right + 1, wrong) : 1};
+}
+
 Paired paired(std::span<const double> a, std::span<const double> b) {
   std::vector<double> differences;
   for (std::size_t i = 0; i < a.size(); ++i) differences.push_back(b[i] - a[i]);

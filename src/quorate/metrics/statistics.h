@@ -19,4 +19,11 @@ Paired paired(std::span<const double> a, std::span<const double> b);
 /// The 97.5 % quantile of Student's t with `degrees` >= 1 degrees of freedom, within 0.1 %.
 double t_quantile(std::size_t degrees);
 
+/// The 95 % interval of Clopper and Pearson (1934) for a share seen as `right` among n > 0: it holds the true share in at
+/// least 95 % of samples, however small. n need not be whole: an effective number of equally weighted examples.
+struct Share {
+  double low, high;
+};
+Share exact_interval(double right, double n);
+
 }  // namespace quorate

@@ -6,16 +6,22 @@
 //     8"}}; }
 //   };
 #pragma once
+#include <algorithm>
 #include <charconv>
 #include <concepts>
+#include <cstddef>
 #include <limits>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "quorate/base/nearest.h"
 #include "quorate/base/number.h"
 #include "quorate/params/spec.h"
 
@@ -24,9 +30,11 @@ namespace quorate {
 /// The range of a number. Only finite numbers are in a range.
 struct Interval {
   double lo = -std::numeric_limits<double>::infinity(), hi = std::numeric_limits<double>::infinity();
-  bool open_lo = false;
+  bool open_lo = false, open_hi = false;
 
-  constexpr bool contains(double v) const { return (open_lo ? v > lo : v >= lo) && v <= hi && v - v == 0; }
+  constexpr bool contains(double v) const {
+    return (open_lo ? v > lo : v >= lo) && (open_hi ? v < hi : v <= hi) && v - v == 0;
+  }
 };
 inline constexpr Interval kPositive{0, std::numeric_limits<double>::infinity(), true}, kProbability{0, 1}, kAny{};
 
@@ -53,10 +61,67 @@ inline constexpr bool is_choice = false;
 template <class... Ts>
 inline constexpr bool is_choice<std::variant<Ts...>> = true;
 
+/// A literal as a template argument.
+template <std::size_t N>
+struct Text {
+  char chars[N];
+  constexpr Text(const char (&literal)[N]) { std::copy_n(literal, N, chars); }
+  constexpr operator std::string_view() const { return {chars, N - 1}; }
+};
+/// A choice without parameters: struct Word : Tag<"word", "what it means"> {};
+template <Text Name, Text Meaning>
+struct Tag {
+  static constexpr std::string_view name{Name}, meaning{Meaning};
+  static constexpr auto fields() { return std::tuple{}; }
+};
+
+/// A list of words, as a repeatable option has.
+using TextList = std::vector<std::string>;
+
+/// A value with a text of its own: static std::optional<T> T::parse(text), to_text(value), T::kExpected for messages.
+template <class T>
+concept Textual = requires(const T& value, std::string_view text) {
+  { T::parse(text) } -> std::same_as<std::optional<T>>;
+  { to_text(value) } -> std::convertible_to<std::string>;
+  { T::kExpected } -> std::convertible_to<std::string_view>;
+};
+/// An enumeration whose words(E{}) is an array of pairs of a value and its word.
+template <class T>
+concept Enumerated = std::is_enum_v<T> && requires {
+  words(T{}).size();
+};
+template <Enumerated E>
+constexpr std::string_view word_of(E value) {
+  for (const auto& [one, word] : words(value))
+    if (one == value) return word;
+  return {};
+}
+template <Enumerated E>
+std::optional<E> value_named(std::string_view name) {
+  for (const auto& [value, word] : words(E{}))
+    if (word == name) return value;
+  return std::nullopt;
+}
+template <Enumerated E>
+std::vector<std::string_view> all_words() {
+  std::vector<std::string_view> out;
+  for (const auto& [value, word] : words(E{})) out.push_back(word);
+  return out;
+}
+/// "each, per-task, all-tasks"
+std::string joined(std::span<const std::string_view> words, std::string_view between = ", ");
+/// "one of each, per-task, all-tasks (did you mean each?)": what is expected instead of `word`.
+std::string one_of(std::span<const std::string_view> words, std::string_view word);
+
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+
 struct ChoiceInfo;
 /// The description of a parameter, for command line, Python and documents.
 struct ParamInfo {
-  std::string name, type, initial, range, meaning, source;  // type: bool, int, float, text or choice
+  std::string name, type, initial, range, meaning, source;  // type: bool, int, float, text, list or choice
   std::vector<ChoiceInfo> choices;                          // of a choice: its alternatives, in order
 };
 struct ChoiceInfo {
@@ -91,19 +156,38 @@ P read_params(const Spec& s) {
     for (std::size_t j = 0; j < i; ++j)
       if (s.args[j].key == a.key) throw UsageError(s.word + ": parameter '" + a.key + "' comes twice");
     bool known = false;
-    std::string names;
+    std::vector<std::string_view> names;
     const auto try_field = [&](const auto& f) {
-      names += (names.empty() ? "" : ", ") + std::string(f.name);
+      names.push_back(f.name);
       if (f.name != a.key) return;
       read_value(p.*(f.member), a.value, f.name, f.range);
       known = true;
     };
     std::apply([&](const auto&... f) { (try_field(f), ...); }, P::fields());
     if (!known)
-      throw UsageError(s.word + " has no parameter '" + a.key + "'" +
-                       (names.empty() ? "; it takes none" : "; it has " + names));
+      throw UsageError(s.word + " has no parameter '" + a.key + "'" + did_you_mean(a.key, names) +
+                       (names.empty() ? "; it takes none" : "; it has " + joined(names)));
   }
   return p;
+}
+
+/// The type and range of a value that is no choice.
+template <class T>
+void describe_value(const T*, ParamInfo& info, Interval range) {
+  if constexpr (is_optional<T>) {
+    describe_value(static_cast<const typename T::value_type*>(nullptr), info, range);
+  } else if constexpr (Textual<T>) {
+    info.type = "text";
+    info.range = std::string(T::kExpected);
+  } else if constexpr (Enumerated<T>) {
+    info.type = "text";
+    info.range = "one of " + joined(all_words<T>());
+  } else if constexpr (std::same_as<T, std::string>) {
+    info.type = "text";
+  } else {
+    info.type = std::integral<T> ? "int" : "float";
+    info.range = to_text(range);
+  }
 }
 
 template <Described P>
@@ -122,11 +206,10 @@ std::vector<ParamInfo> describe_params() {
       alternatives(static_cast<const T*>(nullptr));
     } else if constexpr (std::same_as<T, bool>) {
       info.type = "bool";
-    } else if constexpr (std::same_as<T, std::string>) {
-      info.type = "text";
+    } else if constexpr (std::same_as<T, TextList>) {
+      info.type = "list";
     } else {
-      info.type = std::integral<T> ? "int" : "float";
-      info.range = to_text(f.range);
+      describe_value(static_cast<const T*>(nullptr), info, f.range);
     }
     out.push_back(std::move(info));
   };
@@ -142,6 +225,16 @@ Spec write_value(const T& v) {
     return {v ? "true" : "false", {}};
   } else if constexpr (std::same_as<T, std::string>) {
     return {v, {}};
+  } else if constexpr (std::same_as<T, TextList>) {
+    std::string all;
+    for (const std::string& word : v) all += (all.empty() ? "" : " ") + word;
+    return {all, {}};
+  } else if constexpr (is_optional<T>) {
+    return v ? write_value(*v) : Spec{"", {}};
+  } else if constexpr (Textual<T>) {
+    return {to_text(v), {}};
+  } else if constexpr (Enumerated<T>) {
+    return {std::string(word_of(v)), {}};
   } else {
     char buffer[32];
     const auto r = std::to_chars(buffer, buffer + sizeof buffer, v);
@@ -156,13 +249,13 @@ void read_value(T& out, const Spec& s, std::string_view name, Interval range) {
   };
   if constexpr (is_choice<T>) {
     bool found = false;
-    std::string names;
+    std::vector<std::string_view> names;
     const auto read_one_of = [&]<class... Ts>(std::variant<Ts...>& v) {
-      ((names += (names.empty() ? "" : ", ") + std::string(Ts::name)), ...);
+      (names.push_back(Ts::name), ...);
       ((s.word == Ts::name ? (v = read_params<Ts>(s), found = true) : false), ...);
     };
     read_one_of(out);
-    if (!found) fail("one of " + names);
+    if (!found) fail(one_of(names, s.word));
   } else {
     if (!s.args.empty()) fail("a plain value");
     if constexpr (std::same_as<T, bool>) {
@@ -170,6 +263,19 @@ void read_value(T& out, const Spec& s, std::string_view name, Interval range) {
       out = s.word == "true";
     } else if constexpr (std::same_as<T, std::string>) {
       out = s.word;
+    } else if constexpr (std::same_as<T, TextList>) {
+      out.push_back(s.word);
+    } else if constexpr (is_optional<T>) {
+      out.emplace();
+      read_value(*out, s, name, range);
+    } else if constexpr (Enumerated<T>) {
+      const auto value = value_named<T>(s.word);
+      if (!value) fail(one_of(all_words<T>(), s.word));
+      out = *value;
+    } else if constexpr (Textual<T>) {
+      const auto value = T::parse(s.word);
+      if (!value) fail(std::string(T::kExpected));
+      out = *value;
     } else {
       const auto value = parse_number<T>(s.word);
       if (!value || !range.contains(static_cast<double>(*value)))

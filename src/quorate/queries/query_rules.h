@@ -24,10 +24,8 @@ inline void ask_with(double probability, Rng& rng, Decision& d) {
 }
 
 /// Buys every label. No draw.
-struct Always {
-  static constexpr std::string_view name = "always", meaning = "buy every label";
+struct Always : Tag<"always", "buy every label"> {
   static constexpr QueryTraits traits{};
-  static constexpr auto fields() { return std::tuple{}; }
 
   void operator()(Rng&, Decision& d) const {
     d.probability = 1;

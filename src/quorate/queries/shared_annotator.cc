@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "quorate/base/error.h"
+#include "quorate/base/memory.h"
 #include "quorate/base/number.h"
 #include "quorate/base/two_column_csv.h"
 
@@ -39,12 +40,14 @@ SharedAnnotator::SharedAnnotator(const SharedAnnotatorParams& choice, const Lear
   read_pairs("prior", prior->file, "task", "weight",
              [&](const std::string& task, const std::string& weight, const std::string& where) {
                const std::uint32_t i = context.tasks.intern(task);
-               if (i >= weight_.size()) weight_.resize(i + std::size_t{1}, 1.0);
-               named.resize(weight_.size());
+               const std::size_t each = context.tasks_per_name, begin = i * each;
+               if (begin >= weight_.size()) weight_.resize(begin + each, 1.0);
+               named.resize(weight_.size() / each);
                if (named[i]) throw DataError(where + "task '" + task + "' comes twice; expected one weight for each task");
                named[i] = true;
-               weight_[i] = parse_weight(weight, where);
+               std::fill_n(weight_.begin() + static_cast<std::ptrdiff_t>(begin), each, parse_weight(weight, where));
              });
+  fit(weight_);
 }
 
 double SharedAnnotator::prior(Task task) const {
@@ -116,11 +119,16 @@ void SharedAnnotator::by_score(std::span<const Example> round, Rng& rng, std::sp
     out[chosen].ask = true;
     share_[chosen] = 0;
   }
+  fit_scratch(share_, 0);  // no state: a model that was just loaded has none either
 }
 
 void SharedAnnotator::learned(Task task, bool mistake, bool updated) {
+  if (task == kUntracked) return;
   if (task >= queries_.size())
-    for (auto* of : {&mistakes_, &updates_, &queries_}) of->resize(std::size_t{task} + 1);
+    for (auto* of : {&mistakes_, &updates_, &queries_}) {
+      fit(*of, std::size_t{task} + 1);
+      of->resize(std::size_t{task} + 1);
+    }
   ++queries_[task];
   ++all_queries_;
   mistakes_[task] += mistake;
@@ -143,6 +151,8 @@ void SharedAnnotator::unpack(const Packed& packed) {
   updates_ = packed.updates;
   queries_ = packed.queries;
   weight_ = packed.weight;
+  for (auto* of : {&mistakes_, &updates_, &queries_}) fit(*of);
+  fit(weight_);
   all_queries_ = all;
 }
 

@@ -17,10 +17,7 @@
 
 namespace quorate {
 
-struct PriorEqual {
-  static constexpr std::string_view name = "equal", meaning = "a = 1 for every task";
-  static constexpr auto fields() { return std::tuple{}; }
-};
+struct PriorEqual : Tag<"equal", "a = 1 for every task"> {};
 struct PriorFile {
   static constexpr std::string_view name = "weights", meaning = "a from a file";
   std::string file;
@@ -30,23 +27,11 @@ struct PriorFile {
                             "SHAMPO with prior"}};
   }
 };
-struct PriorCounts {
-  static constexpr std::string_view name = "counts", meaning = "a = (1 + mistakes) / (2 + queries) of the task so far";
-  static constexpr auto fields() { return std::tuple{}; }
-};
+struct PriorCounts : Tag<"counts", "a = (1 + mistakes) / (2 + queries) of the task so far"> {};
 
-struct OwnQueries {
-  static constexpr std::string_view name = "own", meaning = "labels bought for the task";
-  static constexpr auto fields() { return std::tuple{}; }
-};
-struct AllQueries {
-  static constexpr std::string_view name = "all", meaning = "labels bought for all tasks";
-  static constexpr auto fields() { return std::tuple{}; }
-};
-struct AdaptiveNone {
-  static constexpr std::string_view name = "none", meaning = "b is the same for every task, always";
-  static constexpr auto fields() { return std::tuple{}; }
-};
+struct OwnQueries : Tag<"own", "labels bought for the task"> {};
+struct AllQueries : Tag<"all", "labels bought for all tasks"> {};
+struct AdaptiveNone : Tag<"none", "b is the same for every task, always"> {};
 struct AdaptiveCounts {
   static constexpr std::string_view name = "counts", meaning = "b times (1 + updates of the task)^kappa (1 + queries)^eta";
   double kappa = 0.5, eta = -0.5;
@@ -60,24 +45,11 @@ struct AdaptiveCounts {
   }
 };
 
-struct ChooseMargin {
-  static constexpr std::string_view
-      name = "margin",
-      meaning = "with probability proportional to a / (b + score), score: |margin| minus the smallest of the round";
-  static constexpr auto fields() { return std::tuple{}; }
-};
-struct ChooseUniform {
-  static constexpr std::string_view name = "uniform", meaning = "with probability proportional to a: pure exploration";
-  static constexpr auto fields() { return std::tuple{}; }
-};
-struct ChooseSmallest {
-  static constexpr std::string_view name = "smallest", meaning = "the most uncertain: pure exploitation";
-  static constexpr auto fields() { return std::tuple{}; }
-};
-struct ChooseAll {
-  static constexpr std::string_view name = "all", meaning = "every label of the round: watch all";
-  static constexpr auto fields() { return std::tuple{}; }
-};
+struct ChooseMargin
+    : Tag<"margin", "with probability proportional to a / (b + score), score: |margin| minus the smallest of the round"> {};
+struct ChooseUniform : Tag<"uniform", "with probability proportional to a: pure exploration"> {};
+struct ChooseSmallest : Tag<"smallest", "the most uncertain: pure exploitation"> {};
+struct ChooseAll : Tag<"all", "every label of the round: watch all"> {};
 
 /// What a query rule brings to the learner that has it; see Capabilities.
 struct QueryTraits {
@@ -119,7 +91,8 @@ class SharedAnnotator {
   void by_score(std::span<const Example> round, Rng& rng, std::span<Decision> out) const;
   /// The same with score_j = |margin_j| - min_m |margin_m| (Perceptron SHAMPO).
   void by_margin(std::span<const Example> round, Rng& rng, std::span<Decision> out) const;
-  /// Counts a bought answer. mistake: it was +1 or -1 and the margin was 0 or of the other sign; updated: the model changed.
+  /// Counts a bought answer, unless it is about kUntracked. mistake: it was +1 or -1 and the margin was 0 or of the other
+  /// sign; updated: the model changed.
   void learned(Task task, bool mistake, bool updated);
 
   /// The counts, and the weights of the prior's file.
@@ -149,14 +122,8 @@ class SharedAnnotator {
   mutable std::pmr::vector<double> share_;                        // scratch: an example's weight in the draw
 };
 
-struct ZeroIgnore {
-  static constexpr std::string_view name = "ignore", meaning = "learn nothing from it";
-  static constexpr auto fields() { return std::tuple{}; }
-};
-struct ZeroRandom {
-  static constexpr std::string_view name = "random", meaning = "take +1 or -1 by a coin, as if the annotator had to choose";
-  static constexpr auto fields() { return std::tuple{}; }
-};
+struct ZeroIgnore : Tag<"ignore", "learn nothing from it"> {};
+struct ZeroRandom : Tag<"random", "take +1 or -1 by a coin, as if the annotator had to choose"> {};
 struct ZeroWeak {
   static constexpr std::string_view name = "weak", meaning = "strengthen the prediction: w += eta sign(p) x";
   double eta = 0.1;

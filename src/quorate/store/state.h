@@ -24,32 +24,49 @@ concept HasPacked = requires(const T& t, T& u) {
   u.unpack(t.pack());
 };
 
+/// When the columns of a state are read: at once, or when the file is written; then the state has to stay as it is.
+enum class ReadColumns { kNow, kWhenWritten };
+
 /// Puts values into `out` under dotted names: `w.value`.
 class Writer {
  public:
-  explicit Writer(Tensors& out, std::string prefix = "") : out_(out), prefix_(std::move(prefix)) {}
+  explicit Writer(Tensors& out, ReadColumns read = ReadColumns::kNow, std::string prefix = "")
+      : out_(out), read_(read), prefix_(std::move(prefix)) {}
+
+  /// The same file, names prefixed.
+  Writer part(const std::string& prefix) const { return Writer(out_, read_, prefix_ + prefix); }
 
   template <class T>
-  void operator()(std::string_view name, const T& value) {
+  void operator()(std::string_view name, const T& value) const {
     const std::string full = prefix_ + std::string(name);
     if constexpr (TensorValue<T>)
-      put(full, std::span(&value, 1));
+      put(full, std::vector<T>{value});
     else if constexpr (HasPacked<T>)
       (*this)(name, value.pack());
     else if constexpr (HasState<T>)
-      T::state(value, Writer(out_, full + "."));
+      T::state(value, Writer(out_, read_, full + "."));
     else
-      put(full, std::span(value));
+      put(full, value);
   }
 
  private:
+  /// The bytes are read by whole elements.
   template <class T>
-  void put(const std::string& name, std::span<T> values) {
-    const auto bytes = std::as_bytes(values);
-    out_.tensors[name] = {std::string(dtype<std::remove_const_t<T>>()), {bytes.begin(), bytes.end()}};
+  void put(const std::string& name, const Column<T>& values) const {
+    if (read_ == ReadColumns::kNow) return put(name, values.list());
+    out_.tensors[name] = {std::string(dtype<T>()),
+                          {values.size() * sizeof(T), [values](std::size_t begin, auto out) {
+                             values.read(begin / sizeof(T), {reinterpret_cast<T*>(out.data()), out.size() / sizeof(T)});
+                           }}};
+  }
+  template <class List>
+  void put(const std::string& name, const List& values) const {
+    const auto bytes = std::as_bytes(std::span(values));
+    out_.tensors[name] = {std::string(dtype<typename List::value_type>()), Column<std::byte>({bytes.begin(), bytes.end()})};
   }
 
   Tensors& out_;
+  ReadColumns read_;
   std::string prefix_;
 };
 
@@ -68,8 +85,8 @@ class Reader {
         throw DataError("model file: tensor '" + full + "' has " + std::to_string(one.size()) + " values; expected 1");
       value = one[0];
     } else if constexpr (HasPacked<T>) {
-      auto packed = value.pack();
-      using Packed = decltype(packed);
+      using Packed = std::remove_cvref_t<decltype(value.pack())>;
+      Packed packed;
       Packed::state(packed, Reader(in_, used_, full + "."));
       value.unpack(packed);
     } else if constexpr (HasState<T>) {
@@ -94,16 +111,28 @@ class Reader {
   Reader(const Tensors& in, std::set<std::string>& used, std::string prefix)
       : in_(in), used_(used), prefix_(std::move(prefix)) {}
 
-  template <class T, class A>
-  void get(const std::string& name, std::vector<T, A>& out) {
+  template <class T>
+  const Column<std::byte>& bytes_of(const std::string& name) {
     const auto found = in_.tensors.find(name);
     if (found == in_.tensors.end()) throw DataError("model file: tensor '" + name + "' is missing");
-    const Tensors::Tensor& t = found->second;
-    if (t.dtype != dtype<T>())
-      throw DataError("model file: tensor '" + name + "' is " + t.dtype + "; expected " + std::string(dtype<T>()));
-    out.resize(t.bytes.size() / sizeof(T));
-    if (!out.empty()) std::memcpy(out.data(), t.bytes.data(), t.bytes.size());
+    if (found->second.dtype != dtype<T>())
+      throw DataError("model file: tensor '" + name + "' is " + found->second.dtype + "; expected " +
+                      std::string(dtype<T>()));
     used_.insert(name);
+    return found->second.bytes;
+  }
+  template <class T, class A>
+  void get(const std::string& name, std::vector<T, A>& out) {
+    const auto& bytes = bytes_of<T>(name);
+    out.resize(bytes.size() / sizeof(T));
+    bytes.read(0, std::as_writable_bytes(std::span(out)));
+  }
+  template <class T>
+  void get(const std::string& name, Column<T>& out) {
+    const auto& bytes = bytes_of<T>(name);
+    out = {bytes.size() / sizeof(T), [bytes](std::size_t begin, std::span<T> values) {
+             bytes.read(begin * sizeof(T), std::as_writable_bytes(values));
+           }};
   }
 
   const Tensors& in_;

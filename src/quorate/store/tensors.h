@@ -10,7 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "quorate/base/column.h"
 #include "quorate/base/error.h"
+#include "quorate/store/files.h"
 
 namespace quorate {
 
@@ -34,24 +36,26 @@ constexpr std::string_view dtype() {
 struct Tensors {
   struct Tensor {
     std::string dtype;
-    std::vector<std::byte> bytes;
+    Column<std::byte> bytes;
   };
   std::map<std::string, Tensor> tensors;
   std::map<std::string, std::string> metadata;
 };
 
-inline constexpr int kFormatVersion = 2;  // 1: before label rates and late labels
+inline constexpr int kFormatVersion = 3;  // 2: before cohort kept its latest labels; 1: before label rates and late labels
+inline constexpr int kOldestVersion = 2;  // that is read
 
 /// The bytes of a safetensors file: u64 header length, JSON header with `__metadata__`, data. Adds the keys `format`
 /// ("quorate"), `format_version` and `checksum` (XXH3-128 of the whole file with the checksum's digits as zeros).
 /// Equal tensors and metadata give equal bytes.
 std::string to_bytes(const Tensors& tensors);
 
-/// The same in parts, for who has no use for a copy: the header, made in `header`, then each tensor where it lies.
-std::vector<std::string_view> to_parts(const Tensors& tensors, std::string& header);
+/// Writes the same part by part, without a copy of the whole. Throws FileError.
+void write_tensors(const Tensors& tensors, OutputFile& file);
 
-/// Inverse of to_bytes. Every size, offset and the checksum are looked at before anything is filled. Throws DataError
-/// with the reason: not a model file, newer version, damaged.
-Tensors from_bytes(std::string_view bytes);
+/// Inverse of to_bytes. Every size, offset and the checksum are checked before anything is filled; tensors are read from
+/// `file` when somebody reads them. Throws DataError with the reason: not a model file, newer version, damaged.
+Tensors read_tensors(const Column<std::byte>& file);
+Tensors from_bytes(std::string_view bytes);  ///< of a copy
 
 }  // namespace quorate

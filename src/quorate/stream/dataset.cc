@@ -6,17 +6,19 @@
 
 namespace quorate {
 
-Example Dataset::example(std::size_t i) const { return {task_[i], x_[i]}; }
+Example Dataset::example(std::size_t i) const { return {task_[i], x_[i], 0, weight_.empty() ? 1 : weight_[i]}; }
 
 std::optional<double> Dataset::time(std::size_t i) const {
   if (time_.empty() || std::isnan(time_[i])) return {};
   return time_[i];
 }
 
-void Dataset::add(Task task, Label label, const Features& x, std::optional<double> time) {
+void Dataset::add(Task task, Label label, const Features& x, std::optional<double> time, double weight) {
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   if (time && time_.empty()) time_.assign(size(), kUnknown);
   if (time || !time_.empty()) time_.push_back(time.value_or(kUnknown));
+  if (weight != 1 && weight_.empty()) weight_.assign(size(), 1);
+  if (!weight_.empty()) weight_.push_back(weight);
   task_.push_back(task);
   label_.push_back(label);
   x_.add(x);
@@ -27,9 +29,10 @@ void Dataset::move_classes(const std::vector<std::size_t>& index) {
     if (label.known()) label = Label::of_class(index[label.class_index()]);
 }
 
-void Dataset::read(ExampleReader& examples, NameTable& tasks) {
+void Dataset::read(ExampleReader& examples, NameTable& tasks, const std::stop_token& stop) {
   ExampleReader::Item item;
-  while (examples.next(item)) add(tasks.intern(item.task), item.label, item.x, item.time);
+  while (!stop.stop_requested() && examples.next(item))
+    add(tasks.intern(item.task), item.label, item.x, item.time, item.weight);
 }
 
 std::size_t Dataset::distinct_features() const {

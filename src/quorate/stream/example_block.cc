@@ -73,6 +73,7 @@ void ExampleBlock::add(const Record& record, const Features& x, const At& at) {
   row.value = value.size();
   row.norm = x.norm;
   if (record.seconds) row.time = *record.seconds;
+  row.weight = record.weight;
   row.at = at;
 }
 
@@ -81,8 +82,10 @@ Features ExampleBlock::x(std::size_t row) const {
   return {{index.data() + from.index, r.index - from.index}, {value.data() + from.value, r.value - from.value}, r.norm};
 }
 
+std::string BlockCache::first_line(const std::string& key) { return "quorate instances, format 2: " + one_line(key) + "\n"; }
+
 BlockCache::BlockCache(const std::string& folder, const std::string& key) {
-  const std::string first = "quorate instances, format 1: " + one_line(key) + "\n";
+  const std::string first = first_line(key);
   path_ = (std::filesystem::path(folder) / (hash128_hex(first) + ".instances")).string();
   in_ = std::fopen(path_.c_str(), "rb");
   if (in_ == nullptr) {

@@ -25,6 +25,7 @@ struct ExampleBlock {
     std::uint64_t id = 0, task = 0, label = 0, index = 0, value = 0;  // ends
     double norm = 1;                                                  // 0: gathered only
     double time = std::numeric_limits<double>::quiet_NaN();           // NaN: none
+    double weight = 1;
     At at;
   };
   std::vector<Row> rows;
@@ -50,8 +51,8 @@ struct ExampleBlock {
   std::string_view part(std::uint64_t from, std::uint64_t to) const { return {text.data() + from, to - from}; }
 };
 
-/// A file of blocks that were made once, for whoever goes through the same data again. It has a name and a first line that
-/// say of what, and a checksum for each block.
+/// A file of parsed blocks, for later reads of the same data. Its name and its first line identify the data; each block has
+/// a checksum.
 class BlockCache {
  public:
   /// Opens the file for `key` in `folder`; if there is none, begins to make it (and the folder). Throws FileError.
@@ -62,6 +63,9 @@ class BlockCache {
   void read(ExampleBlock& block);               ///< the next one. Throws FileError: damaged
   /// One more. With the last one the file is there, whole; without it there is none. Throws FileError.
   void write(const ExampleBlock& block);
+
+  /// Of a file, which is named after its hash.
+  static std::string first_line(const std::string& key);
 
  private:
   std::string path_;

@@ -1,7 +1,11 @@
 #include "quorate/stream/example_reader.h"
 
+#include <sys/stat.h>
+
 #include <array>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <iomanip>
 #include <sstream>
@@ -15,32 +19,43 @@ namespace {
 /// All that instances of a file depend on. Throws FileError.
 std::string cache_key(const std::string& path, const ReadOptions& o, const Featurizer& featurizer) {
   namespace fs = std::filesystem;
-  std::error_code wrong, missing, timeless;
+  std::error_code wrong;
   const std::string file = fs::canonical(path, wrong).string();
-  const std::uintmax_t bytes = fs::file_size(path, missing);
-  const auto changed = fs::last_write_time(path, timeless);
-  for (const std::error_code& e : {wrong, missing, timeless})
-    if (e) throw FileError(path + ": " + e.message());
+  struct stat info {};
+  if (wrong || stat(path.c_str(), &info) != 0) throw FileError(path + ": cannot be opened: " + std::strerror(errno));
   std::ostringstream out;
   const auto list = [&](const auto& words) {
     for (const auto& word : words) out << std::quoted(std::string(word)) << ' ';
     out << "; ";
   };
-  list(std::array{file, o.format, o.id, o.task, o.label, o.text, o.time});
+  list(std::array{file, o.format, o.id, o.task, o.label, o.text, o.time, o.weight});
   list(o.categorical);
+  list(o.number);
   list(o.ignore);
+  list(std::array{o.delimiter});
+  list(featurizer.settings().interactions);
+  const Schema& schema = featurizer.schema();
+  for (std::size_t i = 0; i < schema.size(); ++i) list(std::array{schema.name(i), word_of(schema.kind(i))});
   for (std::uint32_t c = 0; c < featurizer.column_names().size(); ++c) list(std::array{featurizer.column_names()[c]});
   const FeatureSettings& f = featurizer.settings();
-  out << bytes << " bytes of " << changed.time_since_epoch().count() << ", skip " << o.skip_bad_lines << ", bits " << f.bits
-      << f.bias << f.normalize << f.bigrams << f.binary;
+  const auto time = [&](const timespec& t) { out << t.tv_sec << '.' << t.tv_nsec << ' '; };
+  time(info.st_mtim);
+  time(info.st_ctim);  // changes with the content even where the time of modification is set back
+  out << info.st_size << " bytes of file " << info.st_dev << ' ' << info.st_ino << ", skip " << o.skip_bad_lines
+      << o.time_parts << ", bits " << f.bits << f.bias << f.normalize << f.binary << ' ' << f.ngrams << ' ' << f.char_ngrams;
   return out.str();
 }
 
 }  // namespace
 
+ReadOptions of_model(ReadOptions options, const Featurizer& featurizer) {
+  options.schema = &featurizer.schema();
+  return options;
+}
+
 ExampleReader::ExampleReader(const std::string& path, const ReadOptions& options, Featurizer& featurizer, Labels& labels,
                              bool ahead)
-    : reader_(open_reader(path, options)),
+    : reader_(open_reader(path, of_model(options, featurizer))),
       featurizer_(featurizer),
       labels_(labels),
       skip_(options.skip_bad_lines),
@@ -53,10 +68,11 @@ ExampleReader::ExampleReader(const std::string& path, const ReadOptions& options
   if (!file) throw UsageError("cache: " + path + " can be read once only; expected a file");
   if (featurizer_.settings().bits == 0) throw UsageError("cache: names are kept (bits 0); expected hashed ones");
   cache_.emplace(options.cache, cache_key(reader_->path(), options, featurizer_));
+  cached_ = cache_->made();
 }
 
-/// Until it has so many bytes, at least one example, or the file is at its end. `arrange`: instances are made whole here,
-/// not by who takes them.
+/// Parses until the block has `bytes` bytes (at least one example) or the file ends. `arrange`: instances are completed
+/// here, not by the consumer.
 void ExampleReader::parse(ExampleBlock& block, std::size_t bytes, bool arrange) {
   block.clear();
   try {
@@ -79,7 +95,7 @@ void ExampleReader::fill(ExampleBlock& block, std::size_t bytes, bool arrange) {
   try {
     if (cache_ && cache_->made()) return cache_->read(block);
     parse(block, bytes, arrange || cache_);
-    if (cache_ && !block.error && !stop_.stop_requested()) cache_->write(block);  // who is stopped may not have seen all
+    if (cache_ && !block.error && !stop_.stop_requested()) cache_->write(block);  // an interrupted reader has not read all
   } catch (...) {
     block.clear();
     block.error = std::current_exception();
@@ -89,13 +105,13 @@ void ExampleReader::fill(ExampleBlock& block, std::size_t bytes, bool arrange) {
 
 void ExampleReader::read_ahead(const std::stop_token& end) {
   for (bool last = false; !last;) {
-    bool behind = false;  // is who takes them: then he is spared what can be done here
+    bool behind = false;  // the consumer: then this thread does more of the work
     {
       std::unique_lock lock(mutex_);
       if (!changed_.wait(lock, end, [&] { return filled_ - taken_ < kBlocks; })) return;
       behind = filled_ - taken_ > 1;
     }
-    ExampleBlock& block = blocks_[filled_ % kBlocks];  // nobody else looks at it
+    ExampleBlock& block = blocks_[filled_ % kBlocks];  // not shared until it is filled
     fill(block, kBlockBytes, behind);
     last = block.last;
     const std::lock_guard lock(mutex_);
@@ -109,7 +125,7 @@ const ExampleBlock* ExampleReader::next_block() {
     fill(blocks_[0], 1, true);
     return blocks_;
   }
-  if (block_ == nullptr) {  // many files are no longer than a block: a thread would cost more than it brings
+  if (block_ == nullptr) {  // for a file of one block a thread costs more than it saves
     fill(blocks_[0], kBlockBytes, true);
     filled_ = 1;
     if (!blocks_[0].last) thread_ = std::jthread([this](const std::stop_token& end) { read_ahead(end); });
@@ -142,6 +158,7 @@ bool ExampleReader::next(Item& item) {
     item.task = block_->task(row);
     if (item.task.empty()) item.task = kOnlyTask;
     item.time = std::isnan(block_->rows[row].time) ? std::nullopt : std::optional(block_->rows[row].time);
+    item.weight = block_->rows[row].weight;
     item.x = block_->x(row);
     if (item.x.norm == 0) item.x = featurizer_.arrange(item.x, scratch_);
     try {

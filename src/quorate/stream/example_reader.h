@@ -21,10 +21,13 @@ namespace quorate {
 /// The name of the task of examples that name none.
 inline constexpr std::string_view kOnlyTask = "all";
 
+/// The same for a file of a model: with the schema of its featurizer, which has to live as long as they are used.
+ReadOptions of_model(ReadOptions options, const Featurizer& featurizer);
+
 /// Examples of one file. Memory does not grow with the file. A long file is read ahead by a thread of its own, some
 /// blocks of examples at most, where an instance depends on its record alone: names are hashed (bits > 0), and the file is
 /// no pipe, whose examples must come as soon as they are there. Then it can also be taken from a cache (ReadOptions::cache),
-/// which is made when the file is gone through for the first time. What comes is the same either way.
+/// which is written when the file is first read. The examples are the same. Thread-safety: one thread at a time.
 class ExampleReader {
  public:
   /// `featurizer` and `labels` outlive this; the featurizer makes no other instances meanwhile. `ahead`: whether a thread
@@ -37,14 +40,14 @@ class ExampleReader {
     std::string_view id, task;
     Label label;                 ///< unknown if the file has none
     std::optional<double> time;  ///< seconds since 1970-01-01 UTC, if the file is asked for times and says
+    double weight = 1;           ///< Example::weight
     Features x;
   };
   /// The next example, valid until the next call; false at the end. Throws as RecordReader::next; after an error of the
   /// file's nothing more comes.
   bool next(Item& item);
 
-  /// The task of the example that comes so many after the one that next() gave last, 1 or more; "" if that is not read yet,
-  /// or names none.
+  /// The task of the `ahead`-th example after the one that next() returned last; "" if it is not read yet, or has no task.
   std::string_view coming_task(std::size_t ahead) const;
 
   const std::string& path() const { return reader_->path(); }
@@ -52,6 +55,9 @@ class ExampleReader {
   std::uint64_t consumed() const { return at_.consumed; }              ///< bytes of the file read by then, packed
   std::uint64_t skipped() const { return at_.skipped + rejected_; }    ///< bad lines passed over by then
   const std::string& first_skipped() const { return first_skipped_; }  ///< what was wrong with the first of them
+  std::string left_out() const { return reader_->left_out(); }         ///< as RecordReader's, at the end
+  /// As RecordReader's, at the end; "" of a file that was taken from a cache.
+  std::string unmet() const { return cached_ ? "" : reader_->unmet(); }
 
  private:
   static constexpr std::size_t kBlocks = 4, kBlockBytes = std::size_t{1} << 18;
@@ -67,12 +73,12 @@ class ExampleReader {
   std::optional<BlockCache> cache_;
   Featurizer& featurizer_;
   Labels& labels_;
-  bool ahead_, skip_;
+  bool ahead_, skip_, cached_ = false;
   std::stop_token stop_;
   Record record_;
 
-  const ExampleBlock* block_ = nullptr;  // that examples are taken from
-  Featurizer::Scratch scratch_;          // of who takes them
+  const ExampleBlock* block_ = nullptr;  // the current one
+  Featurizer::Scratch scratch_;          // of the consumer
   std::size_t row_ = 0;                  // of the next one in it
   At at_;
   std::uint64_t rejected_ = 0;  // for their labels

@@ -68,6 +68,36 @@ void for_each_word(std::string_view text, std::string& word, F use) {
   end();
 }
 
+/// use(part) for every `count` letters in a row of a word with a space before and after it; of a shorter word for all of it.
+/// `padded` is scratch.
+template <class F>
+void for_each_letters(std::string_view word, std::size_t count, std::string& padded, F use) {
+  padded.assign(" ").append(word).append(" ");
+  const auto next = [&](std::size_t at) {  // the letter after the one at `at`
+    do ++at;
+    while (at < padded.size() && (static_cast<unsigned char>(padded[at]) & 0xC0) == 0x80);
+    return at;
+  };
+  std::size_t begin = 0, end = 0;
+  for (std::size_t k = 0; k < count && end < padded.size(); ++k) end = next(end);
+  for (;; begin = next(begin), end = next(end)) {
+    use(std::string_view(padded).substr(begin, end - begin));
+    if (end >= padded.size()) return;
+  }
+}
+
+/// A feature of a record that may be in a product.
+void add_part(const Entry& e, Interactions::Parts& parts) {
+  const std::string index = e.kind == Entry::Kind::kIndex ? entry_name(e) : "";
+  const std::string_view name = e.kind == Entry::Kind::kIndex ? std::string_view(index) : e.name;
+  const std::size_t mark = e.kind == Entry::Kind::kName ? name.find_first_of("^=") : name.npos;
+  parts.add(name, std::min(mark, name.size()),
+            mark == name.npos   ? ColumnKind::kNumber
+            : name[mark] == '=' ? ColumnKind::kCategory
+                                : ColumnKind::kText,
+            e.value);
+}
+
 /// Then a plain vector is smaller and faster. `last`: the highest place; `filled`: how many there are.
 bool at_least_half_full(std::size_t last, std::size_t filled) { return filled > 0 && last < 2 * filled; }
 
@@ -93,12 +123,28 @@ void rank(const Index* index, std::size_t n, std::int32_t* rank) {
 
 }  // namespace
 
-Featurizer::Featurizer(const FeatureSettings& settings, std::pmr::memory_resource* memory)
-    : settings_(settings), columns_(memory), vocabulary_(memory) {
+Featurizer::Featurizer(const FeatureSettings& settings, std::size_t memory)
+    : memory_(std::make_unique<Memory>(memory)),
+      settings_(settings),
+      interactions_(settings.interactions),
+      schema_(memory_.get()),
+      columns_(memory_.get()),
+      vocabulary_(memory_.get()) {
   if (settings.bits > 31) throw UsageError("bits " + std::to_string(settings.bits) + ": expected 0 (names kept) or 1 to 31");
 }
 
-void Featurizer::begin(const RecordReader& reader) { begin(reader.columns(), reader.path()); }
+void Featurizer::begin(const RecordReader& reader) {
+  if (columns_fixed_ == 0) set_schema(reader.schema());
+  interactions_.check(schema_);
+  begin(reader.columns(), reader.path());
+}
+
+void Featurizer::set_schema(const Schema& schema) {
+  if (!schema_.empty()) return;
+  schema_.reserve(schema.size());
+  for (std::size_t i = 0; i < schema.size(); ++i) schema_.add(schema.name(i), schema.kind(i));
+  schema_.time_parts = schema.time_parts;
+}
 
 void Featurizer::begin(std::span<const std::string> names, const std::string& table) {
   if (columns_fixed_ == 0) {
@@ -110,17 +156,19 @@ void Featurizer::begin(std::span<const std::string> names, const std::string& ta
 
 std::vector<Index> Featurizer::columns(std::span<const std::string> names, const std::string& table) const {
   std::vector<Index> places;
+  std::vector<bool> found(columns_.size());
   for (const std::string& name : names) {
     const auto place = columns_.find(name);
     if (!place)
-      throw DataError(table + ": column '" + name + "' was not in the data learned from" +
+      throw DataError(table + ": column " + quoted_value(name) + " was not in the data learned from" +
                       (columns_.size() == 0 ? " (which had no numeric columns)" : "") +
-                      "; leave it out with --ignore-column " + name);
+                      "; leave it out with --ignore-column " + shown_value(name));
     places.push_back(1 + *place);
+    found[*place] = true;
   }
   for (std::uint32_t i = 0; i < columns_.size(); ++i)
-    if (std::find(names.begin(), names.end(), columns_[i]) == names.end())
-      throw DataError(table + ": no column '" + std::string(columns_[i]) + "'; expected it, as in the data learned from");
+    if (!found[i])
+      throw DataError(table + ": no column " + quoted_value(columns_[i]) + "; expected it, as in the data learned from");
   return places;
 }
 
@@ -128,12 +176,18 @@ Index Featurizer::known_place(std::string_view name) const {
   if (settings_.bits > 0)
     return first_name() + static_cast<Index>(hash64(name) & ((std::uint64_t{1} << settings_.bits) - 1));
   if (const auto known = vocabulary_.find(name)) return first_name() + *known;
+  if (left_out_ > 0) return kLeftOut;  // as while learning
   // no weight, but it counts in |x|
   return static_cast<Index>(first_name() + vocabulary_.size() + (hash64(name) & 0x3FFFFFFF));
 }
 
 Index Featurizer::place(std::string_view name) {
-  return settings_.bits > 0 ? known_place(name) : first_name() + vocabulary_.intern(name);
+  if (settings_.bits > 0) return known_place(name);
+  if (memory_->limited() && vocabulary_.bytes_to_add(name) > memory_->left() && !vocabulary_.find(name)) {
+    ++left_out_;
+    return kLeftOut;
+  }
+  return first_name() + vocabulary_.intern(name);
 }
 
 Features Featurizer::operator()(const Record& record, bool learn_names) {
@@ -145,6 +199,26 @@ Features Featurizer::operator()(const Record& record, bool learn_names) {
 Features Featurizer::operator()(const Record& record, std::span<const Index> columns, Scratch& scratch) const {
   gather(record, columns, scratch, [this](std::string_view name) { return known_place(name); });
   return arrange(scratch);
+}
+
+std::vector<std::pair<Index, std::string>> Featurizer::names(const Record& record, std::span<const Index> columns) const {
+  std::vector<std::pair<Index, std::string>> all;
+  if (settings_.bias) all.emplace_back(0, "constant");
+  Scratch scratch;
+  gather(record, columns, scratch, [&](std::string_view name) { return all.emplace_back(known_place(name), name).first; });
+  for (const Entry& e : record.entries)
+    if (e.kind != Entry::Kind::kName)
+      all.emplace_back(e.kind == Entry::Kind::kIndex ? 1 + e.index : columns[e.index], entry_name(e));
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  std::vector<std::pair<Index, std::string>> out;
+  for (auto& [place, name] : all) {
+    if (!out.empty() && out.back().first == place)
+      out.back().second += " / " + name;
+    else
+      out.emplace_back(place, std::move(name));
+  }
+  return out;
 }
 
 Features Featurizer::gather(const Record& record) {
@@ -226,16 +300,31 @@ void Featurizer::gather(const Record& record, std::span<const Index> columns, Sc
   s.index.clear();
   s.value.clear();
   if (settings_.bias) s.add(0, 1);
-  if (record.has_text) {
-    s.previous.clear();
-    for_each_word(record.text, s.word, [&](const std::string& word) {
-      s.add(place(s.name.assign("text^").append(word)), 1);
-      if (!settings_.bigrams) return;
-      if (!s.previous.empty()) s.add(place(s.name.assign("text^").append(s.previous).append(" ").append(word)), 1);
-      s.previous = word;
+  s.parts.clear();
+  const bool products = !interactions_.empty();
+  for (const RawText& text : record.texts) {
+    const auto add = [&](char mark, std::string_view word) {
+      s.name.assign(text.name).append(1, mark).append(word);
+      s.add(place(s.name), 1);
+      if (products) s.parts.add(s.name, text.name.size(), ColumnKind::kText, 1);
+    };
+    s.before.resize(settings_.ngrams - 1);  // strings keep their memory from word to word
+    std::size_t before = 0;                 // that are of this text
+    for_each_word(text.text, s.word, [&](const std::string& word) {
+      add('^', word);
+      if (settings_.ngrams > 1) {
+        s.gram = word;
+        for (std::size_t n = 0; n < before; ++n)
+          add('^', s.gram.insert(0, " ").insert(0, s.before[s.before.size() - 1 - n]));
+        std::rotate(s.before.begin(), s.before.begin() + 1, s.before.end());
+        s.before.back() = word;
+        before = std::min(before + 1, s.before.size());
+      }
+      if (settings_.char_ngrams > 0)
+        for_each_letters(word, settings_.char_ngrams, s.gram, [&](std::string_view part) { add('#', part); });
     });
-    if (settings_.binary) s.sort(true);
   }
+  if (settings_.binary && !record.texts.empty()) s.sort(true);
   for (const Entry& e : record.entries) {
     switch (e.kind) {
       case Entry::Kind::kIndex:
@@ -248,7 +337,10 @@ void Featurizer::gather(const Record& record, std::span<const Index> columns, Sc
         s.add(place(e.name), e.value);
         break;
     }
+    if (products) add_part(e, s.parts);
   }
+  if (products)
+    interactions_.products(s.parts.get(), s.name, [&](const std::string& name, double value) { s.add(place(name), value); });
 }
 
 Features Featurizer::arrange(Scratch& s) const {
@@ -296,7 +388,16 @@ double Featurizer::scale(std::span<double> value, double squares) const {
   return norm;
 }
 
-void Featurizer::check() const {
+void Featurizer::check() {
+  schema_.check();
+  try {
+    interactions_ = Interactions(settings_.interactions);
+  } catch (const UsageError& e) {
+    throw DataError(std::string("model file: ") + e.what());
+  }
+  if (settings_.ngrams < 1 || settings_.ngrams > FeatureSettings::kMostNgrams ||
+      settings_.char_ngrams > FeatureSettings::kMostCharNgrams)
+    throw DataError("model file: n-grams out of range");
   if (settings_.bits > 31 || columns_fixed_ > 1 || columns_.size() > kMaxIndex / 2)
     throw DataError("model file: feature settings out of range");
 }

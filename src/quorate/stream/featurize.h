@@ -1,33 +1,68 @@
 // From a record to the instance x that learners see: names and words to places, constant feature, unit norm.
 #pragma once
+#include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "quorate/base/features.h"
+#include "quorate/base/memory.h"
 #include "quorate/base/name_table.h"
+#include "quorate/params/params.h"
 #include "quorate/stream/formats.h"
+#include "quorate/stream/interactions.h"
+#include "quorate/stream/schema.h"
 
 namespace quorate {
 
 /// How records become instances. Part of the model.
 struct FeatureSettings {
-  std::uint32_t bits = 18;  ///< names and words are hashed to 2^bits places, 1 <= bits <= 31; 0: each gets its own place
-  bool bias = true;         ///< a constant feature 1
-  bool normalize = true;    ///< scale to |x| = 1, after the bias
-  bool bigrams = false;     ///< pairs of neighbouring words too
-  bool binary = false;      ///< a word counts once however often it comes
+  static constexpr std::uint32_t kMostNgrams = 5, kMostCharNgrams = 8;
+  std::uint32_t bits = 18;   ///< names and words are hashed to 2^bits places, 1 <= bits <= 31; 0: each gets its own place
+  bool bias = true;          ///< a constant feature 1
+  bool normalize = true;     ///< scale to |x| = 1, after the bias
+  std::uint32_t ngrams = 1;  ///< words in a row up to that many are features, too
+  std::uint32_t char_ngrams = 0;               ///< n > 0: n letters in a row are features, too
+  bool binary = false;                         ///< a word counts once however often it comes
+  std::vector<std::string> interactions = {};  ///< products of features, see interactions.h
 
+  static constexpr auto fields() {
+    using S = FeatureSettings;
+    return std::tuple{
+        Field{&S::bits, "bits", Interval{0, 31}, "hash names and words to 2^bits features; 0 keeps all names", ""},
+        Field{&S::bias, "bias", kAny, "a constant feature", ""},
+        Field{&S::normalize, "normalize", kAny, "scaling of examples to unit length", ""},
+        Field{&S::ngrams, "ngrams", Interval{1, kMostNgrams}, "text: up to N neighbouring words are features, too", ""},
+        Field{&S::char_ngrams, "char-ngrams", Interval{0, kMostCharNgrams},
+              "text: N neighbouring letters of a word are features, too", ""},
+        Field{&S::binary, "binary", kAny, "text: count each word once", ""},
+        Field{&S::interactions, "interactions", kAny,
+              "products of the features of two columns, namespaces or kinds, as user*channel or number*number (repeatable)",
+              ""}};
+  }
   bool operator==(const FeatureSettings&) const = default;
   template <class S>
   static void state(S& s, auto&& v) {
     v("bits", s.bits);
+    v("ngrams", s.ngrams);
+    v("char_ngrams", s.char_ngrams);
+    std::vector<char> pairs;  // each with a 0 after it
+    for (const std::string& pair : s.interactions) pairs.insert(pairs.end(), pair.c_str(), pair.c_str() + pair.size() + 1);
+    v("interactions", pairs);
+    if constexpr (!std::is_const_v<S>) {
+      s.interactions.clear();
+      for (auto at = pairs.begin(), end = at; at != pairs.end(); at = end == pairs.end() ? end : end + 1) {
+        end = std::find(at, pairs.end(), '\0');
+        s.interactions.emplace_back(at, end);
+      }
+    }
     for (auto [name, member] : {std::pair{"bias", &FeatureSettings::bias},
                                 {"normalize", &FeatureSettings::normalize},
-                                {"bigrams", &FeatureSettings::bigrams},
                                 {"binary", &FeatureSettings::binary}}) {
       std::uint32_t flag = s.*member;
       v(name, flag);
@@ -37,7 +72,8 @@ struct FeatureSettings {
 };
 
 /// Places: 0 the constant feature; then CSV columns; then indices as they are, or hashes, or names in order of first
-/// appearance. A text's words are the features text^word, its bigrams text^word word.
+/// appearance. Words of the text in column c are the features c^word, neighbours c^word word, letters in a row c#wor; the
+/// product of the features a and b is the feature a*b.
 class Featurizer {
  public:
   /// Where instances are made. Each thread has its own.
@@ -49,7 +85,7 @@ class Featurizer {
     };
     static constexpr std::size_t kRanked = 64;  // a multiple of 16
     void add(Index place, double number) {
-      if (number == 0) return;
+      if (number == 0 || place == kLeftOut) return;
       index.push_back(place);
       value.push_back(number);
     }
@@ -59,15 +95,19 @@ class Featurizer {
     std::vector<Index> index;
     std::vector<double> value;
     std::vector<Item> items, other_items;  // while sorting
-    std::string word, previous, name;
+    std::string word, name, gram;
+    std::vector<std::string> before;  // words, the last of them last
+    Interactions::Parts parts;
   };
 
-  explicit Featurizer(const FeatureSettings& settings = {},
-                      std::pmr::memory_resource* memory = std::pmr::get_default_resource());
+  /// memory: bytes that names may take. A name that does not fit is left out: its feature is none, and counted.
+  explicit Featurizer(const FeatureSettings& settings = {}, std::size_t memory = Memory::kNoLimit);
 
-  /// Call once for each file before its first record. The first file says which numeric columns there are; later ones
-  /// must have the same, in any order. Throws DataError.
+  /// Call once for each file before its first record. The first file says what its columns are, and which are numeric;
+  /// later ones must have the same, in any order. Throws DataError.
   void begin(const RecordReader& reader);
+  /// Of a table that is no file: what its columns are. Without effect if there is a schema.
+  void set_schema(const Schema& schema);
   /// The same for numeric columns of these names, of a table called `table`.
   void begin(std::span<const std::string> names, const std::string& table);
   /// The places of numeric columns of these names. Throws DataError unless they are those of the first file.
@@ -79,6 +119,11 @@ class Featurizer {
   /// The same without learning names, for many threads at once; `columns` as columns() says. Valid until the scratch is
   /// used again.
   Features operator()(const Record& record, std::span<const Index> columns, Scratch& scratch) const;
+
+  /// The names of the places that the record's features have, in ascending order: columns, names and words as in the data;
+  /// several names that meet in one place are joined by " / ". O(entries + text).
+  std::vector<std::pair<Index, std::string>> names(const Record& record, std::span<const Index> columns) const;
+  std::vector<std::pair<Index, std::string>> names(const Record& record) const { return names(record, column_place_); }
 
   /// The same in two steps, which need not be taken by one thread: places and values as they come, bias first; and what
   /// becomes of them. gather() learns names.
@@ -93,18 +138,33 @@ class Featurizer {
   Features row(std::span<const double> value, Scratch& scratch) const;
 
   const FeatureSettings& settings() const { return settings_; }
+  std::size_t bytes() const { return memory_->bytes(); }      ///< of names
+  std::size_t peak_bytes() const { return memory_->peak(); }  ///< the most there ever were
+  std::uint64_t names_left_out() const { return left_out_; }  ///< times that a feature was left out
   const NameTable& column_names() const { return columns_; }  ///< numeric columns, in the first file's order
+  const Schema& schema() const { return schema_; }            ///< of the first file; empty: none was begun, or it has none
 
   template <class S>
   static void state(S& s, auto&& v) {
     v("settings", s.settings_);
+    if constexpr (requires { v.has(""); }) {  // models made before there was one have none
+      if (v.has("schema.kinds")) v("schema", s.schema_);
+    } else if (!s.schema_.empty()) {
+      v("schema", s.schema_);
+    }
     v("columns", s.columns_);
     v("columns_fixed", s.columns_fixed_);
     v("vocabulary", s.vocabulary_);
+    if constexpr (requires { v.has(""); }) {  // a tensor of models that left one out
+      if (v.has("left_out")) v("left_out", s.left_out_);
+    } else if (s.left_out_ > 0) {
+      v("left_out", s.left_out_);
+    }
   }
-  void check() const;  ///< throws DataError if what was loaded makes no sense
+  void check();  ///< after loading: throws DataError if what was loaded makes no sense
 
  private:
+  static constexpr Index kLeftOut = 0xFFFFFFFFu;
   Index first_name() const { return static_cast<Index>(1 + columns_.size()); }
   Index known_place(std::string_view name) const;
   Index place(std::string_view name);  // learns it
@@ -114,7 +174,11 @@ class Featurizer {
   Features finish(Scratch& scratch, double squares) const;      // of its places, which ascend, and values
   double scale(std::span<double> value, double squares) const;  // squares: their sum; returns the length before
 
+  std::unique_ptr<Memory> memory_;  // first among what it serves
   FeatureSettings settings_;
+  std::uint64_t left_out_ = 0;
+  Interactions interactions_;  // of the settings
+  Schema schema_;
   NameTable columns_;                // numeric columns, in the first file's order
   std::uint32_t columns_fixed_ = 0;  // whether a first file was seen
   NameTable vocabulary_;             // with bits = 0

@@ -1,12 +1,16 @@
 #include "quorate/stream/formats.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
+#include "quorate/base/counted.h"
 #include "quorate/base/error.h"
+#include "quorate/base/example.h"
+#include "quorate/base/nearest.h"
 #include "quorate/base/number.h"
 #include "quorate/base/utf8.h"
 #include "quorate/stream/time.h"
@@ -18,10 +22,10 @@ struct Ending {
   std::string_view ending;
   Format format;
 };
-constexpr std::array kEndings{
-    Ending{".csv", Format::kCsv},      Ending{".jsonl", Format::kJsonl},       Ending{".ndjson", Format::kJsonl},
-    Ending{".svm", Format::kSvmlight}, Ending{".svmlight", Format::kSvmlight}, Ending{".libsvm", Format::kSvmlight},
-    Ending{".vw", Format::kVw}};
+constexpr std::array kEndings{Ending{".csv", Format::kCsv},         Ending{".tsv", Format::kCsv},
+                              Ending{".jsonl", Format::kJsonl},     Ending{".ndjson", Format::kJsonl},
+                              Ending{".svm", Format::kSvmlight},    Ending{".svmlight", Format::kSvmlight},
+                              Ending{".libsvm", Format::kSvmlight}, Ending{".vw", Format::kVw}};
 constexpr std::array<std::string_view, 4> kPackings{"", ".gz", ".xz", ".zst"};
 
 }  // namespace
@@ -44,11 +48,8 @@ std::string entry_name(const Entry& entry) {
 }
 
 Format format_named(std::string_view name) {
-  if (name == "csv") return Format::kCsv;
-  if (name == "jsonl") return Format::kJsonl;
-  if (name == "svmlight") return Format::kSvmlight;
-  if (name == "vw") return Format::kVw;
-  throw UsageError("format '" + std::string(name) + "': expected csv, jsonl, svmlight or vw");
+  if (const auto format = value_named<Format>(name)) return *format;
+  throw UsageError("format " + quoted_value(name) + ": expected " + one_of(all_words<Format>(), name));
 }
 
 Format format_of(const std::string& path) {
@@ -85,21 +86,36 @@ std::string find_data(const std::string& path) {
   throw FileError(path + ": several files could be meant: " + found[0] + ", " + found[1] + "; expected the whole name");
 }
 
+std::string RecordReader::unmet() const {
+  std::vector<std::string_view> names;
+  for (std::size_t i = 0; i < schema_.size(); ++i)
+    if (schema_.kind(i) != ColumnKind::kIgnored) names.push_back(schema_.name(i));
+  std::string out;
+  for (const auto& [name, met] : ignored_)
+    if (!met)
+      out +=
+          (out.empty() ? "no " + std::string(part_called()) + " " : ", ") + quoted_value(name) + did_you_mean(name, names);
+  return out;
+}
+
 bool RecordReader::next(Record& record) {
   for (;;) {
     try {
       std::string_view line;
       if (!lines_.next(line)) {
         if (!any_ && !lines_.stopped())
-          throw DataError(path() + ": no example in it; expected at least one line of data" +
-                          (skipped_ > 0
-                               ? " (" + std::to_string(skipped_) + " bad lines skipped; the first: " + first_skipped_ + ")"
-                               : ""));
+          throw DataError(
+              path() + ": no example in it; expected at least one line of data" +
+              (skipped_ > 0 ? " (" + counted(skipped_, "bad line") + " skipped; the first: " + first_skipped_ + ")" : ""));
         return false;
       }
       check_utf8(line);
       record.clear();
       if (!parse(line, record)) continue;
+      if (record.weight == 0) {
+        record.label = {};
+        record.weight = 1;
+      }
       any_ = true;
       return true;
     } catch (const LineError& e) {
@@ -143,6 +159,34 @@ void RecordReader::set_time(Record& record, std::size_t at, std::string_view tex
   if (!record.seconds) bad(at, quoted_value(text) + "; expected " + std::string(kTimeExpected));
 }
 
+void RecordReader::set_weight(Record& record, std::size_t at, std::string_view text) const {
+  if (is_missing(text)) return;
+  double weight = 0;
+  const auto r = std::from_chars(text.data(), text.data() + text.size(), weight);
+  if (r.ec != std::errc{} || r.ptr != text.data() + text.size() || !(weight == 0 || is_weight(weight)))
+    bad(at, quoted_value(text) + "; expected a number from 0 to " + shortest(kMostWeight) + ", the weight (importance)");
+  record.weight = weight;
+}
+
+void RecordReader::add_time_parts(Record& record, std::size_t at, std::string_view column, std::string_view text) const {
+  if (is_missing(text)) return;
+  const auto seconds = parse_time(text);
+  if (!seconds) bad(at, quoted_value(text) + "; expected " + std::string(kTimeExpected));
+  constexpr double kDay = 86400;
+  constexpr std::array<std::string_view, 7> kDays{"thu", "fri", "sat", "sun", "mon", "tue", "wed"};  // 1970-01-01
+  const double day = std::floor(*seconds / kDay), hour = std::floor((*seconds - day * kDay) / 3600);
+  const auto weekday = static_cast<std::size_t>(day - 7 * std::floor(day / 7));
+  record.add_name(record.keep(column, ".hour=", std::to_string(static_cast<int>(hour)), nullptr), 1);
+  record.add_name(record.keep(column, ".weekday=", kDays[weekday], nullptr), 1);
+}
+
+bool RecordReader::is_file() const {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(lines_.path(), ignored);
+}
+
+std::size_t RecordReader::rows_to_sample() const { return is_file() ? 10'000 : 100; }
+
 void RecordReader::check_utf8(std::string_view line) const {
   const std::size_t at = find_not_utf8(line);
   if (at == line.npos) return;
@@ -150,10 +194,11 @@ void RecordReader::check_utf8(std::string_view line) const {
 }
 
 std::unique_ptr<RecordReader> open_reader(const std::string& path, const ReadOptions& options) {
-  for (const std::string* other : {&options.id, &options.task, &options.label, &options.text})
-    if (!options.time.empty() && *other == options.time)
-      throw UsageError("column '" + options.time + "' is asked to mean two things");
-  const std::string file = find_data(path);
+  const std::array roles{&options.id, &options.task, &options.label, &options.text, &options.time, &options.weight};
+  for (const std::string* role : {&options.time, &options.weight})
+    if (!role->empty() && std::count_if(roles.begin(), roles.end(), [&](const auto* other) { return *other == *role; }) > 1)
+      throw UsageError("column " + quoted_value(*role) + " is given two roles");
+  const std::string file = options.bytes != nullptr ? path : find_data(path);
   switch (options.format.empty() ? format_of(file) : format_named(options.format)) {
     case Format::kCsv:
       return open_csv(file, options);

@@ -1,23 +1,33 @@
 // Readers and writers of the text formats: CSV, JSON lines, SVMlight, VW text.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "quorate/base/byte_scan.h"
+#include "quorate/params/params.h"
 #include "quorate/stream/record.h"
+#include "quorate/stream/schema.h"
 #include "quorate/stream/source.h"
 
 namespace quorate {
 
 enum class Format { kCsv, kJsonl, kSvmlight, kVw };
+constexpr auto words(Format) {
+  using std::string_view;
+  return std::array{std::pair{Format::kCsv, string_view("csv")}, std::pair{Format::kJsonl, string_view("jsonl")},
+                    std::pair{Format::kSvmlight, string_view("svmlight")}, std::pair{Format::kVw, string_view("vw")}};
+}
 
 /// The format called `name` (csv, jsonl, svmlight, vw). Throws UsageError.
 Format format_named(std::string_view name);
-/// The format that the ending of `path` says, under .gz, .xz or .zst. Throws UsageError with the endings there are.
+/// The format by the ending of `path`, before .gz, .xz or .zst. Throws UsageError with the endings there are.
 Format format_of(const std::string& path);
 /// `path`, or the one file `path` + a known ending (`news/train` finds `news/train.vw`). Throws FileError.
 std::string find_data(const std::string& path);
@@ -30,20 +40,59 @@ struct ReadOptions {
   /// Column, key or namespace of the time. Empty: times are not read, so that a column or namespace called "time" stays a
   /// feature. SVMlight has its own, `time:`, which is always read.
   std::string time;
-  std::vector<std::string> categorical;  ///< CSV columns whose values are words: each becomes the feature column=value
-  std::vector<std::string> ignore;       ///< CSV columns to pass over
-  bool skip_bad_lines = false;           ///< count bad lines and go on, instead of throwing
-  /// Folder where ExampleReader keeps instances ready made, for whoever goes through the same file again; empty: nowhere.
-  /// Readers do not look at it.
+  /// Column or key of the example's weight. Empty: none is read. VW text has its own, the importance, which is always read.
+  std::string weight;
+  /// Columns (CSV) or keys (JSON without x) whose kind is not to be inferred from their first values.
+  std::vector<std::string> categorical, number;
+  std::vector<std::string> ignore;  ///< columns, keys or namespaces to pass over
+  bool time_parts = false;          ///< hour and weekday of dates and times become features
+  std::string delimiter;            ///< CSV: the character between fields, or "tab"; empty: by the header
+  const Schema* schema = nullptr;   ///< of the model: kinds are these, not inferred. Outlives the reader
+  bool labelled = false;            ///< CSV: a column of labels must be there
+  bool label_optional = false;      ///< CSV: a column of labels need not be there, though an option names it
+  bool skip_bad_lines = false;      ///< count bad lines and go on, instead of throwing
+  /// Folder where ExampleReader caches instances for later reads of the same file; empty: none. Not used by RecordReader.
   std::string cache;
-  std::stop_token stop;  ///< ends waiting for input, as if it were at its end
+  static constexpr auto fields() {
+    using O = ReadOptions;
+    return std::tuple{
+        Field{&O::format, "format", kAny, "csv, jsonl, svmlight or vw; default: by the file name", ""},
+        Field{&O::task, "task-column", kAny, "column, JSON key or VW namespace of the task (default: task)", ""},
+        Field{&O::label, "label-column", kAny, "column or JSON key of the label (default: label)", ""},
+        Field{
+            &O::time, "time-column", kAny,
+            "column, JSON key or VW namespace of the time: seconds since 1970, or a date as 2026-11-21 or "
+            "2026-11-21T13:15:00Z (default: none, and a column called time is a feature; SVMlight: time:TIME, always read)",
+            ""},
+        Field{&O::weight, "weight-column", kAny,
+              "column or JSON key of the importance weight of the label, 0 to 1000; 0: as if there were no label (default: "
+              "none; VW text: the importance, always read)",
+              ""},
+        Field{&O::id, "id-column", kAny, "column or JSON key of the example's id (default: id)", ""},
+        Field{&O::text, "text-column", kAny, "column or JSON key of raw text (default: text, and what looks like text)", ""},
+        Field{&O::categorical, "categorical-column", kAny,
+              "columns or JSON keys of words, as a,b (repeatable; default: by their values)", ""},
+        Field{&O::number, "number-column", kAny,
+              "columns or JSON keys of numbers, as a,b (repeatable; default: by their values)", ""},
+        Field{&O::ignore, "ignore-column", kAny, "columns, JSON keys or VW namespaces to leave out, as a,b (repeatable)",
+              ""},
+        Field{&O::time_parts, "time-parts", kAny, "hour and weekday of dates and times as features", ""},
+        Field{&O::delimiter, "delimiter", kAny, "CSV: the character between fields, or tab (default: by the header)", ""},
+        Field{&O::cache, "cache", kAny,
+              "folder that caches parsed examples for later commands; larger than text, safe to delete", ""}};
+  }
+  const std::string_view* bytes = nullptr;  ///< of the file, whose path is a name for messages; outlives the reader
+  std::stop_token stop;                     ///< ends waiting for input, as if it were at its end
 };
 
 /// Records of one file, streaming.
 class RecordReader {
  public:
   RecordReader(const std::string& path, const ReadOptions& options)
-      : lines_(path, options.stop), skip_(options.skip_bad_lines) {}
+      : lines_(options.bytes != nullptr ? LineReader(path, *options.bytes) : LineReader(path, options.stop)),
+        skip_(options.skip_bad_lines) {
+    for (const std::string& name : options.ignore) ignored_.emplace_back(name, false);
+  }
   virtual ~RecordReader() = default;
 
   /// The next record, valid until the next call; false at the end. Throws LineError for a bad line (unless they are
@@ -53,6 +102,17 @@ class RecordReader {
 
   /// CSV: the numeric columns in their order. Elsewhere empty.
   virtual std::span<const std::string> columns() const { return {}; }
+  /// What the format calls what an option may leave out: a column, key or namespace.
+  virtual std::string_view part_called() const { return "column"; }
+  /// CSV and JSON lines without x: the kinds of columns and keys. Elsewhere empty.
+  const Schema& schema() const { return schema_; }
+  /// Once all is read: keys that were left out because the first lines do not have them, in a sentence; "" if none was.
+  virtual std::string left_out() const { return ""; }
+  /// Once all is read: names in `ignore` that no line had, in a phrase, as "no key 'metta' (did you mean meta?)"; "" if
+  /// there is none. CSV refuses them by its header.
+  std::string unmet() const;
+  /// What was seen of each of them; empty where nothing had to be inferred.
+  std::span<const ColumnReport> seen() const { return seen_; }
 
   /// The record just read cannot be used after all (say, its label): as a bad line, thrown or counted.
   void reject(const std::string& what);
@@ -75,15 +135,33 @@ class RecordReader {
     return short_decimal(text, line.data() + line.size(), &out) ? out : other_number(line, text);
   }
   void check_utf8(std::string_view line) const;
+  bool skips_bad_lines() const { return skip_; }
+  /// Whether options leave out the key or namespace, which is then known to be there.
+  bool ignores(std::string_view name) {
+    for (auto& [ignored, met] : ignored_)
+      if (ignored == name) return met = true;
+    return false;
+  }
   /// The record's time is `text`, at byte `at` of the line; none if it is empty.
   void set_time(Record& record, std::size_t at, std::string_view text) const;
+  /// The record's weight is `text`, at byte `at` of the line; 1 if it is missing.
+  void set_weight(Record& record, std::size_t at, std::string_view text) const;
+  /// Adds the hour and weekday of a time as features. Throws LineError if `text` is none.
+  void add_time_parts(Record& record, std::size_t at, std::string_view column, std::string_view text) const;
+  bool is_file() const;  ///< not a pipe, whose lines may take long
+  /// How many rows a reader looks at to infer kinds: fewer where waiting for them may take long.
+  std::size_t rows_to_sample() const;
+  static constexpr std::size_t kSampleBytes = std::size_t{1} << 22;
 
   LineReader lines_;
+  Schema schema_;
+  std::vector<ColumnReport> seen_;
 
  private:
   double other_number(std::string_view line, std::string_view text) const;
 
   bool skip_;
+  std::vector<std::pair<std::string, bool>> ignored_;  // names, and whether a line had them
   std::uint64_t skipped_ = 0;
   bool any_ = false;
   std::string first_skipped_;
@@ -103,8 +181,9 @@ class RecordWriter {
 
 /// What CSV output has besides id, task and label.
 struct CsvColumns {
-  std::vector<std::string> features;  ///< in order
-  bool time = false, text = false;    ///< whether there are columns called that
+  std::vector<std::string> features;    ///< in order
+  std::vector<std::string> texts = {};  ///< columns of raw text
+  bool time = false, weight = false;    ///< whether there is a column called that
 };
 
 /// A writer; `columns` for CSV.

@@ -1,6 +1,8 @@
-// JSON lines: {"id": .., "task": .., "label": .., "x": {name: number, ..} | [number, ..], "text": ".."} on each line.
+// JSON lines, one object a line, of one of two forms. With a key x in the first lines:
+//   {"id": .., "task": .., "label": .., "x": {name: number, ..} | [number, ..], "text": ".."}
 // In x, true and false count as 1 and 0, a string becomes the feature name=string, null is passed over. Other keys are
-// passed over, so logs can be read as they are, except the one that is named to hold the time.
+// passed over, except the one that is named to hold the time. Without x every key is a column as one of a CSV file, keys of
+// objects inside joined by a point (sender.domain); strings in a list are words each.
 #include "quorate/stream/formats.h"
 
 #include <simdjson.h>
@@ -9,7 +11,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "quorate/base/counted.h"
 #include "quorate/base/error.h"
+#include "quorate/base/name_table.h"
+#include "quorate/base/utf8.h"
 
 namespace quorate {
 namespace {
@@ -30,7 +35,53 @@ const Entry* repeated(const std::vector<Entry>& entries, std::vector<Entry>& sor
   return nullptr;
 }
 
+constexpr std::size_t kMostDepth = simdjson::DEFAULT_MAX_DEPTH;
+
+/// Where lists and objects are nested deeper than simdjson reads, or npos.
+std::size_t too_deep(std::string_view line) {
+  std::size_t depth = 0;
+  bool quoted = false;
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    const char c = line[at];
+    if (quoted && c == '\\')
+      ++at;
+    else if (c == '"')
+      quoted = !quoted;
+    else if (!quoted && (c == '[' || c == '{') && ++depth > kMostDepth)
+      return at;
+    else if (!quoted && (c == ']' || c == '}') && depth > 0)
+      --depth;
+  }
+  return line.npos;
+}
+
+/// Keeps nothing that nlohmann's parser reads but the position of the first error.
+struct ErrorPosition final : nlohmann::json_sax<nlohmann::json> {
+  std::size_t byte = 0;
+  bool syntax = false;  ///< not a number out of range
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(std::size_t) override { return true; }
+  bool key(string_t&) override { return true; }
+  bool end_object() override { return true; }
+  bool start_array(std::size_t) override { return true; }
+  bool end_array() override { return true; }
+  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& e) override {
+    byte = position == 0 ? 0 : position - 1;
+    syntax = dynamic_cast<const nlohmann::detail::parse_error*>(&e) != nullptr;
+    return false;
+  }
+};
+
 class JsonlReader final : public RecordReader {
+  static constexpr std::size_t kFirstRows = 1000;
+
  public:
   JsonlReader(const std::string& path, const ReadOptions& o)
       : RecordReader(path, o),
@@ -38,9 +89,247 @@ class JsonlReader final : public RecordReader {
         task_(o.task.empty() ? "task" : o.task),
         label_(o.label.empty() ? "label" : o.label),
         time_(o.time),
-        text_(o.text.empty() ? "text" : o.text) {}
+        weight_(o.weight),
+        text_(o.text.empty() ? "text" : o.text) {
+    if (o.schema != nullptr && !o.schema->empty())
+      take_kinds(*o.schema, o);
+    else
+      infer_kinds(o);
+    for (std::size_t i = 0; i < schema_.size(); ++i) {
+      column_of_.push_back(static_cast<Index>(columns_.size()));
+      if (is_number(schema_.kind(i))) columns_.emplace_back(schema_.name(i));
+    }
+  }
+
+  std::span<const std::string> columns() const override { return columns_; }
+
+  std::string left_out() const override {
+    if (unknown_ == 0) return "";
+    return path() + ": the key " + quoted_value(first_unknown_) + " (line " + std::to_string(first_unknown_line_) + ")" +
+           (unknown_ > 1 ? " and others that " : ", which ") +
+           (of_model_ ? "the model does not know " : "the first lines do not have ") + (unknown_ > 1 ? "were" : "was") +
+           " left out " + counted(unknown_, "time");
+  }
+  std::string_view part_called() const override { return "key"; }
 
  private:
+  /// The role that the options or a usual name give a key.
+  std::optional<ColumnKind> stated(const ReadOptions& o, std::string_view name) const {
+    const auto in = [&](const std::vector<std::string>& names) {
+      return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    if (in(o.ignore)) return ColumnKind::kIgnored;
+    if (!time_.empty() && name == time_) return ColumnKind::kTime;
+    if (!weight_.empty() && name == weight_) return ColumnKind::kWeight;
+    if (name == id_) return ColumnKind::kId;
+    if (name == task_) return ColumnKind::kTask;
+    if (name == label_) return ColumnKind::kLabel;
+    if (name == text_) return ColumnKind::kText;
+    if (in(o.categorical)) return ColumnKind::kCategory;
+    if (in(o.number)) return ColumnKind::kNumber;
+    return {};
+  }
+
+  void take_kinds(const Schema& schema, const ReadOptions& o) {
+    for (const auto& [kind, given] : {std::pair{ColumnKind::kTask, &o.task}, {ColumnKind::kLabel, &o.label}})
+      if (const auto known = schema.column_of(kind); known && !given->empty() && *given != *known)
+        throw UsageError("--" + std::string(word_of(kind)) + "-column " + *given + ": the model has its " +
+                         std::string(word_of(kind)) + " in the key " + quoted_value(*known) + "; leave it out");
+    for (std::size_t i = 0; i < schema.size(); ++i) schema_.add(schema.name(i), schema.kind(i));
+    schema_.time_parts = schema.time_parts;
+    of_model_ = true;
+    if (o.bytes == nullptr && is_file()) check_known();
+  }
+
+  /// Throws DataError if no line of the first ones has a key that the model learned from.
+  void check_known() {
+    const auto learned = [&](std::size_t place) {
+      const ColumnKind kind = schema_.kind(place);
+      return is_feature(kind) || ((kind == ColumnKind::kDate || kind == ColumnKind::kTime) && schema_.time_parts);
+    };
+    std::string expected, name;
+    for (std::size_t i = 0; i < schema_.size() && expected.size() < 200; ++i)
+      if (learned(i)) expected += (expected.empty() ? "" : ", ") + shown_value(schema_.name(i));
+    std::uint64_t rows = 0;
+    bool known = expected.empty(), strange = false;
+    lines_.mark();
+    try {
+      std::size_t bytes = 0;
+      for (std::string_view line; !known && rows < kFirstRows && bytes < kSampleBytes && lines_.next(line, kSampleBytes);) {
+        bytes += line.size();
+        dom::object object;
+        if (find_not_utf8(line) != line.npos ||
+            parser_.parse(line.data(), line.size(), true).get(object) != simdjson::SUCCESS)
+          continue;  // is said when it is read
+        ++rows;
+        name.clear();
+        flatten(object, name, [&](const std::string& key, const dom::element&, bool) {
+          const auto place = schema_.place(key);
+          known = known || (place && learned(*place));
+          strange = strange || !place;
+        });
+      }
+    } catch (const LineError&) {  // is thrown again when it is read
+    }
+    lines_.rewind();
+    if (known || !strange) return;
+    throw DataError(path() + ": no key that the model knows in the first " + counted(rows, "line") + "; expected " +
+                    expected + ", as in the data learned from");
+  }
+
+  /// use(name, value, in a list) for each value that is no object or list itself.
+  template <class Use>
+  void flatten(const dom::object& object, std::string& name, const Use& use) const {
+    const std::size_t before = name.size();
+    for (const auto [key, value] : object) {
+      if (before > 0) name += '.';
+      name += key;
+      if (dom::object inside; value.get(inside) == simdjson::SUCCESS) {
+        flatten(inside, name, use);
+      } else if (dom::array list; value.get(list) == simdjson::SUCCESS) {
+        for (const dom::element& item : list)
+          if (!item.is_object() && !item.is_array()) use(name, item, true);
+      } else {
+        use(name, value, false);
+      }
+      name.resize(before);
+    }
+  }
+
+  void infer_kinds(const ReadOptions& o) {
+    struct Sampled {
+      ColumnSample sample;
+      std::uint64_t rows = 0;
+      bool list = false;
+    };
+    NameTable names;
+    std::vector<Sampled> sampled;
+    bool fixed = false;
+    std::uint64_t rows = 0;
+    std::size_t bytes = 0;
+    std::string name;
+    const std::size_t most = rows_to_sample();
+    lines_.mark();
+    try {
+      for (std::string_view line; rows < most && bytes < kSampleBytes && lines_.next(line, kSampleBytes);) {
+        bytes += line.size();
+        dom::object object;
+        if (find_not_utf8(line) != line.npos ||
+            parser_.parse(line.data(), line.size(), true).get(object) != simdjson::SUCCESS)
+          continue;  // is said when it is read
+        if (dom::element x; object["x"].get(x) == simdjson::SUCCESS && (x.is_object() || x.is_array())) {
+          fixed = true;
+          break;
+        }
+        Record record;
+        std::string label;
+        flatten(object, name, [&](const std::string& key, const dom::element& v, bool) {
+          if (key == label_) label = word(line, key, v, record);
+        });
+        flatten(object, name, [&](const std::string& key, const dom::element& v, bool in_list) {
+          const std::uint32_t at = names.intern(key);
+          if (at == sampled.size()) sampled.emplace_back();
+          Sampled& s = sampled[at];
+          for (; s.rows < rows; ++s.rows) s.sample.skip();
+          s.list = s.list || in_list;
+          const auto type = v.is_string() ? ColumnSample::Type::kString
+                            : v.is_bool() ? ColumnSample::Type::kFlag
+                                          : ColumnSample::Type::kPlain;
+          s.sample.add(word(line, key, v, record), label, type);
+          s.rows = std::max(s.rows, rows + 1);
+        });
+        ++rows;
+      }
+    } catch (const LineError&) {  // is thrown again when it is read
+    }
+    lines_.rewind();
+    if (fixed) return;
+    schema_.time_parts = o.time_parts;
+    for (std::uint32_t i = 0; i < sampled.size(); ++i) {
+      for (; sampled[i].rows < rows; ++sampled[i].rows) sampled[i].sample.skip();
+      ColumnReport report = sampled[i].sample.judge(std::string(names[i]));
+      if (sampled[i].list && !is_number(report.kind)) {
+        report.kind = ColumnKind::kCategory;
+        report.why = "lists of words";
+      }
+      if (report.kind == ColumnKind::kId && names.find(id_)) report.kind = ColumnKind::kIgnored;
+      if (const auto said = stated(o, report.name)) {
+        report.kind = *said;
+        report.why = "by its name or an option";
+      }
+      schema_.add(report.name, report.kind);
+      seen_.push_back(std::move(report));
+    }
+    // What the first lines lack may come later.
+    for (const std::string& role : {id_, task_, label_, time_, weight_})
+      if (!role.empty()) schema_.add(role, *stated(o, role));
+  }
+
+  /// A line without x: every key is a column.
+  void columns_of(std::string_view line, const dom::object& object, Record& record) {
+    const bool known_keys = !schema_.empty();
+    std::uint32_t roles = 0;
+    name_.clear();  // a bad line ends in the middle of a name
+    flatten(object, name_, [&](const std::string& key, const dom::element& v, bool in_list) {
+      const bool ignored = ignores(key);
+      const auto place = known_keys ? schema_.place(key) : std::nullopt;
+      if (!place) {
+        if (ignored) return;
+        if (unknown_++ == 0) {
+          first_unknown_ = key;
+          first_unknown_line_ = line_number();
+        }
+        return;
+      }
+      const ColumnKind kind = schema_.kind(*place);
+      if (!is_feature(kind) && kind != ColumnKind::kDate && kind != ColumnKind::kIgnored) {
+        if ((roles >> static_cast<unsigned>(kind) & 1) != 0) wrong(line, key, "it once");
+        roles |= 1u << static_cast<unsigned>(kind);
+      }
+      switch (kind) {
+        case ColumnKind::kId:
+          record.id = word(line, key, v, record);
+          break;
+        case ColumnKind::kTask:
+          record.task = word(line, key, v, record);
+          break;
+        case ColumnKind::kLabel:
+          record.label = word(line, key, v, record);
+          break;
+        case ColumnKind::kTime:
+        case ColumnKind::kDate: {
+          if (v.is_bool()) wrong(line, key, "a string or a number");
+          const std::string_view text = word(line, key, v, record);
+          if (kind == ColumnKind::kTime) set_time(record, place_of(line, key), text);
+          if (schema_.time_parts) add_time_parts(record, place_of(line, key), record.keep(key), text);
+          break;
+        }
+        case ColumnKind::kText:
+          if (std::string_view text; v.get(text) == simdjson::SUCCESS)
+            record.texts.push_back({record.keep(key), text});
+          else if (!v.is_null())
+            wrong(line, key, "a string");
+          break;
+        case ColumnKind::kCategory:
+          if (const std::string_view value = word(line, key, v, record); !is_missing(value))
+            record.add_name(record.keep(key, "=", value, nullptr), 1);
+          break;
+        case ColumnKind::kNumber:
+        case ColumnKind::kCount:
+        case ColumnKind::kFlag:
+          if (std::string_view text; v.is_null() || (v.get(text) == simdjson::SUCCESS && is_missing(text))) break;
+          record.add(Entry::Kind::kColumn, column_of_[*place], columns_[column_of_[*place]], real(line, key, v));
+          break;
+        case ColumnKind::kWeight:
+          set_weight(record, place_of(line, key), word(line, key, v, record));
+          break;
+        case ColumnKind::kIgnored:
+          break;
+      }
+      static_cast<void>(in_list);
+    });
+  }
+
   bool parse(std::string_view line, Record& record) override {
     if (line.find_first_not_of(" \t") == line.npos) return false;
     dom::element document;
@@ -48,7 +337,11 @@ class JsonlReader final : public RecordReader {
     dom::object object;
     if (document.get(object) != simdjson::SUCCESS)
       bad(line, line, "a JSON object, {\"task\": .., \"label\": .., \"x\": {..}}");
-    bool seen[6] = {};
+    if (!schema_.empty()) {
+      columns_of(line, object, record);
+      return true;
+    }
+    bool seen[7] = {};
     for (const auto [key, value] : object) {
       const auto is = [&, k = key](std::size_t which, std::string_view name) {
         if (k != name) return false;
@@ -58,6 +351,8 @@ class JsonlReader final : public RecordReader {
       if (!time_.empty() && is(5, time_)) {
         if (value.is_bool()) wrong(line, key, "a string or a number");
         set_time(record, place_of(line, key), word(line, key, value, record));
+      } else if (!weight_.empty() && is(6, weight_)) {
+        set_weight(record, place_of(line, key), word(line, key, value, record));
       } else if (is(0, id_)) {
         record.id = word(line, key, value, record);
       } else if (is(1, task_)) {
@@ -65,13 +360,16 @@ class JsonlReader final : public RecordReader {
       } else if (is(2, label_)) {
         record.label = word(line, key, value, record);
       } else if (is(3, text_)) {
-        if (!value.is_null() && value.get(record.text) != simdjson::SUCCESS) wrong(line, key, "a string");
-        record.has_text = !value.is_null();
+        std::string_view text;
+        if (!value.is_null() && value.get(text) != simdjson::SUCCESS) wrong(line, key, "a string");
+        if (!value.is_null()) record.texts.push_back({text_, text});
       } else if (is(4, "x")) {
         features(line, value, record);
+      } else {
+        ignores(key);
       }
     }
-    if (!seen[4] && !record.has_text) bad(line, line, "a key x with features, or " + text_ + " with text");
+    if (!seen[4] && record.texts.empty()) bad(line, line, "a key x with features, or " + text_ + " with text");
     return true;
   }
 
@@ -87,7 +385,7 @@ class JsonlReader final : public RecordReader {
     dom::object object;
     if (value.get(object) != simdjson::SUCCESS) wrong(line, "x", "an object {name: number, ..} or an array of numbers");
     for (const auto [key, v] : object) {
-      if (v.is_null()) continue;
+      if (v.is_null() || ignores(key)) continue;
       Index index = 0;
       if (std::string_view text; v.get(text) == simdjson::SUCCESS)
         record.add_name(record.keep(key, "=", text, nullptr), 1);
@@ -121,24 +419,28 @@ class JsonlReader final : public RecordReader {
   [[noreturn]] void wrong(std::string_view line, std::string_view key, const std::string& expected) const {
     bad(place_of(line, key), "key " + quoted_value(key) + ": expected " + expected);
   }
-  /// Where a key lies in the line: good enough to point at it.
+  /// The position of a key in the line; the first of equal ones.
   static std::size_t place_of(std::string_view line, std::string_view key) {
     const std::size_t at = line.find("\"" + std::string(key) + "\"");
     return at == line.npos ? 0 : at;
   }
-  /// simdjson does not say where; the slow parser does.
+  /// simdjson does not report the position; the slow parser does.
   [[noreturn]] void syntax_error(std::string_view line) const {
-    try {
-      [[maybe_unused]] const auto parsed = nlohmann::json::parse(line);
-    } catch (const nlohmann::json::parse_error& e) {
-      const std::size_t at = e.byte == 0 ? 0 : e.byte - 1;
-      bad(at, quoted_value(line.substr(std::min(at, line.size()))) + "; expected JSON, one object a line");
-    } catch (const nlohmann::json::exception&) {
+    if (const std::size_t at = too_deep(line); at != line.npos)
+      bad(at, "lists or objects nested more than " + std::to_string(kMostDepth) + " deep; expected fewer");
+    ErrorPosition error;
+    if (!nlohmann::json::sax_parse(line, &error) && error.syntax) {
+      const std::size_t at = std::min(error.byte, line.size());
+      bad(at, quoted_value(line.substr(at)) + "; expected JSON, one object a line");
     }
     bad(0, quoted_value(line) + "; expected JSON, one object a line, numbers that fit a double");
   }
 
-  std::string id_, task_, label_, time_, text_;
+  std::vector<std::string> columns_;  // keys of numbers
+  std::vector<Index> column_of_;      // of the schema's keys
+  std::string id_, task_, label_, time_, weight_, text_, name_, first_unknown_;
+  std::uint64_t unknown_ = 0, first_unknown_line_ = 0;
+  bool of_model_ = false;  // the kinds of keys are
   dom::parser parser_;
   std::vector<Entry> sorted_;
 };
@@ -160,8 +462,9 @@ class JsonlWriter final : public RecordWriter {
     if (!r.task.empty()) key("task"), text(r.task);
     if (!r.label.empty()) key("label"), text(r.label);
     if (!r.time.empty()) key("time"), text(r.time);
-    if (r.has_text) key("text"), text(r.text);
-    if (!r.entries.empty() || !r.has_text) {
+    if (r.weight != 1) key("weight"), out += shortest(r.weight);
+    for (const RawText& t : r.texts) key(std::string(t.name).c_str()), text(t.text);
+    if (!r.entries.empty() || r.texts.empty()) {
       key("x");
       out += "{";
       for (const Entry& e : r.entries) {

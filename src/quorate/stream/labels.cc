@@ -1,12 +1,17 @@
 #include "quorate/stream/labels.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 
+#include "quorate/base/counted.h"
 #include "quorate/base/error.h"
 #include "quorate/base/number.h"
+#include "quorate/stream/schema.h"
 
 namespace quorate {
 
@@ -19,10 +24,93 @@ std::optional<double> as_number(std::string_view label) {
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
+/// The words that people write for yes and no.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kYesNo{
+    {{"yes", "no"}, {"true", "false"}, {"y", "n"}, {"t", "f"}}};
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
+/// `word`, which is lower-case, with capitals where `like` has them: the first letter, or all.
+std::string capitals_as(std::string_view word, std::string_view like) {
+  const auto is_upper = [](char c) { return c >= 'A' && c <= 'Z'; };
+  std::string out(word);
+  for (std::size_t i = 0; i < out.size(); ++i)
+    if (is_upper(like[0]) && (i == 0 || (like.size() > 1 && is_upper(like[1]))))
+      out[i] = static_cast<char>(out[i] - 'a' + 'A');
+  return out;
+}
+
+constexpr std::string_view kSeparators = ";,|";
+
+/// The parts of a label between separators, without spaces around them; one alone without a separator.
+std::vector<std::string_view> parts_of(std::string_view label, char separator) {
+  std::vector<std::string_view> out;
+  for (std::size_t at = 0; at <= label.size();) {
+    const std::size_t end = std::min(label.find(separator, at), label.size());
+    std::string_view part = label.substr(at, end - at);
+    while (part.starts_with(' ')) part.remove_prefix(1);
+    while (part.ends_with(' ')) part.remove_suffix(1);
+    if (!part.empty()) out.push_back(part);
+    at = end + 1;
+  }
+  return out;
+}
+
+constexpr const char* kOneLabelEach =
+    "expected one label for each example: make a column (or file) of yes and no for each label, and learn each by itself "
+    "(--label-column, --positive yes)";
+
 }  // namespace
 
+void check_one_label_each(const std::vector<std::string>& classes) {
+  const std::set<std::string_view> known(classes.begin(), classes.end());
+  for (const char separator : kSeparators) {
+    std::size_t several = 0;
+    std::string example;
+    for (const std::string& name : classes) {
+      if (name.find(separator) == name.npos) continue;
+      const auto parts = parts_of(name, separator);
+      if (parts.size() < 2 || !std::all_of(parts.begin(), parts.end(), [&](auto part) { return known.contains(part); }))
+        continue;
+      if (several++ == 0)
+        example = quoted_value(name) + ", beside " + quoted_value(parts[0]) + " and " + quoted_value(parts[1]);
+    }
+    if (several == 0 || 10 * several < classes.size()) {
+      struct Place {
+        std::size_t labels = 0;
+        bool first = false, later = false;
+      };
+      std::map<std::string_view, Place> places;
+      several = 0;
+      for (const std::string& name : classes) {
+        const auto parts = parts_of(name, separator);
+        if (parts.size() < 2) continue;
+        if (several++ == 0)
+          example = quoted_value(name) + ", whose parts " + quoted_value(parts[0]) + " and " + quoted_value(parts[1]) +
+                    " are in others, too";
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+          Place& place = places[parts[i]];
+          ++place.labels;
+          (i == 0 ? place.first : place.later) = true;
+        }
+      }
+      const bool repeat = std::all_of(places.begin(), places.end(), [](const auto& p) { return p.second.labels > 1; });
+      const bool mixed =
+          std::any_of(places.begin(), places.end(), [](const auto& p) { return p.second.first && p.second.later; });
+      if (several < 3 || 2 * several < classes.size() || !repeat || !mixed) continue;
+    }
+    throw DataError("label " + example + ": " + std::to_string(several) + " of " +
+                    counted(classes.size(), "different label") + " are several in one; " + kOneLabelEach);
+  }
+}
+
 Label ClassNames::operator()(std::string_view label, bool known_only) {
-  if (label.empty() || label == "?") return {};
+  if (is_missing(label)) return {};
   const auto found = std::find(names_.begin(), names_.end(), label);
   if (found != names_.end()) return Label::of_class(static_cast<std::size_t>(found - names_.begin()));
   if (known_only) {
@@ -31,9 +119,11 @@ Label ClassNames::operator()(std::string_view label, bool known_only) {
     throw DataError("label " + quoted_value(label) + "; expected one of the " + std::to_string(names_.size()) + " classes " +
                     known + (names_.size() > 10 ? ", ..." : ""));
   }
-  if (names_.size() == kMost)
+  if (names_.size() == kMost) {
+    check_one_label_each(names_);
     throw DataError("label " + quoted_value(label) + " would be one class more than " + std::to_string(kMost) +
                     "; expected a column of classes");
+  }
   names_.emplace_back(label);
   return Label::of_class(names_.size() - 1);
 }
@@ -65,9 +155,20 @@ Labels Labels::of_classes(ClassNames classes, bool grow) {
 
 Label Labels::operator()(std::string_view label) {
   if (many_) return classes_(label, !grow_);
-  if (label.empty() || label == "?") return {};
+  if (is_missing(label)) return {};
   if (!positive_.empty()) {
-    if (label == positive_) return kYes;
+    if (label == positive_) {
+      positive_seen_ = true;
+      return kYes;
+    }
+    if (label == negative_) return kNo;
+    if (yes_no_) {
+      if (lower(label) == lower(positive_)) return kYes;
+      if (lower(label) == lower(negative_)) return kNo;
+      throw DataError("label " + quoted_value(label) + "; expected " + positive_ + " or " + negative_ +
+                      " as before, or --positive WORD to say which word is +1");
+    }
+    check_one_label(label);
     if (negative_.empty())
       negative_ = label;
     else if (negative_ != label)
@@ -76,11 +177,20 @@ Label Labels::operator()(std::string_view label) {
   }
   if (label == "1") return kYes;  // as most are written
   if (label == negative_) return kNo;
+  if (negative_.empty())
+    for (const auto& [yes, no] : kYesNo)
+      if (const std::string word = lower(label); word == yes || word == no) {
+        yes_no_ = true;
+        positive_ = capitals_as(yes, label);
+        negative_ = capitals_as(no, label);
+        return word == yes ? kYes : kNo;
+      }
   const auto number = as_number(label);
   const double value = number.value_or(2);
   if (value != 1 && value != 0 && value != -1)
-    throw DataError("label " + quoted_value(label) +
-                    "; expected 1 or -1, 1 or 0, --positive WORD to say which word is +1, or --classes");
+    throw DataError(
+        "label " + quoted_value(label) +
+        "; expected 1 or -1, 1 or 0, yes or no, true or false, --positive WORD to say which word is +1, or --classes");
   if (value == 1) return kYes;
   const std::string negative = value == 0 ? "0" : "-1";
   if (negative_.empty()) negative_ = negative;
@@ -88,6 +198,19 @@ Label Labels::operator()(std::string_view label) {
     throw DataError("label " + quoted_value(label) + " after '" + negative_ +
                     "'; expected one kind of negative label, or --positive WORD");
   return kNo;
+}
+
+void Labels::check_one_label(std::string_view label) {
+  constexpr std::size_t kMostWords = 1000;
+  if (label.size() > positive_.size() && label.find(positive_) != label.npos)
+    for (const char separator : kSeparators) {
+      const auto parts = parts_of(label, separator);
+      const auto alone = [&](std::string_view part) { return part == positive_ || negatives_.contains(part); };
+      if (parts.size() > 1 && std::find(parts.begin(), parts.end(), positive_) != parts.end() &&
+          std::all_of(parts.begin(), parts.end(), alone))
+        throw DataError("label " + quoted_value(label) + " has '" + positive_ + "' among several labels; " + kOneLabelEach);
+    }
+  if (negatives_.size() < kMostWords && !negatives_.contains(label)) negatives_.emplace(label);
 }
 
 std::string Labels::word(int y) const {

@@ -1,6 +1,8 @@
 // From the word in a label column to +1 or -1, or to a class.
 #pragma once
 #include <cstddef>
+#include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +19,7 @@ class ClassNames {
   ClassNames() = default;
   explicit ClassNames(std::vector<std::string> names) : names_(std::move(names)) {}
 
-  /// The class that the word names; unknown for a missing label ("" and "?"). A new word is a new class, unless
+  /// The class that the word names; unknown for a missing label. A new word is a new class, unless
   /// `known_only`. Throws DataError (without the line): a word that is no class, or one class more than kMost.
   Label operator()(std::string_view label, bool known_only);
   /// Puts the names in order: numbers by value if all are numbers, else as text. Returns the new index of each.
@@ -28,8 +30,14 @@ class ClassNames {
   std::vector<std::string> names_;
 };
 
-/// Maps labels: +1/-1 or 1/0 as they are; with a positive word, that word is +1 and every other is -1. "" and "?" are
-/// missing.
+/// Throws DataError (without the file) if classes look like several labels in one, with one of ; , | between: at least a
+/// tenth of them, "spam;urgent", consist of other classes, "spam" and "urgent"; or at least half, three or more, have
+/// several parts, each found in two or more of them, one both first and later: "spam;work", "work;urgent", "spam;urgent".
+/// O(bytes of the names * log).
+void check_one_label_each(const std::vector<std::string>& classes);
+
+/// Maps labels: +1/-1 or 1/0 as they are, yes/no, true/false, y/n or t/f in any case; with a positive word, that word is +1
+/// and every other is -1. What is_missing() of schema.h says is missing.
 class Labels {
  public:
   explicit Labels(std::string positive = "") : positive_(std::move(positive)) {}
@@ -39,7 +47,8 @@ class Labels {
   static Labels of_classes(ClassNames classes, bool grow);
 
   /// The label that the word means; unknown for a missing one. Throws DataError (without the line) for a label outside the
-  /// set: without a positive word a second kind of negative, say -1 after 0, too.
+  /// set: without a positive word a second kind of negative, say -1 after 0, too; with one, a label that has it among
+  /// several which occur alone, too: "spam;urgent" after "urgent".
   Label operator()(std::string_view label);
 
   ClassNames& classes() { return classes_; }
@@ -49,16 +58,26 @@ class Labels {
   std::string word(int y) const;
   const std::string& positive() const { return positive_; }
   const std::string& negative() const { return negative_; }
-  void restore(std::string positive, std::string negative) {
+  /// With a positive word: the others seen, at most 1000, in order; none of a model that was loaded.
+  const std::set<std::string, std::less<>>& negatives() const { return negatives_; }
+  /// Whether the words are one of the pairs of yes and no, so that no other word is a label.
+  bool yes_no() const { return yes_no_; }
+  /// Whether the positive word came.
+  bool positive_seen() const { return positive_seen_; }
+  void restore(std::string positive, std::string negative, bool yes_no = false) {
     positive_ = std::move(positive);
     negative_ = std::move(negative);
+    yes_no_ = yes_no && !positive_.empty() && !negative_.empty();
   }
 
  private:
+  void check_one_label(std::string_view label);
+
   ClassNames classes_;
-  bool many_ = false, grow_ = false;
-  std::string positive_;  // given, or empty
+  bool many_ = false, grow_ = false, yes_no_ = false, positive_seen_ = false;
+  std::string positive_;  // given, or of a pair, or empty
   std::string negative_;  // the first negative word seen; with a positive word, "not-WORD" once there are several
+  std::set<std::string, std::less<>> negatives_;  // with a positive word: the others seen
 };
 
 }  // namespace quorate

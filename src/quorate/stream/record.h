@@ -25,25 +25,31 @@ struct Entry {
   double value = 0;       // finite
 };
 
+/// Raw text and the column or key that holds it.
+struct RawText {
+  std::string_view name, text;
+};
+
 /// Views live until the reader's next record. An empty id, task, label or time was not given.
 struct Record {
   std::string_view id, task, label;
   std::string_view time;          ///< as written
   std::optional<double> seconds;  ///< what it says, see parse_time; set by readers, not looked at by writers
-  std::string_view text;
-  bool has_text = false;
+  double weight = 1;              ///< Example::weight; readers leave out the label of an example of weight 0
+  std::vector<RawText> texts;
   std::vector<Entry> entries;
 
   void clear() {
-    id = task = label = time = text = {};
+    id = task = label = time = {};
     seconds.reset();
-    has_text = false;
+    weight = 1;
+    texts.clear();
     entries.clear();
     block_ = used_ = 0;
   }
   void add_index(Index index, double value) { add(Entry::Kind::kIndex, index, {}, value); }
   void add_name(std::string_view name, double value) { add(Entry::Kind::kName, 0, name, value); }
-  /// Filled where it lies: an Entry that is put together elsewhere and copied stalls the processor.
+  /// Filled in place: copying an Entry built elsewhere stalls the processor.
   void add(Entry::Kind kind, Index index, std::string_view name, double value) {
     Entry& e = entries.emplace_back();
     e.kind = kind;

@@ -174,6 +174,19 @@ class Zstd final : public Unpacker {
   std::size_t pending_ = 1;  // 0: at the end of a frame
 };
 
+class TextSource final : public ByteSource {
+ public:
+  explicit TextSource(std::string_view text) : text_(text) {}
+  std::size_t read(char* out, std::size_t room) override {
+    const std::size_t n = text_.copy(out, room);
+    text_.remove_prefix(n);
+    return n;
+  }
+
+ private:
+  std::string_view text_;
+};
+
 }  // namespace
 
 std::unique_ptr<ByteSource> open_source(const std::string& path, std::uint64_t* consumed, std::stop_token stop) {
@@ -186,12 +199,16 @@ std::unique_ptr<ByteSource> open_source(const std::string& path, std::uint64_t* 
 LineReader::LineReader(const std::string& path, std::stop_token stop)
     : path_(name_of(path)), source_(open_source(path, &consumed_, stop)), buffer_(kChunk), stop_(std::move(stop)) {}
 
+LineReader::LineReader(std::string path, std::string_view bytes)
+    : path_(std::move(path)), source_(std::make_unique<TextSource>(bytes)), buffer_(std::min(kChunk, bytes.size() + 64)) {}
+
 bool LineReader::fill() {
-  if (at_end_) return false;
-  if (begin_ > 0) {  // the unfinished line moves to the front
-    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
-    end_ -= begin_;
-    begin_ = 0;
+  if (at_end_ || stopped()) return false;
+  if (const std::size_t kept = mark_.value_or(begin_); kept > 0) {  // the unfinished line moves to the front
+    std::memmove(buffer_.data(), buffer_.data() + kept, end_ - kept);
+    end_ -= kept;
+    begin_ -= kept;
+    if (mark_) mark_ = 0;
   }
   if (end_ == buffer_.size()) buffer_.resize(2 * buffer_.size());
   const std::size_t n = source_->read(buffer_.data() + end_, buffer_.size() - end_);
@@ -200,7 +217,14 @@ bool LineReader::fill() {
   return n > 0;
 }
 
-bool LineReader::next(std::string_view& line) {
+void LineReader::rewind() {
+  if (!mark_) return;
+  begin_ = *mark_;
+  number_ = mark_number_;
+  unmark();
+}
+
+bool LineReader::next(std::string_view& line, std::size_t most) {
   std::size_t scanned = 0;  // bytes from begin_ on that hold no newline
   bool too_long = false;
   for (;;) {
@@ -208,8 +232,10 @@ bool LineReader::next(std::string_view& line) {
     const auto* newline = static_cast<const char*>(std::memchr(start + scanned, '\n', end_ - begin_ - scanned));
     if (newline == nullptr) {
       scanned = end_ - begin_;
+      if (most < kLongest && scanned > most) return false;
       if (scanned > kLongest) {  // pass over the rest of it in little memory
         too_long = true;
+        unmark();
         begin_ = end_;
         scanned = 0;
       }

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -28,10 +29,22 @@ class LineReader {
   static constexpr std::size_t kLongest = std::size_t{1} << 26;  ///< bytes of the longest line accepted: 64 MiB
 
   explicit LineReader(const std::string& path, std::stop_token stop = {});
+  /// Lines of `bytes`, which outlive the reader. `path`: for messages.
+  LineReader(std::string path, std::string_view bytes);
 
-  /// The next line, valid until the next call; false at the end, or if `stop` was requested while waiting for it. Throws
+  /// The next line, valid until the next call; false at the end, or if it is not read yet when `stop` is requested. Throws
   /// LineError for a line longer than kLongest, which is then passed over; DataError or FileError as the source.
-  bool next(std::string_view& line);
+  /// most: less than kLongest, to look ahead while lines are kept: false, too, for a line longer than that, which stays.
+  bool next(std::string_view& line, std::size_t most = kLongest);
+
+  /// From here on lines are kept, so that rewind() can return to the next one; until rewind() or unmark(). A line longer
+  /// than kLongest ends it.
+  void mark() {
+    mark_ = begin_;
+    mark_number_ = number_;
+  }
+  void unmark() { mark_.reset(); }
+  void rewind();  ///< without effect if nothing is marked
 
   const std::string& path() const { return path_; }          ///< for messages: "-" is "standard input"
   std::uint64_t line_number() const { return number_; }      ///< of the line last returned, from 1
@@ -47,6 +60,8 @@ class LineReader {
   std::unique_ptr<ByteSource> source_;
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0;  // unread bytes in buffer_
+  std::optional<std::size_t> mark_;  // where kept bytes begin in buffer_
+  std::uint64_t mark_number_ = 0;
   bool at_end_ = false, carriage_return_ = false;
   std::stop_token stop_;
 };

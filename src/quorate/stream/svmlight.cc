@@ -69,7 +69,9 @@ class SvmlightReader final : public RecordReader {
 
 class SvmlightWriter final : public RecordWriter {
   std::string line(const Record& r) override {
-    if (r.has_text) throw DataError("SVMlight cannot hold text; expected features, or another format");
+    if (!r.texts.empty()) throw DataError("SVMlight cannot hold text; expected features, or another format");
+    if (r.weight != 1)
+      throw DataError("SVMlight cannot hold the weight " + shortest(r.weight) + "; expected another format");
     if (r.label.find_first_of(" \t\r\n:#") != r.label.npos) cannot_hold("label", r.label);
     std::string out(r.label.empty() ? "?" : r.label);
     if (!r.task.empty()) {

@@ -16,7 +16,7 @@ class Tokens {
   explicit Tokens(std::string_view text) : text_(text), separators_(text) {}
 
   /// Goes to the part's next token; false if there is none.
-  [[gnu::always_inline]] bool next() {  // or else where it is lies in memory, not in registers
+  [[gnu::always_inline]] bool next() {  // else its position is kept in memory, not in registers
     colon_ = std::string_view::npos;
     while (!at_end_) {
       const std::size_t begin = next_;

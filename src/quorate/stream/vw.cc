@@ -1,7 +1,8 @@
-// VW text: `[label [importance]] ['tag][|namespace[:weight] feature[:value] ...]...`. The namespace called "task" (or
+// VW text: `[label [importance [base]]] ['tag][|namespace[:weight] feature[:value] ...]...`. The namespace called "task" (or
 // --task-column) holds one feature, the task's name, that of --time-column the time. The tag is the id. A feature f of
-// namespace n is called n^f.
-// Importance weights other than 1 are refused: no learner here would honour them.
+// namespace n is called n^f; the k-th of a line without a name (`:0.5`), from 0, n^:k.
+// The importance is the example's weight; with importance 0 it has no label, as in VW. Bases are read and counted, but not
+// used.
 #include "quorate/stream/formats.h"
 
 #include <algorithm>
@@ -21,10 +22,20 @@ std::string_view take(std::string_view& rest) {
   return {begin, end};
 }
 
+/// Whether a line with this label is one of several that make up an example of a contextual bandit.
+bool bandit(std::string_view label) { return label == "shared" || label == "ccb" || label == "slates"; }
+
 class VwReader final : public RecordReader {
  public:
   VwReader(const std::string& path, const ReadOptions& o)
       : RecordReader(path, o), task_(o.task.empty() ? "task" : o.task), time_(o.time) {}
+
+  std::string left_out() const override {
+    if (unused_ == 0) return "";
+    return path() + ": " + std::to_string(unused_) + (unused_ == 1 ? " example has" : " examples have") +
+           " a base, which no learner uses";
+  }
+  std::string_view part_called() const override { return "namespace"; }
 
  private:
   using Features = Tokens<Colon::kLast, '|'>;
@@ -36,25 +47,43 @@ class VwReader final : public RecordReader {
     std::string_view head = line.substr(0, bar);
     const bool touching = !head.empty() && !is_space(head.back());  // the last word before `|` is the tag
     int words = 0;
+    double base = 0;
     for (std::string_view token = take(head); !token.empty(); token = take(head)) {
       const bool last = head.empty();
       if (token.front() == '\'' || (last && touching && words > 0)) {
         if (!last) bad(line, token, "the tag right before '|'");
         record.id = token.substr(token.front() == '\'' ? 1 : 0);
       } else if (words == 0) {
+        check_label(line, token);
         record.label = token;
         ++words;
       } else if (words == 1) {
-        if (number(line, token) != 1) bad(line, token, "importance 1 (importance weights are not supported)");
+        set_weight(record, static_cast<std::size_t>(token.data() - line.data()), token);
+        ++words;
+      } else if (words == 2) {
+        base = number(line, token);
         ++words;
       } else {
-        bad(line, token, "at most a label, an importance and a 'tag before '|'");
+        bad(line, token, "at most a label, an importance, a base and a 'tag before '|'");
       }
     }
+    unused_ += base != 0;
+    nameless_ = 0;
     Features tokens(line.substr(bar + 1));
     do space(line, tokens, record);
     while (tokens.next_part());
     return true;
+  }
+
+  /// Throws LineError for a label that is not one number or word.
+  void check_label(std::string_view line, std::string_view token) const {
+    if (bandit(token))
+      bad(line, token, "a label: this is a line of a contextual bandit with several lines for each example");
+    const auto colons = std::count(token.begin(), token.end(), ':');
+    if (colons == 2) bad(line, token, "a label: this is action:cost:probability, of a contextual bandit");
+    if (colons > 0) bad(line, token, "one label: this is class:cost, of cost-sensitive classes; expected the class alone");
+    if (token.find(',') != token.npos)
+      bad(line, token, "one label: these are several; expected a file for each of them, with labels 1 and -1");
   }
 
   void space(std::string_view line, Features& tokens, Record& record) {
@@ -82,19 +111,28 @@ class VwReader final : public RecordReader {
       return;
     }
     Features here = tokens;
+    if (ignores(name)) {
+      while (here.next()) continue;
+      tokens = here;
+      return;
+    }
     while (here.next()) {
       const std::string_view token = here.token();
       std::string_view feature = token;
       double value = weight;
       if (const std::size_t colon = here.colon(); colon != token.npos) {
-        if (colon == 0) bad(line, token, "feature:value");
         feature = token.substr(0, colon);
+        if (colon == 0) feature = record.keep(":" + std::to_string(nameless_++));
         value *= number(line, token.substr(colon + 1));
         if (!is_value(value)) bad(line, token, "a value times its namespace's weight from -1e18 to 1e18");
       }
       Index index = 0;
       if (!name.empty())
-        record.add_name(record.keep(name, "^", feature, line.data() + line.size()), value);
+        record.add_name(record.keep(name, "^", feature,
+                                    feature.data() >= line.data() && feature.data() < line.data() + line.size()
+                                        ? line.data() + line.size()
+                                        : nullptr),
+                        value);
       else if (plain_number(feature, &index))
         record.add_index(index, value);
       else
@@ -104,16 +142,20 @@ class VwReader final : public RecordReader {
   }
 
   std::string task_, time_;
+  std::uint64_t unused_ = 0, nameless_ = 0;
 };
 
 class VwWriter final : public RecordWriter {
   std::string line(const Record& r) override {
-    if (r.has_text) throw DataError("VW text cannot hold raw text exactly; expected features, or another format");
-    check("label", r.label, " \t|'\r\n");
+    if (!r.texts.empty()) throw DataError("VW text cannot hold raw text exactly; expected features, or another format");
+    if (r.weight != 1 && r.label.empty()) throw DataError("VW text cannot hold a weight without a label");
+    check("label", r.label, " \t|':,\r\n");
+    if (bandit(r.label)) throw DataError("VW text cannot hold the label '" + std::string(r.label) + "': it marks a bandit");
     check("id", r.id, " \t|\r\n");
     check("task", r.task, " \t|:\r\n");
     check("time", r.time, " \t|\r\n");
     std::string out(r.label);
+    if (r.weight != 1) out += " " + shortest(r.weight);
     if (!r.id.empty()) out += (out.empty() ? "'" : " '") + std::string(r.id);
     if (!r.task.empty()) out += (out.empty() ? "|task " : " |task ") + std::string(r.task);
     if (!r.time.empty()) out += (out.empty() ? "|time " : " |time ") + std::string(r.time);

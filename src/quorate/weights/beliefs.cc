@@ -61,24 +61,24 @@ void Beliefs::learn(std::uint32_t block, const Features& x, double scale, double
   std::visit([&](auto& store) { store.change(block, x, change); }, store_);
 }
 
+std::size_t Beliefs::slots() const {
+  const auto* fixed = std::get_if<HashedCells<Belief>>(&store_);
+  return fixed != nullptr ? fixed->cells().size() : 0;
+}
+
 Beliefs::Packed Beliefs::pack() const {
-  Packed out;
-  const auto put = [&](const Belief& b) {
-    out.weight.push_back(b.weight);
-    out.information.push_back(b.information);
-  };
   if (const auto* table = std::get_if<HashedCells<Belief>>(&store_)) {
-    out.weight.reserve(table->cells().size());
-    out.information.reserve(table->cells().size());
-    for (const Belief& b : table->cells()) put(b);
-    return out;
+    const auto& cells = table->cells();
+    return {{},
+            {},
+            Column<float>::of(cells.size(), [&cells](std::size_t i) { return cells[i].weight; }),
+            Column<float>::of(cells.size(), [&cells](std::size_t i) { return cells[i].information; })};
   }
-  std::get<SparseBlocks<Belief>>(store_).for_each([&](std::uint32_t block, Index feature, const Belief& b) {
-    out.block.push_back(block);
-    out.feature.push_back(feature);
-    put(b);
-  });
-  return out;
+  const auto& blocks = std::get<SparseBlocks<Belief>>(store_);
+  const auto order = blocks.order();
+  return {blocks.block_column(order), blocks.column<Index>(order, [](Index feature, const Belief&) { return feature; }),
+          blocks.column<float>(order, [](Index, const Belief& b) { return b.weight; }),
+          blocks.column<float>(order, [](Index, const Belief& b) { return b.information; })};
 }
 
 void Beliefs::unpack(const Packed& packed) {
@@ -88,13 +88,15 @@ void Beliefs::unpack(const Packed& packed) {
   };
   check(packed.information.size() == n && packed.feature.size() == named && (named == n || named == 0),
         "block, feature, weight and information differ in size");
+  std::pair<std::uint32_t, Index> before;
   for (std::size_t i = 0; i < n; ++i) {
     check(std::isfinite(packed.weight[i]) && std::isfinite(packed.information[i]) && packed.information[i] >= 0,
           "a value that cannot be");
     if (named == 0) continue;
     check(packed.feature[i] <= kMaxIndex + 1 && packed.block[i] != 0xFFFFFFFFu, "a place out of range");
-    check(i == 0 || std::pair(packed.block[i], packed.feature[i]) > std::pair(packed.block[i - 1], packed.feature[i - 1]),
-          "out of order");
+    const std::pair place(packed.block[i], packed.feature[i]);
+    check(i == 0 || place > before, "out of order");
+    before = place;
   }
   const auto belief = [&](std::size_t i) { return Belief{packed.weight[i], packed.information[i]}; };
   if (n > 0 && named == 0) {
@@ -103,12 +105,12 @@ void Beliefs::unpack(const Packed& packed) {
     return;
   }
   auto& blocks = store_.emplace<SparseBlocks<Belief>>(memory_);
-  std::vector<double> unused;
   for (std::size_t begin = 0, end = 0; begin < n; begin = end) {  // a block at a time
-    while (end < n && packed.block[end] == packed.block[begin]) ++end;
-    unused.assign(end - begin, 0);
-    blocks.change(packed.block[begin], {std::span(packed.feature).subspan(begin, end - begin), unused},
-                  [&](std::size_t k, Belief& b) { b = belief(begin + k); });
+    const std::uint32_t block = packed.block[begin];
+    while (end < n && packed.block[end] == block) ++end;
+    blocks.restore(
+        block, end - begin, [&](std::size_t k) { return packed.feature[begin + k]; },
+        [&](std::size_t k) { return belief(begin + k); });
   }
 }
 

@@ -26,6 +26,7 @@ class Beliefs {
   Beliefs(std::size_t slots, std::pmr::memory_resource* memory);
 
   static constexpr std::size_t kSlotBytes = 8;
+  std::size_t slots() const;  ///< as given to the constructor, or as loaded
 
   /// O(non-zeros).
   MarginEstimate operator()(std::uint32_t block, const Features& x) const;
@@ -37,8 +38,8 @@ class Beliefs {
 
   /// Exact: what is not as at first, in ascending order of (block, feature). Fixed: every slot, block and feature empty.
   struct Packed {
-    std::pmr::vector<std::uint32_t> block, feature;
-    std::pmr::vector<float> weight, information;  // information: 1/s - 1
+    Column<std::uint32_t> block, feature;
+    Column<float> weight, information;  // information: 1/s - 1
     template <class S>
     static void state(S& s, auto&& v) {
       v("block", s.block);

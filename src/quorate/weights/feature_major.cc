@@ -145,17 +145,13 @@ void FeatureMajorWeights::add(Task task, double a, const Features& x) {
 }
 
 FeatureMajorWeights::Packed FeatureMajorWeights::pack() const {
-  Packed out;
-  out.tasks = tasks_;
-  std::vector<std::pair<Index, std::uint32_t>> rows;
-  row_.for_each([&](Index feature, std::uint32_t row) { rows.emplace_back(feature, row); });
-  std::sort(rows.begin(), rows.end());
-  for (const auto& [feature, row] : rows) {
-    out.feature.push_back(feature);
-    const float* w = weights_.data() + std::size_t{row} * stride_;
-    out.value.insert(out.value.end(), w, w + tasks_);
-  }
-  return out;
+  const auto rows = std::make_shared<std::vector<std::pair<Index, std::uint32_t>>>();
+  row_.for_each([&](Index feature, std::uint32_t row) { rows->emplace_back(feature, row); });
+  std::sort(rows->begin(), rows->end());
+  return {tasks_, Column<std::uint32_t>::of(rows->size(), [rows](std::size_t r) { return (*rows)[r].first; }),
+          Column<float>::of(rows->size() * tasks_, [this, rows](std::size_t i) {
+            return weights_[std::size_t{(*rows)[i / tasks_].second} * stride_ + i % tasks_];
+          })};
 }
 
 void FeatureMajorWeights::unpack(const Packed& packed) {
@@ -163,17 +159,21 @@ void FeatureMajorWeights::unpack(const Packed& packed) {
   if (packed.tasks > 0xFFFFFFFEu || (rows > 0 && packed.value.size() / rows != packed.tasks) ||
       packed.value.size() != rows * packed.tasks)
     throw DataError("weights: expected a value for each of " + std::to_string(packed.tasks) + " tasks in each row");
-  for (std::size_t r = 0; r < rows; ++r)
-    if (packed.feature[r] > kMaxIndex + 1 || (r > 0 && packed.feature[r] <= packed.feature[r - 1]))
+  Index before = 0;
+  for (std::size_t r = 0; r < rows; ++r) {
+    const Index feature = packed.feature[r];
+    if (feature > kMaxIndex + 1 || (r > 0 && feature <= before))
       throw DataError("weights: row " + std::to_string(r) + " is out of order");
-  for (const float w : packed.value)
-    if (!std::isfinite(w)) throw DataError("weights: a value is not finite");
+    before = feature;
+  }
+  for (std::size_t i = 0; i < packed.value.size(); ++i)
+    if (!std::isfinite(packed.value[i])) throw DataError("weights: a value is not finite");
   ensure_tasks(packed.tasks);
   kept_ = false;
   for (std::size_t r = 0; r < rows; ++r) {
     const std::size_t row = row_at(packed.feature[r]);
     weights_.resize(row_.size() * stride_, 0.0f);
-    std::copy_n(packed.value.data() + r * tasks_, tasks_, weights_.data() + row * stride_);
+    packed.value.read(r * tasks_, std::span(weights_).subspan(row * stride_, tasks_));
   }
 }
 

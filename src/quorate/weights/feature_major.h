@@ -3,6 +3,7 @@
 #include <memory_resource>
 #include <span>
 
+#include "quorate/base/column.h"
 #include "quorate/base/features.h"
 #include "quorate/weights/table.h"
 
@@ -32,8 +33,8 @@ class FeatureMajorWeights {
   /// The rows in ascending order of their features; value: rows x K.
   struct Packed {
     std::uint64_t tasks = 0;
-    std::pmr::vector<std::uint32_t> feature;
-    std::pmr::vector<float> value;
+    Column<std::uint32_t> feature;
+    Column<float> value;
     template <class S>
     static void state(S& s, auto&& v) {
       v("tasks", s.tasks);

@@ -25,33 +25,31 @@ void Linear::add(std::uint32_t block, double a, const Features& x) {
 }
 
 Linear::Packed Linear::pack() const {
-  Packed out;
-  w_.for_each([&](std::uint32_t block, Index feature, float w) {
-    out.block.push_back(block);
-    out.feature.push_back(feature);
-    out.value.push_back(w);
-  });
-  return out;
+  const auto order = w_.order();
+  return {w_.block_column(order), w_.column<Index>(order, [](Index feature, float) { return feature; }),
+          w_.column<float>(order, [](Index, float w) { return w; })};
 }
 
 void Linear::unpack(const Packed& packed) {
   const std::size_t n = packed.value.size();
   if (packed.block.size() != n || packed.feature.size() != n)
     throw DataError("weights: block, feature and value differ in size");
+  std::pair<std::uint32_t, Index> before;
   for (std::size_t i = 0; i < n; ++i) {
     const auto fail = [i](const char* why) { throw DataError("weights: entry " + std::to_string(i) + " is " + why); };
     if (!std::isfinite(packed.value[i])) fail("not finite");
     if (packed.feature[i] > kMaxIndex + 1 || packed.block[i] == 0xFFFFFFFFu) fail("out of range");
-    if (i > 0 && std::pair(packed.block[i], packed.feature[i]) <= std::pair(packed.block[i - 1], packed.feature[i - 1]))
-      fail("out of order");
+    const std::pair place(packed.block[i], packed.feature[i]);
+    if (i > 0 && place <= before) fail("out of order");
+    before = place;
   }
   w_ = SparseBlocks<float>(w_.memory());
-  std::vector<double> value;
   for (std::size_t begin = 0, end = 0; begin < n; begin = end) {  // a block at a time
-    while (end < n && packed.block[end] == packed.block[begin]) ++end;
-    value.assign(packed.value.begin() + static_cast<std::ptrdiff_t>(begin),
-                 packed.value.begin() + static_cast<std::ptrdiff_t>(end));
-    add(packed.block[begin], 1, {std::span(packed.feature).subspan(begin, end - begin), value});
+    const std::uint32_t block = packed.block[begin];
+    while (end < n && packed.block[end] == block) ++end;
+    w_.restore(
+        block, end - begin, [&](std::size_t k) { return packed.feature[begin + k]; },
+        [&](std::size_t k) { return packed.value[begin + k]; });
   }
 }
 

@@ -23,8 +23,8 @@ class Linear {
 
   /// Non-zero weights in ascending order of (block, feature).
   struct Packed {
-    std::pmr::vector<std::uint32_t> block, feature;
-    std::pmr::vector<float> value;
+    Column<std::uint32_t> block, feature;
+    Column<float> value;
     template <class S>
     static void state(S& s, auto&& v) {
       v("block", s.block);

@@ -1,6 +1,7 @@
 #include "quorate/weights/scaling.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "quorate/base/error.h"
@@ -11,10 +12,18 @@
 namespace quorate {
 namespace {
 
-constexpr std::uint64_t kLookAt = 32;  // examples: `auto` then knows how full an instance is
-constexpr std::uint64_t kSparse = 8;   // counts fill less than one in so many features
-constexpr double kRounding = 0x1p-44;  // what dividing by a norm and multiplying again may do to a whole number
-constexpr double kMore = 0.3;          // `auto`: what a word says by coming again; docs/cohort.md
+constexpr std::uint64_t kLookAt = 32;    // examples: `auto` then knows how full an instance is
+constexpr std::uint64_t kSparse = 8;     // counts fill less than one in so many features
+constexpr double kRounding = 0x1p-44;    // what dividing by a norm and multiplying again may do to a whole number
+constexpr double kMore = 0.3;            // `auto`: what a word says by coming again; docs/cohort.md
+constexpr double kLarge = 32;            // a mean from which whole values are numbers
+constexpr double kSeveral = 1.5;         // the same, of values in more than half of the examples, beside numbers and
+constexpr std::uint64_t kShort = 32;     // at most so many words on average
+constexpr std::uint32_t kObserved = 16;  // values from which a mean counts
+constexpr double kTail = 3;              // largest sparse value
+constexpr double kBias = 2;              // largest constant beside numbers
+constexpr double kLargest = 1e38;        // of sums of squares
+constexpr std::size_t kSpreadPart = 16, kSpreadBytes = 2 * sizeof(Spread) + Spread::kMost * sizeof(double);
 
 /// What the data say of a feature.
 double raw(double value, double norm) {
@@ -39,62 +48,250 @@ bool is_one_of(const Scale& scale) {
   return (std::holds_alternative<Ts>(scale) || ...);
 }
 
+/// use(at) where at(feature) is the cell of a feature of x.
+template <class Cell, class Use>
+void with_cells(const std::variant<SparseBlocks<Cell>, HashedCells<Cell>>& store, const Features& x, Use use) {
+  if (const auto* table = std::get_if<HashedCells<Cell>>(&store)) return use([table](Index f) { return table->at(0, f); });
+  bool none = true;
+  std::get<0>(store).read(0, x, [&](auto at) {
+    none = false;
+    use(at);
+  });
+  if (none) use([](Index) { return Cell{}; });
+}
+
+bool is_whole_count(double v) {  // std::nearbyint is a call
+  return v >= 0 && (v >= 0x1p52 || v == static_cast<double>(static_cast<std::int64_t>(v)));
+}
+
 }  // namespace
 
-std::string Scaler::description() const {
+Scaling::Scaling(const Scale& scale, std::size_t slots, std::pmr::memory_resource* memory)
+    : scale_(scale),
+      memory_(memory),
+      df_(SparseBlocks<std::uint32_t>(memory)),
+      values_(SparseBlocks<Values>(memory)),
+      spread_feature_(memory),
+      spread_(memory) {
+  if (slots == 0) return;
+  df_.emplace<HashedCells<std::uint32_t>>(slots, memory);
+  if (is_auto()) values_.emplace<HashedCells<Values>>((slots + 3) / 4, memory);
+}
+
+std::size_t Scaling::slots() const {
+  const auto* fixed = std::get_if<HashedCells<std::uint32_t>>(&df_);
+  return fixed != nullptr ? fixed->cells().size() : 0;
+}
+
+std::size_t Scaling::slots_for(const Scale& scale, std::pmr::memory_resource* memory) {
+  const Scaling trial(scale, 0, memory);
+  if (!trial.weighs() || !is_limited(memory)) return 0;
+  const std::size_t bytes = sizeof(std::uint32_t) + (trial.is_auto() ? sizeof(Values) / 4 : 0);
+  return std::clamp<std::size_t>(bytes_left(memory) / 16 / bytes, 1, std::size_t{1} << 32);
+}
+
+std::string Scaling::description() const {
   std::string out = to_text(write_value(scale_));
-  if (!is_one_of<ScaleAuto>(scale_)) return out;
-  if (counts_.real != 0) return out + ": none, as the data are not counts";
-  return out + (counts_.examples < kLookAt ? ": log-idf so far" : ": log-idf");
+  if (!is_auto()) return out;
+  if (dense_) return out + ": none, as the data are not counts";
+  const std::string counts = examples_ < kLookAt ? "log-idf so far" : "log-idf";
+  if ((flags_ & kNumbers) == 0) return out + ": " + counts;
+  std::size_t numbers = 0;
+  for (std::size_t i = 0; i < spread_.size(); ++i) numbers += !spread_[i].constant();
+  return out + ": numbers in standard units (" + std::to_string(numbers) + " in nearly every example)" +
+         ((flags_ & kCounts) != 0 ? ", counts by log-idf" : "");
 }
 
-bool Scaler::logarithm() const {
-  return is_one_of<ScaleLog, ScaleLogIdf>(scale_) || (is_one_of<ScaleAuto>(scale_) && counts_.real == 0);
+bool Scaling::logarithm() const {
+  return std::holds_alternative<ScaleLog>(scale_) || std::holds_alternative<ScaleLogIdf>(scale_) || (is_auto() && !dense_);
 }
 
-bool Scaler::weighs() const {
-  return is_one_of<ScaleIdf, ScaleLogIdf>(scale_) || (is_one_of<ScaleAuto>(scale_) && counts_.real == 0);
+bool Scaling::weighs() const {
+  return std::holds_alternative<ScaleIdf>(scale_) || std::holds_alternative<ScaleLogIdf>(scale_) || (is_auto() && !dense_);
 }
 
-bool Scaler::count(const Features& x) {
-  if (is_one_of<ScaleAuto>(scale_) && counts_.real == 0) {
-    if (!all_of(x, [](double v) { return (v >= 0) & (v == std::nearbyint(v)); })) counts_.real = 1;
+void Scaling::count(const Features& x) {
+  if (!weighs() || examples_ == kMostExamples) return;
+  ++examples_;
+  // Most texts: no value that cannot be a word's count, which is seen sixteen at a time.
+  const bool looked = !is_auto() || (flags_ & kLooks) != 0;
+  const bool plain = looked || all_of(x, [](double v) { return (v >= 0) & (v < kLarge) & (v == std::nearbyint(v)); });
+  bool looks = false;
+  const auto add = [&](std::size_t k, std::uint32_t& df) {
+    if (x.value[k] != 0) distinct_ += ++df == 1;
+  };
+  std::visit([&](auto& df) { df.change(0, x, add); }, df_);
+  if (!plain)
+    with_cells(df_, x, [&](auto df) {
+      for (std::size_t k = 0; k < x.size() && !looks; ++k)
+        if (const double v = raw(x.value[k], x.norm); v != 0)
+          looks = !is_whole_count(v) || (v >= kLarge && 2 * std::uint64_t{df(x.at(k))} > examples_);
+    });
+  if (!is_auto()) return;
+  if (looks) flags_ |= kLooks;
+  count_spreads(x);
+  if ((flags_ & kLooks) != 0) return count_values(x);
+  const auto zeros = static_cast<std::size_t>(std::count(x.value.begin(), x.value.end(), 0.0));
+  nonzeros_ += x.size() - zeros;
+  if (x.size() > zeros) flags_ |= kCounts;
+  if (examples_ == kLookAt && kSparse * nonzeros_ >= kLookAt * distinct_) dense_ = true;
+}
+
+/// The features of the first three examples have a spread as long as they come nearly always.
+void Scaling::count_spreads(const Features& x) {
+  const unsigned level = Spread::level_of(examples_);
+  bool changed = nearly_always(1) && add_spreads(x);
+  std::size_t k = 0, kept = 0;
+  for (std::size_t i = 0; i < spread_.size(); ++i) {
+    const Index feature = spread_feature_[i];
+    if (x.dense()) {
+      k = std::min<std::size_t>(feature, x.size());
+    } else if (k >= x.size() || x.index[k] != feature) {
+      k = static_cast<std::size_t>(
+          std::lower_bound(x.index.begin() + static_cast<std::ptrdiff_t>(k), x.index.end(), feature) - x.index.begin());
+    }
+    const bool here = k < x.size() && x.at(k) == feature, comes = here && x.value[k] != 0;
+    const double value = comes ? raw(x.value[k], x.norm) : 0;
+    k += here;
+    if (comes && nearly_always(spread_[i].size() + 1))
+      spread_[i].count(value, level);
+    else if (comes || (std::has_single_bit(examples_) && !nearly_always(spread_[i].size())))
+      continue;  // dropped
+    if (kept < i) {
+      spread_feature_[kept] = feature;
+      spread_[kept] = std::move(spread_[i]);
+    }
+    ++kept;
   }
-  if (!weighs() || counts_.examples == kMaxExamples) return false;
-  ++counts_.examples;
-  counts_.nonzeros += x.size() - static_cast<std::size_t>(std::count(x.value.begin(), x.value.end(), 0.0));
+  changed |= kept < spread_.size();
+  if (!changed) return;
+  spread_feature_.resize(kept);
+  spread_.erase(spread_.begin() + static_cast<std::ptrdiff_t>(kept), spread_.end());
+  spread_feature_.shrink_to_fit();
+  spread_.shrink_to_fit();
+}
+
+bool Scaling::add_spreads(const Features& x) {
+  const std::size_t old = spread_.size(), most = memory_limit(memory_) / kSpreadPart / kSpreadBytes;
+  std::vector<Index> added;
+  for (std::size_t k = 0, i = 0; k < x.size() && old + added.size() < most; ++k) {
+    const Index feature = x.at(k);
+    while (i < old && spread_feature_[i] < feature) ++i;
+    const bool has_one = i < old && spread_feature_[i] == feature;
+    if (feature != 0 && x.value[k] != 0 && !has_one) added.push_back(feature);
+  }
+  if (added.empty()) return false;
+  spread_feature_.resize(old + added.size());
+  spread_.reserve(old + added.size());
+  while (spread_.size() < old + added.size()) spread_.emplace_back(memory_);
+  std::size_t i = old, to = spread_.size();  // merged from the end
+  for (std::size_t a = added.size(); a > 0;) {
+    --to;
+    if (i > 0 && spread_feature_[i - 1] > added[a - 1]) {
+      spread_feature_[to] = spread_feature_[--i];
+      spread_[to] = std::move(spread_[i]);
+    } else {
+      spread_feature_[to] = added[--a];
+      spread_[to] = Spread(memory_);
+    }
+  }
   return true;
 }
 
-void Scaler::counted(std::size_t distinct) {
-  if (is_one_of<ScaleAuto>(scale_) && counts_.examples == kLookAt && kSparse * counts_.nonzeros >= kLookAt * distinct)
-    counts_.real = 1;
+auto Scaling::spreads_in_order() const {
+  return [this, i = std::size_t{0}](Index feature) mutable -> const Spread* {
+    if (i < spread_.size() && spread_feature_[i] != feature) {
+      const auto from = spread_feature_.begin() + static_cast<std::ptrdiff_t>(i);
+      i = static_cast<std::size_t>(std::lower_bound(from, spread_feature_.end(), feature) - spread_feature_.begin());
+    }
+    return i < spread_.size() && spread_feature_[i] == feature ? &spread_[i++] : nullptr;
+  };
 }
 
-void Scaler::operator()(const Features& x, std::span<double> out) const {
+Scaling::Kind Scaling::kind(std::uint32_t df, const Values& values, const Spread* spread) const {
+  const bool always = spread != nullptr && !spread->constant() && nearly_always(df);
+  if (values.real()) return always ? Kind::kNumber : Kind::kSparse;
+  // A word of a short text seldom comes twice; a column of small counts is a number, whose idf would be next to nothing.
+  const bool often = 2 * std::uint64_t{df} > examples_, likely = often && nonzeros_ <= kShort * examples_;
+  const bool large = values.times() > 0 && values.sum >= kLarge * values.times();
+  const bool known = examples_ >= kLookAt && values.times() >= kObserved;
+  if (!(likely && large) && !(known && (large || (likely && values.sum >= kSeveral * values.times())))) return Kind::kCount;
+  return always ? Kind::kNumber : often ? Kind::kSparse : Kind::kCount;
+}
+
+/// Looks at values that are not whole counts, and at those of features that come in more than half of the examples.
+void Scaling::count_values(const Features& x) {
+  looked_index_.resize(x.size());
+  looked_value_.resize(x.size());
+  std::size_t looked = 0;
+  with_cells(df_, x, [&](auto df) {
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      const double v = raw(x.value[k], x.norm);
+      if (v == 0 || (is_whole_count(v) && 2 * std::uint64_t{df(x.at(k))} <= examples_)) continue;
+      looked_index_[looked] = x.at(k);
+      looked_value_[looked++] = v;
+    }
+  });
+  looked_index_.resize(looked);
+  looked_value_.resize(looked);
+  const auto add = [&](std::size_t k, Values& values) {
+    const double v = looked_value_[k];
+    values.count = (values.count | !is_whole_count(v)) + (values.times() < 0x7FFFFFFFu ? 2 : 0);
+    // A few long texts make no number of a word.
+    values.sum = static_cast<float>(values.sum + std::min(v, 2 * kLarge));
+    values.squares = static_cast<float>(std::min(values.squares + v * v, kLargest));
+  };
+  if (!looked_index_.empty())
+    std::visit([&](auto& values) { values.change(0, {looked_index_, looked_value_}, add); }, values_);
+  auto spread_of = spreads_in_order();
+  with_cells(df_, x, [&](auto df) {
+    with_cells(values_, x, [&](auto values) {
+      for (std::size_t k = 0; k < x.size(); ++k) {
+        const Index f = x.at(k);
+        if (f == 0 || x.value[k] == 0) continue;
+        const bool counts = kind(df(f), values(f), spread_of(f)) == Kind::kCount;
+        nonzeros_ += counts;
+        flags_ |= counts ? kCounts : kNumbers;
+      }
+    });
+  });
+}
+
+Features Scaling::operator()(const Features& x, std::span<double> out) const {
+  if ((flags_ & kNumbers) != 0)
+    scale_blocks(x, out);
+  else
+    scale_counts(x, out);
+  return {x.index, out.first(x.size())};
+}
+
+void Scaling::scale_counts(const Features& x, std::span<double> out) const {
   const double *const value = x.value.data(), norm = x.norm;
   double* const at = out.data();
   const std::size_t n = x.size();
+  if (weighs())
+    with_cells(df_, x, [&](auto df) {
+      for (std::size_t k = 0; k < n; ++k) at[k] = df(x.at(k));
+    });
   const auto each = [=](auto scaled) {
     simd([=] {
       for (std::size_t k = 0; k < n; ++k) at[k] = scaled(raw(value[k], norm), at[k]);
     });
   };
-  const double log_n = log_positive(static_cast<double>(counts_.examples) + 1);
+  const double log_n = log_positive(static_cast<double>(examples_) + 1);
   // Below 0 where features share counts.
   const auto idf = [log_n](double df) { return std::max(log_n - log_positive(std::max(df, 1.0)), 0.0); };
   const auto logarithm_of = [](double v) { return std::copysign(log_positive(1 + std::abs(v)), v); };
-  if (is_one_of<ScaleAuto>(scale_) &&
-      all_of(x, [](double v) { return v == 1; }))  // as most texts: the same, with less to do
+  if (is_auto() && all_of(x, [](double v) { return v == 1; }))  // as most texts: the same, with less to do
     each([idf](double, double df) { return idf(df); });
-  else if (is_one_of<ScaleAuto>(scale_))
+  else if (is_auto())
     each([idf](double v, double df) {
       const double some = static_cast<double>(v > 0);  // without a branch
       return some * (1 + kMore * log_positive(v * some + (1 - some))) * idf(df);
     });
-  else if (is_one_of<ScaleLogIdf>(scale_))
+  else if (std::holds_alternative<ScaleLogIdf>(scale_))
     each([=](double v, double df) { return logarithm_of(v) * idf(df); });
-  else if (is_one_of<ScaleIdf>(scale_))
+  else if (std::holds_alternative<ScaleIdf>(scale_))
     each([idf](double v, double df) { return v * idf(df); });
   else
     each([logarithm_of](double v, double) { return logarithm_of(v); });
@@ -103,56 +300,95 @@ void Scaler::operator()(const Features& x, std::span<double> out) const {
     for (double& v : out.first(n)) v /= length;
 }
 
-void Scaler::unpack(const Counts& counts) {
-  if (counts.real > 1 || counts.examples > kMaxExamples || counts.nonzeros / (kMaxIndex + 2ull) > counts.examples)
-    throw DataError("scale: counts out of range");
-  counts_ = counts;
-}
-
-Scaling::Scaling(const Scale& scale, std::size_t slots, std::pmr::memory_resource* memory)
-    : scaler_(scale), memory_(memory), df_(SparseBlocks<std::uint32_t>(memory)) {
-  if (slots > 0) df_.emplace<HashedCells<std::uint32_t>>(slots, memory);
-}
-
-std::size_t Scaling::slots(const Scale& scale, std::pmr::memory_resource* memory) {
-  if (!Scaler(scale).weighs() || !is_limited(memory)) return 0;
-  return std::clamp<std::size_t>(bytes_left(memory) / 16 / sizeof(std::uint32_t), 1, std::size_t{1} << 32);
-}
-
-void Scaling::count(const Features& x) {
-  if (!scaler_.count(x)) return;
-  const auto add = [&](std::size_t k, std::uint32_t& df) {
-    if (x.value[k] != 0) distinct_ += ++df == 1;
-  };
-  std::visit([&](auto& df) { df.change(0, x, add); }, df_);
-  scaler_.counted(distinct_);
-}
-
-Features Scaling::operator()(const Features& x, std::span<double> out) const {
-  if (scaler_.weighs()) {
-    if (const auto* table = std::get_if<HashedCells<std::uint32_t>>(&df_)) {
-      for (std::size_t k = 0; k < x.size(); ++k) out[k] = table->at(0, x.at(k));
-    } else {
-      std::fill_n(out.begin(), x.size(), 0.0);
-      std::get<0>(df_).read(0, x, [&](auto df) {
-        for (std::size_t k = 0; k < x.size(); ++k) out[k] = df(x.at(k));
-      });
-    }
+void Scaling::scale_blocks(const Features& x, std::span<double> out) const {
+  const std::size_t n = x.size();
+  const double log_n = log_positive(static_cast<double>(examples_) + 1);
+  const auto idf = [log_n](std::uint32_t df) { return std::max(log_n - log_positive(std::max<double>(df, 1)), 0.0); };
+  thread_local std::vector<char> is_number;  // many may read at the same time
+  is_number.assign(n, 0);
+  double squares_of_numbers = 0, squares_of_counts = 0;
+  std::size_t numbers = 0;
+  auto spread_of = spreads_in_order();
+  with_cells(df_, x, [&](auto df) {
+    with_cells(values_, x, [&](auto values) {
+      for (std::size_t k = 0; k < n; ++k) {
+        const Index f = x.at(k);
+        const double v = raw(x.value[k], x.norm);
+        out[k] = 0;
+        if (f == 0 || v == 0) continue;
+        const std::uint32_t seen = df(f);
+        const Values of_feature = values(f);
+        const Spread* spread = spread_of(f);
+        Kind what = kind(seen, of_feature, spread);
+        if (seen == 0 && !is_whole_count(v)) what = Kind::kSparse;
+        if (what == Kind::kCount) {
+          out[k] = v > 0 ? (1 + kMore * log_positive(v)) * idf(seen) : 0;
+          squares_of_counts += out[k] * out[k];
+          continue;
+        }
+        is_number[k] = 1;
+        ++numbers;
+        if (what == Kind::kNumber) {
+          out[k] = spread->standard(v);
+        } else if (of_feature.squares > 0) {
+          const double rms = std::sqrt(static_cast<double>(of_feature.squares) / of_feature.times());
+          // As rare as it is, but never nothing, however often it comes.
+          out[k] = std::clamp(v / rms, -kTail, kTail) *
+                   log_positive(1 + static_cast<double>(examples_) / std::max<double>(seen, 1));
+        }
+        squares_of_numbers += out[k] * out[k];
+      }
+    });
+  });
+  if (n > 0 && x.at(0) == 0 && x.value[0] != 0) {  // the constant feature
+    out[0] = std::min(kBias, std::sqrt(static_cast<double>(numbers) / 2));
+    is_number[0] = 1;
+    squares_of_numbers += out[0] * out[0];
   }
-  scaler_(x, out);
-  return {x.index, out.first(x.size())};
+  const bool counts = (flags_ & kCounts) != 0;
+  const double words = std::max(1.0, static_cast<double>(nonzeros_) / static_cast<double>(examples_));
+  const double weight = counts ? 1 / std::sqrt(words) : 1, whole = std::sqrt(weight * weight + (counts ? 1 : 0));
+  const double of_number = squares_of_numbers > 0 ? weight / (std::sqrt(squares_of_numbers) * whole) : 0,
+               of_count = squares_of_counts > 0 ? 1 / (std::sqrt(squares_of_counts) * whole) : 0;
+  for (std::size_t k = 0; k < n; ++k) out[k] *= is_number[k] != 0 ? of_number : of_count;
 }
 
 Scaling::Packed Scaling::pack() const {
-  Packed out{scaler_.pack(), {}, {}};
-  if (const auto* table = std::get_if<HashedCells<std::uint32_t>>(&df_)) {
-    out.df.assign(table->cells().begin(), table->cells().end());
-    return out;
+  Packed out;
+  out.examples = examples_;
+  out.nonzeros = nonzeros_;
+  out.dense = dense_;
+  const auto cells = []<class Cell>(const Store<Cell>& store, Column<std::uint32_t>* feature, auto... part) {
+    if (const auto* table = std::get_if<HashedCells<Cell>>(&store)) {
+      const auto& all = table->cells();
+      const auto take = [&all]<class T>(Column<T>* column, auto get) {
+        *column = Column<T>::of(all.size(), [&all, get](std::size_t i) { return get(all[i]); });
+      };
+      return (take(part.first, part.second), ...);
+    }
+    const auto& blocks = std::get<0>(store);
+    const auto order = blocks.order();
+    *feature = blocks.template column<Index>(order, [](Index f, const Cell&) { return f; });
+    const auto take = [&blocks, &order]<class T>(Column<T>* column, auto get) {
+      *column = blocks.template column<T>(order, [get](Index, const Cell& cell) { return get(cell); });
+    };
+    (take(part.first, part.second), ...);
+  };
+  cells(df_, &out.feature, std::pair(&out.df, [](std::uint32_t df) { return df; }));
+  out.flags = flags_ & kLooks ? flags_ : 0;
+  if (!is_auto()) return out;
+  cells(values_, &out.value_feature, std::pair(&out.value_count, [](const Values& v) { return v.count; }),
+        std::pair(&out.value_sum, [](const Values& v) { return v.sum; }),
+        std::pair(&out.value_squares, [](const Values& v) { return v.squares; }));
+  out.spread_feature.assign(spread_feature_.begin(), spread_feature_.end());
+  for (const Spread& spread : spread_) {
+    const Spread::Packed p = spread.pack();
+    out.spread_level.push_back(p.level);
+    out.spread_size.push_back(p.n);
+    for (const double number : {p.low, p.high, p.mean, p.squares}) out.spread_numbers.push_back(number);
+    out.spread_sample.insert(out.spread_sample.end(), spread.sample().begin(), spread.sample().end());
+    out.spread_end.push_back(out.spread_sample.size());
   }
-  std::get<0>(df_).for_each([&](std::uint32_t, Index feature, std::uint32_t df) {
-    out.feature.push_back(feature);
-    out.df.push_back(df);
-  });
   return out;
 }
 
@@ -161,23 +397,82 @@ void Scaling::unpack(const Packed& packed) {
     if (!good) throw DataError(std::string("scale: ") + why);
   };
   const std::size_t n = packed.df.size(), named = packed.feature.size();
+  check(packed.dense <= 1 && packed.examples <= kMostExamples && packed.flags <= (kLooks | kNumbers | kCounts) &&
+            packed.nonzeros / (kMaxIndex + 2ull) <= packed.examples,
+        "counts out of range");
   check(named == n || named == 0, "features and df differ in size");
+  Index before = 0;
+  std::size_t distinct = 0;
   for (std::size_t i = 0; i < n; ++i) {
+    distinct += packed.df[i] > 0;
     if (named == 0) continue;
-    check(packed.feature[i] <= kMaxIndex + 1 && (i == 0 || packed.feature[i] > packed.feature[i - 1]),
-          "features out of order or range");
-    check(packed.df[i] >= 1 && packed.df[i] <= packed.counts.examples, "a feature's df cannot be");
+    const Index feature = packed.feature[i];
+    check(feature <= kMaxIndex + 1 && (i == 0 || feature > before), "features out of order or range");
+    check(packed.df[i] >= 1 && packed.df[i] <= packed.examples, "a feature's df is 0 or above the examples");
+    before = feature;
   }
-  scaler_.unpack(packed.counts);
-  distinct_ = n - static_cast<std::size_t>(std::count(packed.df.begin(), packed.df.end(), 0u));
-  if (n > 0 && named == 0) {
-    auto& table = df_.emplace<HashedCells<std::uint32_t>>(n, memory_);
-    std::copy(packed.df.begin(), packed.df.end(), table.cells().begin());
-    return;
+  const std::size_t valued = packed.value_count.size(), value_named = packed.value_feature.size();
+  check(packed.value_sum.size() == valued && packed.value_squares.size() == valued &&
+            (value_named == valued || value_named == 0) && (valued == 0 || (value_named == 0) == (named == 0)),
+        "values of features differ in size");
+  for (std::size_t i = 0; i < valued; ++i) {
+    const float squares = packed.value_squares[i];
+    check(std::isfinite(packed.value_sum[i]) && squares >= 0 && static_cast<double>(squares) <= kLargest * 1.001 &&
+              (squares == 0 || packed.value_count[i] >= 2),
+          "values of a feature out of range");
+    if (value_named == 0) continue;
+    const Index feature = packed.value_feature[i];
+    check(feature <= kMaxIndex + 1 && (i == 0 || feature > before), "features out of order or range");
+    before = feature;
   }
-  const std::vector<double> unused(n);
-  df_.emplace<SparseBlocks<std::uint32_t>>(memory_).change(0, {packed.feature, unused},
-                                                           [&](std::size_t k, std::uint32_t& df) { df = packed.df[k]; });
+  const std::size_t spreads = packed.spread_feature.size();
+  check(packed.spread_level.size() == spreads && packed.spread_size.size() == spreads &&
+            packed.spread_end.size() == spreads && packed.spread_numbers.size() == 4 * spreads,
+        "spreads of features differ in size");
+  std::pmr::vector<Spread> all(memory_);
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < spreads; ++i) {
+    check(packed.spread_feature[i] <= kMaxIndex + 1 &&
+              packed.spread_feature[i] > (i == 0 ? 0 : packed.spread_feature[i - 1]) &&
+              packed.spread_size[i] <= packed.examples,
+          "spreads out of order or range");
+    const std::size_t end = packed.spread_end[i];
+    check(end >= begin && end <= packed.spread_sample.size(), "a spread's sample ends out of range");
+    const double* number = packed.spread_numbers.data() + 4 * i;
+    all.emplace_back(memory_).unpack(
+        {packed.spread_size[i], packed.spread_level[i], number[0], number[1], number[2], number[3]},
+        std::span(packed.spread_sample).subspan(begin, end - begin));
+    begin = end;
+  }
+  check(begin == packed.spread_sample.size(), "values that are of no spread");
+  all.shrink_to_fit();
+  examples_ = packed.examples;
+  nonzeros_ = packed.nonzeros;
+  dense_ = packed.dense != 0;
+  flags_ = packed.flags != 0 || nonzeros_ == 0 ? packed.flags : std::uint32_t{kCounts};
+  distinct_ = distinct;
+  spread_feature_.assign(packed.spread_feature.begin(), packed.spread_feature.end());
+  spread_feature_.shrink_to_fit();
+  spread_.swap(all);
+  const auto restore = [&]<class Cell>(Store<Cell>& store, std::size_t size, const Column<std::uint32_t>& feature,
+                                       auto cell) {
+    if (size > 0 && feature.empty()) {
+      auto& table = store.template emplace<HashedCells<Cell>>(size, memory_);
+      for (std::size_t i = 0; i < size; ++i) table.cells()[i] = cell(i);
+      return;
+    }
+    auto& blocks = store.template emplace<SparseBlocks<Cell>>(memory_);
+    if (size > 0)
+      blocks.restore(
+          0, size, [&](std::size_t k) { return feature[k]; }, cell);
+  };
+  restore(df_, n, packed.feature, [&](std::size_t i) { return packed.df[i]; });
+  if (is_auto() && named == 0 && n > 0 && valued == 0)  // of a file without values
+    values_.emplace<HashedCells<Values>>((n + 3) / 4, memory_);
+  else
+    restore(values_, valued, packed.value_feature, [&](std::size_t i) {
+      return Values{packed.value_count[i], packed.value_sum[i], packed.value_squares[i]};
+    });
 }
 
 }  // namespace quorate

@@ -1,4 +1,4 @@
-// Counts weighed by how much they say: the logarithm of a count, times the logarithm of how rare its feature is.
+// Instances scaled online: counts by how rare their features are, numbers in standard units.
 #pragma once
 #include <cstdint>
 #include <memory_resource>
@@ -13,33 +13,18 @@
 #include "quorate/params/params.h"
 #include "quorate/weights/hashed_cells.h"
 #include "quorate/weights/sparse_blocks.h"
+#include "quorate/weights/spread.h"
 
 namespace quorate {
 
-struct ScaleNone {
-  static constexpr std::string_view name = "none", meaning = "instances as they come";
-  static constexpr auto fields() { return std::tuple{}; }
-};
-struct ScaleLog {
-  static constexpr std::string_view name = "log", meaning = "sign(v) log(1 + |v|), then unit length";
-  static constexpr auto fields() { return std::tuple{}; }
-};
-struct ScaleIdf {
-  static constexpr std::string_view name = "idf", meaning = "v log((n + 1) / df), then unit length";
-  static constexpr auto fields() { return std::tuple{}; }
-};
-struct ScaleLogIdf {
-  static constexpr std::string_view name = "log-idf", meaning = "both, then unit length";
-  static constexpr auto fields() { return std::tuple{}; }
-};
-struct ScaleAuto {
-  static constexpr std::string_view name = "auto",
-                                    meaning =
-                                        "(1 + 0.3 log v) log((n + 1) / df), then unit length, for counts, else none: "
-                                        "counts are whole, not below 0, and the first 32 instances have less than an "
-                                        "eighth of the features that came in them";
-  static constexpr auto fields() { return std::tuple{}; }
-};
+struct ScaleNone : Tag<"none", "values unchanged"> {};
+struct ScaleLog : Tag<"log", "sign(v) log(1 + |v|), then unit length"> {};
+struct ScaleIdf : Tag<"idf", "v log((n + 1) / df), then unit length"> {};
+struct ScaleLogIdf : Tag<"log-idf", "both, then unit length"> {};
+struct ScaleAuto
+    : Tag<"auto",
+          "each feature by what its values are: counts (1 + 0.3 log v) log((n + 1) / df); numbers in standard units; "
+          "both of unit length, then weighed"> {};
 using Scale = std::variant<ScaleNone, ScaleLog, ScaleIdf, ScaleLogIdf, ScaleAuto>;
 
 /// The choice of a scale as a parameter of P, described once.
@@ -51,86 +36,128 @@ constexpr auto scale_field(Scale P::*member) {
       "docs/papers.md section 5"};
 }
 
-/// What a scale makes of values once df is known, and n. Whoever uses it counts df.
-class Scaler {
- public:
-  explicit Scaler(const Scale& scale) : scale_(scale) {}
-
-  /// One more example is about to be counted. After kMaxExamples nothing is counted any more: returns false. O(non-zeros).
-  bool count(const Features& x);
-  /// Tells how many features have been counted at all.
-  void counted(std::size_t distinct);
-
-  bool any() const { return !std::holds_alternative<ScaleNone>(scale_); }
-  /// As in a spec; of `auto` also what it has come to.
-  std::string description() const;
-  bool changes() const { return logarithm() || weighs(); }  ///< false: instances stay as they come
-  bool logarithm() const;
-  bool weighs() const;  ///< by df
-  /// out[k] = the scaled value of x's feature k, |out| = 1 unless all are 0. Before, out[k] is its df: how many examples had
-  /// it, 0 being taken for 1; not read unless it weighs. O(non-zeros).
-  void operator()(const Features& x, std::span<double> out) const;
-
-  static constexpr std::uint64_t kMaxExamples = 0xFFFFFFFFu;
-  struct Counts {
-    std::uint64_t examples = 0, nonzeros = 0;
-    std::uint32_t real = 0;  ///< `auto`: whether the data turned out not to be counts
-    template <class S>
-    static void state(S& s, auto&& v) {
-      v("examples", s.examples);
-      v("nonzeros", s.nonzeros);
-      v("real", s.real);
-    }
-  };
-  const Counts& pack() const { return counts_; }
-  void unpack(const Counts& counts);  ///< throws DataError: out of range
-
- private:
-  Scale scale_;
-  Counts counts_;
-};
-
-/// A scaler that counts df itself: a count for every feature or, under a memory limit, in a table of a fixed size where
-/// features share the count that a hash says.
+/// Scales instances by what was counted of their features: in how many examples each came (df) and, for `auto`, what its
+/// values are. Exact or, under a memory limit, in tables of a fixed size where features share what a hash says.
+///
+/// `auto` takes a feature for a count unless its values say otherwise (docs/decisions/scaling.md has the measurements):
+///
+///   real     a value was negative or not whole;   large   whole, with a mean of at least 32 (each cut at 64)
+///            in 16 values or more, after 32 examples; of a feature in more than half of the examples, if
+///            they have at most 32 words on average, 32 from the first or 1.5, once there are real or large ones
+///   number   real or large, in nearly every example: value in standard units (spread.h)
+///   sparse   other real ones, or large in more than half of the examples: value / rms, cut at 3, times the logarithm of how
+///            rare it is
+///
+/// Numbers and sparse ones are a block, with the constant feature; counts are another. Each block gets unit length, and all
+/// numbers together weigh as much as one word of an average text. Data that are whole, small and mostly full, as pixels,
+/// stay as they are.
 class Scaling {
  public:
   /// slots: of the fixed table, 0 for exact counts.
   Scaling(const Scale& scale, std::size_t slots, std::pmr::memory_resource* memory);
 
   /// Slots that take a 16th of what a memory limit leaves. 0 without a limit, or if nothing has to be counted.
-  static std::size_t slots(const Scale& scale, std::pmr::memory_resource* memory);
+  static std::size_t slots_for(const Scale& scale, std::pmr::memory_resource* memory);
+  std::size_t slots() const;  ///< of the table at work
 
-  std::string description() const { return scaler_.description(); }
+  /// As in a spec; for `auto` also what it does to these data.
+  std::string description() const;
   /// Whether there is anything to save: false for `none`.
-  bool any() const { return scaler_.any(); }
-  bool changes() const { return scaler_.changes(); }
+  bool any() const { return !std::holds_alternative<ScaleNone>(scale_); }
+  bool changes() const { return logarithm() || weighs(); }  ///< false: instances stay as they come
+  /// Whether all that it scales are counts, as far as is known.
+  bool counts() const { return changes() && (flags_ & kNumbers) == 0; }
   /// Lets the processor fetch what count(x) and scaling x will need.
   void prefetch(const Features& x) const {
     std::visit([&](const auto& df) { df.prefetch(0, x); }, df_);
   }
-  /// One more example. O(non-zeros).
+  /// One more example. O(non-zeros). After 2^32 - 1 examples nothing is counted any more.
   void count(const Features& x);
-  /// x scaled, its values in `out`, which has x.size() places. O(non-zeros).
+  /// x scaled, its values in `out`, which has at least x.size() elements. Unit length unless `auto` found numbers, or all
+  /// values are 0. O(non-zeros).
   Features operator()(const Features& x, std::span<double> out) const;
 
   struct Packed {
-    Scaler::Counts counts;
-    std::pmr::vector<std::uint32_t> feature, df;  // features in ascending order; of a fixed table none, df of every slot
+    std::uint64_t examples = 0, nonzeros = 0;
+    std::uint32_t dense = 0;
+    Column<std::uint32_t> feature, df;  // features in ascending order; of a fixed table none, df of every slot
+    // Of `auto`, once it found a number:
+    std::uint32_t flags = 0;
+    Column<std::uint32_t> value_feature, value_count;  // as feature and df
+    Column<float> value_sum, value_squares;
+    std::vector<std::uint32_t> spread_feature, spread_level;
+    std::vector<std::uint64_t> spread_size, spread_end;
+    std::vector<double> spread_numbers, spread_sample;  // four numbers of each
     template <class S>
     static void state(S& s, auto&& v) {
-      Scaler::Counts::state(s.counts, v);
+      v("examples", s.examples);
+      v("nonzeros", s.nonzeros);
+      v("real", s.dense);
       v("feature", s.feature);
       v("df", s.df);
+      if constexpr (requires { v.has(""); }) {
+        if (!v.has("flags")) return;
+      } else if (s.flags == 0 && s.spread_feature.empty()) {
+        return;
+      }
+      v("flags", s.flags);
+      v("value_feature", s.value_feature);
+      v("value_count", s.value_count);
+      v("value_sum", s.value_sum);
+      v("value_squares", s.value_squares);
+      v("spread_feature", s.spread_feature);
+      v("spread_level", s.spread_level);
+      v("spread_size", s.spread_size);
+      v("spread_end", s.spread_end);
+      v("spread_numbers", s.spread_numbers);
+      v("spread_sample", s.spread_sample);
     }
   };
   Packed pack() const;
-  void unpack(const Packed& packed);  ///< throws DataError: sizes differ, out of order, counts that cannot be
+  void unpack(const Packed& packed);  ///< throws DataError: sizes differ, out of order, numbers out of range
 
  private:
-  Scaler scaler_;
+  /// What a feature's values were, as far as they were looked at.
+  struct Values {
+    std::uint32_t count = 0;  // times 2, plus 1 if one was real
+    float sum = 0, squares = 0;
+    bool operator==(const Values&) const = default;
+    bool real() const { return (count & 1) != 0; }
+    std::uint32_t times() const { return count / 2; }
+  };
+  template <class Cell>
+  using Store = std::variant<SparseBlocks<Cell>, HashedCells<Cell>>;
+  enum class Kind { kCount, kSparse, kNumber };
+  enum Flag : std::uint32_t { kLooks = 1, kNumbers = 2, kCounts = 4 };  // values are looked at; some were found
+
+  bool is_auto() const { return std::holds_alternative<ScaleAuto>(scale_); }
+  bool logarithm() const;
+  bool weighs() const;
+  void count_values(const Features& x);
+  void count_spreads(const Features& x);
+  /// For each feature of x that has none, as many as memory holds; whether there was one.
+  bool add_spreads(const Features& x);
+  /// The spread of a feature, or nullptr; called for features in ascending order.
+  auto spreads_in_order() const;
+  Kind kind(std::uint32_t df, const Values& values, const Spread* spread) const;
+  bool nearly_always(std::uint64_t df) const { return 10 * (df + 2) >= 9 * examples_; }
+  void scale_counts(const Features& x, std::span<double> out) const;
+  void scale_blocks(const Features& x, std::span<double> out) const;
+
+  static constexpr std::uint64_t kMostExamples = 0xFFFFFFFFu;
+
+  Scale scale_;
   std::pmr::memory_resource* memory_;
-  std::variant<SparseBlocks<std::uint32_t>, HashedCells<std::uint32_t>> df_;  // of block 0
-  std::size_t distinct_ = 0;                                                  // counts above 0
+  std::uint64_t examples_ = 0, nonzeros_ = 0;
+  bool dense_ = false;                      // `auto`: stays as it is
+  std::uint32_t flags_ = 0;                 // `auto`
+  Store<std::uint32_t> df_;                 // of block 0
+  Store<Values> values_;                    // of block 0, once kLooks
+  std::size_t distinct_ = 0;                // df above 0
+  std::pmr::vector<Index> spread_feature_;  // ascending; features that came in nearly every example
+  std::pmr::vector<Spread> spread_;
+  std::vector<Index> looked_index_;  // scratch
+  std::vector<double> looked_value_;
 };
 
 }  // namespace quorate

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::uint64_t kLookEvery = 64;  // updates: a look costs about as much as one
 constexpr double kDrift = 1e-9;           // largest error of A (A^-1 x) in a coordinate, relative to the largest of x
+constexpr double kRidge = 1e-12;          // least share of a diagonal that is new to those before: rounding takes the rest
 
 }  // namespace
 
@@ -22,7 +23,7 @@ RidgeEstimate FullConfidence::operator()(Task task, const Features& x) const {
   const One& one = tasks_[*place];
   const double* u = one.u.data();
   const std::size_t n = one.u.size();
-  return {dot(x, [u, n](Index f) { return f < n ? u[f] : 0.0; }), one.inverse.quadratic(x)};
+  return {dot(x, [u, n](Index f) { return f < n ? u[f] : 0.0; }), std::max(0.0, one.inverse.quadratic(x))};
 }
 
 FullConfidence::One& FullConfidence::prepare(Task task, const Features& x) {
@@ -30,7 +31,8 @@ FullConfidence::One& FullConfidence::prepare(Task task, const Features& x) {
   if (n > kMaxFeatures)
     throw DataError("full matrices of " + std::to_string(n) + " features would take " +
                     std::to_string(n / 1024 * n / 1024 * 8 / 1024) + " GB a task; expected at most " +
-                    std::to_string(kMaxFeatures) + " features, or diagonal=true");
+                    std::to_string(kMaxFeatures) +
+                    " features: --bits 0, which numbers only the names that occur, or diagonal=true");
   std::uint32_t& place = place_.at(task);
   if (place_.size() > tasks_.size()) {
     place = static_cast<std::uint32_t>(tasks_.size());
@@ -56,10 +58,14 @@ void FullConfidence::update(Task task, double y, const Features& x) {
   const double r = dot(x, [&](Index f) { return g[f]; }), estimate = dot(x, [&](Index f) { return one.u[f]; });
   one.A.add_outer(x);
   for (std::size_t k = 0; k < x.size(); ++k) one.w[x.at(k)] += y * x.value[k];
+  ++one.updates;
+  bool sound = r >= 0;  // and the diagonal stays positive
+  for (std::size_t f = 0; f < g.size(); ++f) sound = sound && g[f] * g[f] < one.inverse.row(f)[f] * (1 + r);
+  if (!sound) return rebuild(one);
   one.inverse.add_outer(-1 / (1 + r), g);  // Sherman and Morrison
   const double step = (y - estimate) / (1 + r);
   for (std::size_t f = 0; f < g.size(); ++f) one.u[f] += step * g[f];
-  if (++one.updates % kLookEvery == 0) repair(one, x);
+  if (one.updates % kLookEvery == 0) repair(one, x);
 }
 
 void FullConfidence::nudge(Task task, double a, const Features& x) {
@@ -83,10 +89,19 @@ void FullConfidence::repair(One& one, const Features& x) {
   }
   bool good = true;
   for (const double v : back) good = good && std::abs(v) <= kDrift * scale;  // false for NaN, too
-  if (good) return;
+  if (!good) rebuild(one);
+}
+
+void FullConfidence::rebuild(One& one) {
   ++rebuilt_;
-  one.inverse.invert(one.A);
-  one.inverse.times({{}, one.w}, one.u);
+  SymmetricMatrix& T = one.inverse;
+  for (std::size_t i = 0; i < one.w.size(); ++i) {
+    std::copy_n(one.A.row(i), i + 1, T.row(i));
+    const double own = T.row(i)[i], pivot = T.factor_row(i);
+    T.row(i)[i] = std::sqrt(std::max(std::max(1.0, kRidge * own), pivot));  // A is I and more; false for NaN, too
+  }
+  T.invert_factor();
+  T.times({{}, one.w}, one.u);
 }
 
 FullConfidence::Packed FullConfidence::pack() const {
@@ -94,17 +109,20 @@ FullConfidence::Packed FullConfidence::pack() const {
   std::vector<std::pair<Task, std::uint32_t>> places;
   place_.for_each([&](Task task, std::uint32_t place) { places.emplace_back(task, place); });
   std::sort(places.begin(), places.end());
+  std::vector<const SymmetricMatrix*> A, inverse;
   const auto append = [](auto& into, const auto& values) { into.insert(into.end(), values.begin(), values.end()); };
   for (const auto& [task, place] : places) {
     const One& one = tasks_[place];
     out.task.push_back(task);
     out.size.push_back(static_cast<std::uint32_t>(one.w.size()));
     out.updates.push_back(one.updates);
-    one.A.append_to(out.A);
-    one.inverse.append_to(out.inverse);
+    A.push_back(&one.A);
+    inverse.push_back(&one.inverse);
     append(out.w, one.w);
     append(out.u, one.u);
   }
+  out.A = values_of(A);
+  out.inverse = values_of(inverse);
   return out;
 }
 
@@ -125,28 +143,27 @@ void FullConfidence::unpack(const Packed& packed) {
   check(packed.w.size() == rows && packed.u.size() == rows && packed.A.size() == triangles &&
             packed.inverse.size() == triangles,
         "values and sizes do not fit");
-  for (const auto* values : {&packed.A, &packed.inverse, &packed.w, &packed.u})
-    for (const double v : *values) check(std::isfinite(v), "a value is not finite");
+  const auto check_finite = [&](const auto& values) {
+    for (std::size_t i = 0; i < values.size(); ++i) check(std::isfinite(values[i]), "a value is not finite");
+  };
+  check_finite(packed.A), check_finite(packed.inverse), check_finite(packed.w), check_finite(packed.u);
   auto* memory = place_.memory();
   Table<Task, std::uint32_t> place(memory);
   std::pmr::vector<One> ones(memory);
-  const double *A = packed.A.data(), *inverse = packed.inverse.data(), *w = packed.w.data(), *u = packed.u.data();
+  const double *w = packed.w.data(), *u = packed.u.data();
+  std::size_t begin = 0;  // of the task's triangles
   for (std::size_t i = 0; i < tasks; ++i) {
     const std::size_t n = packed.size[i], triangle = n * (n + 1) / 2;
     place.at(packed.task[i]) = static_cast<std::uint32_t>(i);
     One& one = ones.emplace_back(memory);
     one.updates = packed.updates[i];
-    one.A.assign(n, {A, triangle});
-    one.inverse.assign(n, {inverse, triangle});
+    one.A.assign(n, packed.A, begin);
+    one.inverse.assign(n, packed.inverse, begin);
     one.w.assign(w, w + n);
     one.u.assign(u, u + n);
-    for (const auto* T : {&one.A, &one.inverse})
-      for (std::size_t f = 0; f < n; ++f)
-        for (std::size_t g = 0; g < f; ++g)
-          check((*T)(f, g) * (*T)(f, g) <= (*T)(f, f) * (*T)(g, g) * (1 + kDrift), "a matrix is not positive");
-    for (std::size_t f = 0; f < n; ++f)
-      check(one.A(f, f) >= 1 && one.inverse(f, f) > 0 && one.inverse(f, f) <= 1 + kDrift, "a matrix is not positive");
-    A += triangle, inverse += triangle, w += n, u += n;
+    for (std::size_t f = 0; f < n; ++f)  // what learning keeps true; between features rounding may break any bound
+      check(one.A(f, f) >= 1 && one.inverse(f, f) > 0, "a matrix is not positive");
+    begin += triangle, w += n, u += n;
   }
   place_ = std::move(place);
   tasks_ = std::move(ones);
@@ -174,14 +191,14 @@ RidgeEstimate DiagonalConfidence::operator()(Task task, const Features& x) const
 }
 
 void DiagonalConfidence::check() const {
-  for (const float v : squares_.pack().value)
+  for (const float v : squares_.pack().value.list())
     if (!(v >= 0)) throw DataError("confidence: a sum of squares is negative");
 }
 
 void DiagonalConfidence::update(Task task, double y, const Features& x) {
   w_.add(task, y, x);
   square_.assign(x.value.begin(), x.value.end());
-  for (double& v : square_) v *= v;
+  for (double& v : square_) v = std::min(v * v, 1e30);  // sums of them stay finite as float
   squares_.add(task, 1, {x.index, square_});
 }
 

@@ -39,7 +39,8 @@ class FullConfidence {
   struct Packed {
     std::pmr::vector<std::uint32_t> task, size;
     std::pmr::vector<std::uint64_t> updates;
-    std::pmr::vector<double> A, inverse, w, u;
+    Column<double> A, inverse;
+    std::pmr::vector<double> w, u;
     template <class S>
     static void state(S& s, auto&& v) {
       v("task", s.task);
@@ -63,6 +64,7 @@ class FullConfidence {
   };
   One& prepare(Task task, const Features& x);
   void repair(One& one, const Features& x);
+  void rebuild(One& one);  // A^-1 and u, from A and w
 
   Table<Task, std::uint32_t> place_;  // task -> its place in tasks_, in order of first use
   std::pmr::vector<One> tasks_;

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <memory_resource>
 #include <span>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "quorate/base/column.h"
 #include "quorate/base/features.h"
 #include "quorate/base/memory.h"
 #include "quorate/base/prefetch.h"
@@ -72,7 +75,7 @@ class SparseBlocks {
       blocks_.emplace_back(Cells(memory()));
     }
     Block& b = blocks_[place];
-    reserve_for(b, x);
+    reserve_for(b, x.size(), x.extent());
     if (auto* cells = std::get_if<Cells>(&b)) {
       for (std::size_t k = 0; k < x.size(); ++k) change_one(k, cells->at(x.at(k)));
     } else {
@@ -80,27 +83,102 @@ class SparseBlocks {
       for (std::size_t k = 0; k < x.size(); ++k) change_one(k, row[x.at(k)]);
     }
   }
-  /// f(block, feature, cell) for every cell that is not Cell{}, in ascending order of (block, feature).
-  template <class F>
-  void for_each(F f) const {
-    std::vector<std::pair<Index, Cell>> entries;
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> blocks;
-    place_.for_each([&](std::uint32_t block, std::uint32_t place) { blocks.emplace_back(block, place); });
-    std::sort(blocks.begin(), blocks.end());
-    for (const auto& block : blocks) {
-      entries.clear();
-      const auto put = [&](Index feature, const Cell& cell) {
-        if (!(cell == Cell{})) entries.emplace_back(feature, cell);
-      };
-      const Block& b = blocks_[block.second];
-      if (const auto* cells = std::get_if<Cells>(&b)) {
-        cells->for_each(put);
-        std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& c) { return a.first < c.first; });
-      } else {
-        const Row& row = std::get<Row>(b);
-        for (std::size_t f0 = 0; f0 < row.size(); ++f0) put(static_cast<Index>(f0), row[f0]);
-      }
-      for (const auto& entry : entries) f(block.first, entry.first, entry.second);
+  /// Where the cells that are not Cell{} lie, in ascending order of (block, feature): parts of a row, or a whole table.
+  struct Part {
+    std::uint32_t block, place;
+    Index begin;            ///< of a row: its first feature
+    std::size_t steps = 0;  ///< of a table: where its features begin in `steps`
+  };
+  struct Order {
+    std::vector<Part> parts;
+    std::vector<std::size_t> ends;   ///< of each part: cells up to there
+    std::deque<std::uint8_t> steps;  ///< features of tables, each as its distance from the one before, 7 bits a byte
+  };
+  /// To be kept while columns made of it are read, and the blocks stay as they are.
+  std::shared_ptr<const Order> order() const {
+    const auto out = std::make_shared<Order>();
+    std::size_t parts = 0;
+    for (const Block& b : blocks_) {
+      const auto* row = std::get_if<Row>(&b);
+      parts += row == nullptr || row->empty() ? 1 : (row->size() + kPartOfRow - 1) / kPartOfRow;
+    }
+    out->parts.reserve(parts);
+    out->ends.reserve(parts);
+    place_.for_each([&](std::uint32_t block, std::uint32_t place) {
+      const auto* row = std::get_if<Row>(&blocks_[place]);
+      std::size_t begin = 0;
+      do out->parts.push_back({block, place, static_cast<Index>(begin)});
+      while (row != nullptr && (begin += kPartOfRow) < row->size());
+    });
+    std::sort(out->parts.begin(), out->parts.end(),
+              [](const Part& a, const Part& b) { return std::pair(a.block, a.begin) < std::pair(b.block, b.begin); });
+    std::size_t cells = 0;
+    std::vector<Index> features;
+    for (Part& part : out->parts) {
+      part.steps = out->steps.size();
+      if (std::holds_alternative<Row>(blocks_[part.place]))
+        for_each(part, [&](Index, const Cell&) { ++cells; });
+      else
+        cells += put_steps(part, out->steps, features);
+      out->ends.push_back(cells);
+    }
+    return out;
+  }
+  /// The blocks of those cells.
+  static Column<std::uint32_t> block_column(const std::shared_ptr<const Order>& order) {
+    const auto same = std::make_shared<std::vector<std::uint32_t>>();
+    return Column<std::uint32_t>::joined({order, &order->ends}, [order, same](std::size_t i, std::size_t, std::size_t n) {
+      same->assign(n, order->parts[i].block);
+      return std::span<const std::uint32_t>(*same);
+    });
+  }
+  /// get(feature, cell) of each of them.
+  template <class T, class Get>
+  Column<T> column(const std::shared_ptr<const Order>& order, Get get) const {
+    struct Read {
+      std::size_t part = ~std::size_t{0};
+      std::vector<Index> features;  // of a row: those of the part
+      std::size_t cell = 0, step = 0;
+      Index feature = 0;  // of a table: where reading is
+      std::vector<T> out;
+    };
+    const auto read = std::make_shared<Read>();
+    return Column<T>::joined(
+        {order, &order->ends}, [this, order, read, get](std::size_t i, std::size_t begin, std::size_t n) {
+          const Part& part = order->parts[i];
+          const bool table = std::holds_alternative<Cells>(blocks_[part.place]);
+          if (read->part != i || (table && begin < read->cell)) {
+            read->part = i;
+            read->features.clear();
+            read->cell = 0;
+            read->step = part.steps;
+            read->feature = 0;
+            if (!table) for_each(part, [&](Index feature, const Cell&) { read->features.push_back(feature); });
+          }
+          read->out.clear();
+          const auto put = [&](Index feature) { read->out.push_back(get(feature, cell(part.place, feature))); };
+          if (table) {
+            for (; read->cell < begin + n; ++read->cell) {
+              read->feature += step(order->steps, read->step);
+              if (read->cell >= begin) put(read->feature);
+            }
+          } else {
+            for (const Index feature : std::span(read->features).subspan(begin, n)) put(feature);
+          }
+          return std::span<const T>(read->out);
+        });
+  }
+  /// Fills a block that has never changed with n cells: feature(k), in ascending order, and value(k), k < n.
+  template <class Feature, class Value>
+  void restore(std::uint32_t block, std::size_t n, Feature feature, Value value) {
+    place_.at(block) = static_cast<std::uint32_t>(blocks_.size());
+    Block& b = blocks_.emplace_back(Cells(memory()));
+    reserve_for(b, n, std::size_t{feature(n - 1)} + 1);
+    for (std::size_t k = 0; k < n; ++k) {
+      if (auto* cells = std::get_if<Cells>(&b))
+        cells->at(feature(k)) = value(k);
+      else
+        std::get<Row>(b)[feature(k)] = value(k);
     }
   }
 
@@ -108,6 +186,69 @@ class SparseBlocks {
   using Cells = Table<Index, Cell>;
   using Row = std::pmr::vector<Cell>;
   using Block = std::variant<Cells, Row>;
+  static constexpr std::size_t kPartOfRow = 4096;
+
+  Cell cell(std::uint32_t place, Index feature) const {
+    const auto* cells = std::get_if<Cells>(&blocks_[place]);
+    return cells != nullptr ? cells->get(feature) : std::get<Row>(blocks_[place])[feature];
+  }
+  /// f(feature, cell) for the cells of a part, in no useful order.
+  template <class F>
+  void for_each(const Part& part, F f) const {
+    const auto put = [&](Index feature, const Cell& cell) {
+      if (!(cell == Cell{})) f(feature, cell);
+    };
+    if (const auto* cells = std::get_if<Cells>(&blocks_[part.place])) return cells->for_each(put);
+    const Row& row = std::get<Row>(blocks_[part.place]);
+    const std::size_t end = std::min(row.size(), part.begin + kPartOfRow);
+    for (std::size_t feature = part.begin; feature < end; ++feature) put(static_cast<Index>(feature), row[feature]);
+  }
+
+  /// Appends the features of a table in ascending order; returns how many. A part of a large table is sorted at a time, as a
+  /// list of all of them would be half as large as the table. `features` is scratch.
+  std::size_t put_steps(const Part& part, std::deque<std::uint8_t>& steps, std::vector<Index>& features) const {
+    constexpr std::size_t kAtOnce = 65'536, kSample = 1024;
+    const std::size_t size = std::get<Cells>(blocks_[part.place]).size(), ranges = size / kAtOnce + 1;
+    std::vector<Index> limits;  // of the ranges, from a sample: so many cells lie about evenly between them
+    if (ranges > 1) {
+      std::size_t n = 0;
+      for_each(part, [&](Index feature, const Cell&) {
+        if (n++ % (size / kSample) == 0) limits.push_back(feature);
+      });
+      std::sort(limits.begin(), limits.end());
+      for (std::size_t r = 1; r < ranges; ++r) limits[r - 1] = limits[r * limits.size() / ranges];
+      limits.resize(ranges - 1);
+    }
+    std::size_t cells = 0;
+    Index before = 0, begin = 0;
+    for (std::size_t r = 0; r < ranges; ++r) {
+      const bool last = r + 1 == ranges;
+      const Index end = last ? 0 : limits[r];
+      features.clear();
+      for_each(part, [&](Index feature, const Cell&) {
+        if (feature >= begin && (last || feature < end)) features.push_back(feature);
+      });
+      std::sort(features.begin(), features.end());
+      for (const Index feature : features) {
+        Index step = feature - before;
+        for (; step > 0x7F; step >>= 7) steps.push_back(static_cast<std::uint8_t>(step | 0x80));
+        steps.push_back(static_cast<std::uint8_t>(step));
+        before = feature;
+      }
+      cells += features.size();
+      begin = end;
+    }
+    return cells;
+  }
+  /// The step that begins at byte `at`, which moves behind it.
+  static Index step(const std::deque<std::uint8_t>& steps, std::size_t& at) {
+    Index out = 0;
+    for (unsigned shift = 0;; shift += 7) {
+      const std::uint8_t byte = steps[at++];
+      out |= static_cast<Index>(byte & 0x7F) << shift;
+      if (byte < 0x80) return out;
+    }
+  }
 
   /// Whether a row may have so many bytes more than it would deserve; then they are taken.
   bool spare(std::size_t bytes) {
@@ -115,15 +256,15 @@ class SparseBlocks {
     spare_ -= bytes;
     return true;
   }
-  /// Lets x be changed in the block: a row long enough, or a table that has slots enough unless a row is to be had.
-  void reserve_for(Block& b, const Features& x) {
-    const std::size_t extent = x.extent();
+  /// Lets `more` features below `extent` be changed: a row long enough, or a table with slots enough unless a row is to be
+  /// had.
+  void reserve_for(Block& b, std::size_t more, std::size_t extent) {
     if (auto* cells = std::get_if<Cells>(&b)) {
-      if (cells->has_room(x.size())) return;
+      if (cells->has_room(more)) return;
       std::size_t end = extent;  // of the features there are
       cells->for_each([&](Index feature, const Cell&) { end = std::max(end, std::size_t{feature} + 1); });
-      if (end * sizeof(Cell) > Cells::slots_for(cells->size() + x.size()) * Cells::kSlotBytes && !spare(end * sizeof(Cell)))
-        return cells->reserve(cells->size() + x.size());
+      if (end * sizeof(Cell) > Cells::slots_for(cells->size() + more) * Cells::kSlotBytes && !spare(end * sizeof(Cell)))
+        return cells->reserve(cells->size() + more);
       Row row(end, Cell{}, memory());
       cells->for_each([&](Index feature, const Cell& cell) { row[feature] = cell; });
       b.template emplace<Row>(std::move(row));
@@ -134,14 +275,14 @@ class SparseBlocks {
     const auto used = row.size() - static_cast<std::size_t>(std::count(row.begin(), row.end(), Cell{}));
     // Twice as large as a table before it becomes one.
     const std::size_t grown = std::max(extent, row.size() + row.size() / 2);
-    if (extent * sizeof(Cell) <= 2 * Cells::slots_for(used + x.size()) * Cells::kSlotBytes ||
+    if (extent * sizeof(Cell) <= 2 * Cells::slots_for(used + more) * Cells::kSlotBytes ||
         spare((grown - row.size()) * sizeof(Cell))) {
       row.reserve(grown);
       row.resize(row.capacity(), Cell{});
       return;
     }
     Cells cells(memory());
-    cells.reserve(used + x.size());
+    cells.reserve(used + more);
     for (std::size_t f = 0; f < row.size(); ++f)
       if (!(row[f] == Cell{})) cells.at(static_cast<Index>(f)) = row[f];
     b.template emplace<Cells>(std::move(cells));

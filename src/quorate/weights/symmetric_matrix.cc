@@ -1,15 +1,15 @@
 #include "quorate/weights/symmetric_matrix.h"
 
-#include <Eigen/Cholesky>
 #include <algorithm>
 
-#include "quorate/base/error.h"
 #include "quorate/base/prefetch.h"
 #include "quorate/base/simd.h"
 
 namespace quorate {
 
 void SymmetricMatrix::grow(std::size_t n) {
+  if (n <= n_) return;
+  fit(rows_, n);
   for (; n_ < n; ++n_) {
     if (n_ == rows_.size())
       rows_.emplace_back(n_ + 1, 0.0);
@@ -146,33 +146,64 @@ void SymmetricMatrix::add_outer(const Features& x) {
   }
 }
 
-void SymmetricMatrix::invert(const SymmetricMatrix& of) {
-  const auto n = static_cast<Eigen::Index>(of.size());
-  Eigen::MatrixXd A(n, n), inverse = Eigen::MatrixXd::Identity(n, n);
-  for (Eigen::Index i = 0; i < n; ++i)  // LLT reads the lower triangle only
-    A.row(i).head(i + 1) = Eigen::Map<const Eigen::RowVectorXd>(of.row(static_cast<std::size_t>(i)), i + 1);
-  const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>> cholesky(A);
-  if (cholesky.info() != Eigen::Success)
-    throw DataError("a matrix that should be positive definite is not: too large values");
-  cholesky.solveInPlace(inverse);
-  if (!inverse.allFinite()) throw DataError("the inverse of a matrix is not finite: too large values");
-  grow(of.size());
-  for (Eigen::Index i = 0; i < n; ++i)
-    Eigen::Map<Eigen::RowVectorXd>(row(static_cast<std::size_t>(i)), i + 1) = inverse.row(i).head(i + 1);
+void SymmetricMatrix::scale(double a) {
+  for (std::size_t i = 0; i < n_; ++i)
+    for (double& v : rows_[i]) v *= a;
 }
 
-void SymmetricMatrix::append_to(std::pmr::vector<double>& out) const {
-  for (std::size_t i = 0; i < n_; ++i) out.insert(out.end(), rows_[i].begin(), rows_[i].end());
+double SymmetricMatrix::factor_row(std::size_t i) {
+  double* l = row(i);
+  const auto product = [l](const double* t, std::size_t n) { return dot({{}, {l, n}}, [t](Index j) { return t[j]; }); };
+  for (std::size_t j = 0; j < i; ++j) l[j] = (l[j] - product(row(j), j)) / row(j)[j];
+  return l[i] - product(l, i);
 }
 
-void SymmetricMatrix::assign(std::size_t n, std::span<const double> values) {
-  rows_.clear();
-  rows_.reserve(n);
-  for (std::size_t i = 0; i < n; values = values.subspan(++i)) {
-    const auto part = values.first(i + 1);
-    rows_.emplace_back(part.begin(), part.end());
+void SymmetricMatrix::solve_row(std::size_t i) {
+  double* l = row(i);
+  for (std::size_t j = i; j-- > 0;) {
+    l[j] /= row(j)[j];
+    add(-l[j], row(j), j, l);
   }
+}
+
+void SymmetricMatrix::invert_factor() {
+  for (std::size_t i = 0; i < n_; ++i) {  // L to M = L^-1
+    double* m = row(i);
+    for (std::size_t k = 0; k < i; ++k) {
+      const double v = m[k];
+      add(v, row(k), k, m);
+      m[k] = v * row(k)[k];
+    }
+    for (std::size_t j = 0; j < i; ++j) m[j] /= -m[i];
+    m[i] = 1 / m[i];
+  }
+  for (std::size_t i = 0; i < n_; ++i) {  // M to M^T M
+    double* t = row(i);
+    const double own = t[i];
+    for (std::size_t j = 0; j <= i; ++j) t[j] *= own;
+    for (std::size_t k = i + 1; k < n_; ++k) add(row(k)[i], row(k), i + 1, t);
+  }
+}
+
+void SymmetricMatrix::assign(std::size_t n, const Column<double>& values, std::size_t begin) {
+  rows_.clear();
+  n_ = 0;
+  fit(rows_, n);
+  rows_.reserve(n);
+  for (std::size_t i = 0; i < n; begin += ++i) values.read(begin, rows_.emplace_back(i + 1));
   n_ = n;
+}
+
+Column<double> values_of(const std::vector<const SymmetricMatrix*>& matrices) {
+  std::vector<std::size_t> ends;
+  const auto rows = std::make_shared<std::vector<const double*>>();
+  for (const SymmetricMatrix* T : matrices)
+    for (std::size_t i = 0; i < T->size(); ++i) {
+      rows->push_back(T->row(i));
+      ends.push_back((ends.empty() ? 0 : ends.back()) + i + 1);
+    }
+  return Column<double>::joined(
+      std::move(ends), [rows](std::size_t i, std::size_t begin, std::size_t n) { return std::span((*rows)[i] + begin, n); });
 }
 
 }  // namespace quorate

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "quorate/base/column.h"
 #include "quorate/base/features.h"
 #include "quorate/base/memory.h"
 
@@ -18,10 +19,19 @@ class SymmetricMatrix {
 
   std::size_t size() const { return n_; }
   void grow(std::size_t n);  ///< at least n x n
-  void pop() { --n_; }       ///< the last row and column go; their memory stays until trim()
-  void trim() { rows_.resize(n_); }
-  /// Bytes that grow(size() + 1) allocates.
-  std::size_t bytes_to_grow() const { return n_ < rows_.size() ? 0 : growth(rows_, 1) + (n_ + 1) * sizeof(double); }
+  /// The last row and column go. Their memory stays for the next ones, unless memory is limited.
+  void pop() {
+    --n_;
+    if (!is_limited(rows_.get_allocator().resource())) return;
+    rows_.pop_back();
+    fit(rows_);
+  }
+  /// Bytes that grow(size() + 1) adds.
+  std::size_t bytes_to_grow() const {
+    return n_ < rows_.size() ? 0 : bytes_to_fit(rows_, n_ + 1) + (n_ + 1) * sizeof(double);
+  }
+  /// Bytes of the list of rows, which is copied when it grows or shrinks.
+  std::size_t bytes_to_copy() const { return room_for(n_) * sizeof(decltype(rows_)::value_type); }
   double operator()(std::size_t i, std::size_t j) const { return i >= j ? row(i)[j] : row(j)[i]; }
 
   /// x^T T x. O(non-zeros^2 / 2), sums in one order.
@@ -32,21 +42,31 @@ class SymmetricMatrix {
   void add_outer(double a, std::span<const double> u);
   /// T += x x^T; size() >= x.extent(). O(non-zeros^2 / 2).
   void add_outer(const Features& x);
-  /// Makes this the inverse of `of`. O(n^3), and two n x n matrices for a while. Throws DataError if it is not positive
-  /// definite.
-  void invert(const SymmetricMatrix& of);
+  /// T *= a. O(n^2 / 2).
+  void scale(double a);
+
+  /// The inverse in place, row by row, by Cholesky's factor L: T = L L^T. Of row i, where the rows before are rows of L:
+  /// makes all of it but its diagonal a row of L, and returns what the diagonal is the square of. The caller puts the root
+  /// there; or calls solve_row(i), if the row is not independent of those before. O(i^2).
+  double factor_row(std::size_t i);
+  /// Makes row i, without its diagonal, the coefficients of the rows before that come nearest to it. O(i^2).
+  void solve_row(std::size_t i);
+  /// After all rows: makes L the inverse of T. O(n^3).
+  void invert_factor();
 
   /// Row i of the lower triangle: i + 1 values.
   const double* row(std::size_t i) const { return rows_[i].data(); }
   double* row(std::size_t i) { return rows_[i].data(); }
 
-  /// Puts the n (n + 1) / 2 values row by row at the end of `out`; takes them from `values`.
-  void append_to(std::pmr::vector<double>& out) const;
-  void assign(std::size_t n, std::span<const double> values);
+  /// Takes n (n + 1) / 2 values, row by row, from those that begin at `begin`.
+  void assign(std::size_t n, const Column<double>& values, std::size_t begin = 0);
 
  private:
   std::size_t n_ = 0;
-  std::pmr::vector<std::pmr::vector<double>> rows_;  // n_ of them, and those that were popped
+  std::pmr::vector<std::pmr::vector<double>> rows_;  // n_ of them and, without a memory limit, those that were popped
 };
+
+/// The values of matrices one after the other, row by row. They have to stay as they are until the column is read.
+Column<double> values_of(const std::vector<const SymmetricMatrix*>& matrices);
 
 }  // namespace quorate

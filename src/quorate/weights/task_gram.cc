@@ -115,11 +115,8 @@ void TaskGram::squared_distances(Task i, std::span<double> out) const {
 
 TaskGram::Packed TaskGram::pack() const {
   const std::size_t K = tasks();
-  Packed out{K, {}};
-  out.value.resize(K * K);
-  for (std::size_t j = 0; j < K; ++j)
-    for (std::size_t l = 0; l <= j; ++l) out.value[j * K + l] = out.value[l * K + j] = at(j, l);
-  return out;
+  return {
+      K, Column<double>::of(K * K, [this, K](std::size_t i) { return at(std::max(i / K, i % K), std::min(i / K, i % K)); })};
 }
 
 void TaskGram::unpack(const Packed& packed) {
@@ -139,7 +136,7 @@ void TaskGram::unpack(const Packed& packed) {
   ensure_tasks(K);
   for (std::size_t j = 0; j < K; ++j) {
     diagonal_[j] = value(j, j);
-    if (j > 0) std::copy_n(packed.value.data() + j * K, j, below_.data() + row(j));
+    packed.value.read(j * K, std::span(below_).subspan(j > 0 ? row(j) : 0, j));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "quorate/base/column.h"
 #include "quorate/base/error.h"
 #include "quorate/base/features.h"
 
@@ -37,7 +38,7 @@ class TaskMatrix {
   /// value: K x K, row by row.
   struct Packed {
     std::uint64_t tasks = 0;
-    std::pmr::vector<double> value;
+    Column<double> value;
     template <class S>
     static void state(S& s, auto&& v) {
       v("tasks", s.tasks);
@@ -45,18 +46,15 @@ class TaskMatrix {
     }
   };
   Packed pack() const {
-    Packed out;
-    out.tasks = tasks_;
-    for (std::size_t j = 0; j < tasks_; ++j) out.value.insert(out.value.end(), row(j).begin(), row(j).end());
-    return out;
+    return {tasks_, Column<double>::of(tasks_ * tasks_, [this](std::size_t i) { return (*this)(i / tasks_, i % tasks_); })};
   }
   void unpack(const Packed& packed) {  ///< throws DataError: not K x K, not finite
     const std::size_t K = packed.tasks;
     if (K > 1'000'000 || packed.value.size() != K * K) throw DataError("matrix of tasks: expected tasks x tasks values");
-    for (const double v : packed.value)
-      if (!std::isfinite(v)) throw DataError("matrix of tasks: a value is not finite");
+    for (std::size_t i = 0; i < K * K; ++i)
+      if (!std::isfinite(packed.value[i])) throw DataError("matrix of tasks: a value is not finite");
     ensure_tasks(K);
-    for (std::size_t j = 0; j < K; ++j) std::copy_n(packed.value.data() + j * K, K, row(j).begin());
+    for (std::size_t j = 0; j < K; ++j) packed.value.read(j * K, row(j));
   }
 
  private:

@@ -48,7 +48,7 @@ class Trust {
   Packed pack() const { return tau_.pack(); }
   void unpack(const Packed& packed) {  ///< throws DataError: not K x K, not finite, negative
     tau_.unpack(packed);
-    for (const double v : packed.value)
+    for (const double v : packed.value.list())
       if (v < 0) throw DataError("trust: a negative weight");
   }
 

@@ -1,0 +1,99 @@
+#include "desk_options.h"
+
+#include "common.h"
+#include "help.h"
+#include "options.h"
+#include "quorate/registry.h"
+#include "server/service.h"
+
+namespace quorate::cli {
+namespace {
+
+const std::initializer_list<std::string_view> kNotLearning{"rounds", "labels-per-round"};
+const std::initializer_list<std::string_view> kNotReading{"format", "cache", "delimiter"};
+
+bool given(const CLI::App& app, const char* option) { return app.get_option(option)->count() > 0; }
+
+/// Throws UsageError for an option that the folder has otherwise.
+void check_options(const DeskFolder& o, const DeskSettings& is) {
+  const CLI::App& app = *o.app;
+  check_unchanged(app, o.settings.learning, is.learning, o.dir, kNotLearning);
+  check_unchanged(app, o.settings.features, is.features, o.dir);
+  check_unchanged(app, o.settings.reading, is.reading, o.dir, kNotReading);
+  check_unchanged(app, o.settings.desk, is.desk, o.dir);
+  const auto check = [&](const char* option, const std::string& now, const std::string& then) {
+    if (given(app, option) && now != then)
+      throw UsageError(std::string(option) + " " + now + " cannot be changed in a folder that exists: " + o.dir +
+                       (then.empty() ? " was made without it" : " has " + then) + "; leave it out");
+  };
+  const auto listed = [](const TextList& names) {
+    std::string out;
+    for (const auto& name : names) out += (out.empty() ? "" : ",") + name;
+    return out;
+  };
+  check("--learner", to_text(canonical(parse_spec(o.settings.learner))), to_text(canonical(parse_spec(is.learner))));
+  check("--positive", o.settings.positive, is.positive);
+  check("--negative", o.settings.negative, is.negative);
+  check("--classes", listed(o.settings.classes), listed(is.classes));
+  check("--reduction", o.settings.reduction, is.reduction);
+}
+
+void check_new(const DeskFolder& o) {
+  const DeskSettings& s = o.settings;
+  if (s.classes.empty() && (s.positive.empty() || s.negative.empty()))
+    throw UsageError(
+        "--positive and --negative, or --classes: expected the labels that annotators choose from, as "
+        "--positive spam --negative ham");
+  if (!s.classes.empty() && !(s.positive.empty() && s.negative.empty()))
+    throw UsageError("--classes and --positive: expected one of them");
+}
+
+}  // namespace
+
+std::optional<DeskSettings> DeskFolder::of_new() const {
+  if (dir.empty()) throw UsageError("--dir is required: the folder that keeps everything");
+  const auto existing = server::Service::settings_of(dir);
+  if (existing)
+    check_options(*this, *existing);
+  else
+    check_new(*this);
+  return existing ? std::nullopt : std::optional(settings);
+}
+
+void DeskFolder::add(CLI::App& command) {
+  app = &command;
+  command.add_option("--dir", dir, "folder that keeps events, snapshots and tokens: created, or continued if it exists")
+      ->type_name("FOLDER");
+  command.add_option("--learner", settings.learner, "learner and parameters; quorate describe lists them")
+      ->capture_default_str()
+      ->type_name("LEARNER");
+  command.add_option("--positive", settings.positive, "label that means +1")->type_name("LABEL");
+  command.add_option("--negative", settings.negative, "label that means -1")->type_name("LABEL");
+  command
+      .add_option_function<std::string>(
+          "--classes", [this](const std::string& text) { settings.classes = names_in(text); },
+          "labels of two or more classes, as a,b,c, instead of --positive and --negative")
+      ->type_name("LABELS");
+  choose(command.add_option("--reduction", settings.reduction, "with --classes: a binary task for each class or each pair"),
+         {to_text(Classes::Reduction::kOneVsRest), to_text(Classes::Reduction::kOneVsOne)})
+      ->capture_default_str();
+  add_options(command, settings.desk);
+  {
+    const InGroup group(command, kLearning);
+    add_options(command, settings.learning, kNotLearning);
+  }
+  {
+    const InGroup group(command, kReading);
+    add_options(command, settings.reading, kNotReading);
+    for (CLI::Option* option : command.get_options())
+      if (option->get_single_name().ends_with("-column")) option->type_name("COLUMN");
+    for (const char* list : {"--categorical-column", "--number-column", "--ignore-column"})
+      command.get_option(list)->type_name("COLUMNS");
+  }
+  {
+    const InGroup group(command, kFeatures);
+    add_options(command, settings.features);
+  }
+}
+
+}  // namespace quorate::cli

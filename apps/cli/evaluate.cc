@@ -1,0 +1,264 @@
+// quorate evaluate: how good a saved model is on labelled data, per task and overall. The model does not change.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iostream>
+#include <map>
+
+#include "common.h"
+#include "quorate/base/portable_math.h"
+#include "quorate/engine/model.h"
+#include "quorate/experiments/measures.h"
+#include "quorate/metrics/metrics.h"
+#include "quorate/metrics/statistics.h"
+#include "quorate/stream/example_reader.h"
+
+namespace quorate::cli {
+namespace {
+
+struct Options {
+  std::string data, model;
+  DataOptions read;
+  bool per_task = false, json = false;
+  ProgressOptions progress;
+};
+
+/// A labelled example and what the model said of it.
+struct Judged {
+  int truth, predicted;        // +1 or -1, or classes
+  double margin, probability;  // of +1, or of the class that is predicted; NaN if margins are not calibrated
+};
+
+/// A measure with its 95 % interval, whose ends are NaN where there are too few examples.
+struct Measured {
+  std::string name;
+  double value, low, high;
+};
+
+/// Wilson's interval of a share.
+Measured share(const std::string& name, double right, double all) {
+  if (!(all > 0)) return {name, NAN, NAN, NAN};
+  constexpr double z = 1.959963984540054;
+  const double p = right / all, middle = (p + z * z / (2 * all)) / (1 + z * z / all),
+               half = z * std::sqrt(p * (1 - p) / all + z * z / (4 * all * all)) / (1 + z * z / all);
+  return {name, p, std::max(0.0, middle - half), std::min(1.0, middle + half)};
+}
+
+/// All measures of the examples outside of group `without` (those whose number is that modulo `groups`).
+NamedMeasures measures_of(const std::vector<Judged>& all, std::size_t classes, std::size_t groups, std::size_t without) {
+  NamedMeasures out;
+  Scores scores;
+  ClassConfusion confusion(classes);
+  Reliability reliability;
+  for (std::size_t n = 0; n < all.size(); ++n) {
+    if (n % groups == without) continue;
+    const Judged& j = all[n];
+    if (classes > 0)
+      confusion.add(static_cast<std::size_t>(j.truth), static_cast<std::size_t>(j.predicted));
+    else
+      scores.add(j.truth, j.margin);
+    if (!std::isnan(j.probability))
+      reliability.add(classes > 0 ? (j.truth == j.predicted ? 1 : -1) : j.truth, j.probability);
+  }
+  out = measures(classes > 0 ? confusion.measures() : scores.measures());
+  if (classes > 0) {
+    out.resize(3);  // the others are of a ranking
+  } else {
+    const Confusion& c = scores.confusion();
+    const auto part = [](std::uint64_t right, std::uint64_t wrong) {
+      return static_cast<double>(right) / static_cast<double>(right + wrong);  // NaN of none
+    };
+    out.emplace_back("precision", part(c.true_positive, c.false_positive));
+    out.emplace_back("recall", part(c.true_positive, c.false_negative));
+  }
+  if (reliability.examples() > 0) {
+    out.emplace_back("brier", reliability.brier());
+    out.emplace_back("calibration_error", reliability.error());
+  }
+  return out;
+}
+
+/// The measures with their intervals: Wilson's of the accuracy, of the others by a jackknife that leaves out groups.
+std::vector<Measured> measured(const std::vector<Judged>& all, std::size_t classes) {
+  constexpr std::size_t kNone = ~std::size_t{0};
+  const std::size_t groups = std::min<std::size_t>(all.size() > 200'000 ? 10 : 40, all.size());
+  std::vector<Measured> out;
+  for (const auto& [name, value] : measures_of(all, classes, 1, kNone)) out.push_back({name, value, NAN, NAN});
+  const auto right = std::count_if(all.begin(), all.end(), [](const Judged& j) { return j.truth == j.predicted; });
+  out[0] = share("accuracy", static_cast<double>(right), static_cast<double>(all.size()));
+  if (groups < 10) return out;
+  std::vector<std::vector<double>> without(out.size());
+  for (std::size_t g = 0; g < groups; ++g) {
+    const NamedMeasures m = measures_of(all, classes, groups, g);
+    for (std::size_t i = 0; i < m.size(); ++i) without[i].push_back(m[i].second);
+  }
+  for (std::size_t i = 1; i < out.size(); ++i) {
+    if (!std::all_of(without[i].begin(), without[i].end(), [](double v) { return std::isfinite(v); })) continue;
+    const auto n = static_cast<double>(groups);
+    const double deviation = summary(without[i]).deviation * (n - 1) / std::sqrt(n),
+                 half = t_quantile(groups - 1) * deviation;
+    out[i].low = std::max(0.0, out[i].value - half);
+    out[i].high = std::min(out[i].name == "lift" ? 10.0 : 1.0, out[i].value + half);
+  }
+  return out;
+}
+
+Json json_of(const std::vector<Measured>& all) {
+  Json out = Json::object();
+  for (const Measured& m : all) out[m.name] = {{"value", number(m.value)}, {"low", number(m.low)}, {"high", number(m.high)}};
+  return out;
+}
+
+std::string text_of(double value) {
+  if (!std::isfinite(value)) return "-";
+  char out[32];
+  std::snprintf(out, sizeof out, "%.4f", value);
+  return out;
+}
+
+/// Of classes, or of the negative and the positive label (classes: 0).
+ClassConfusion confusion_of(const std::vector<Judged>& all, std::size_t classes) {
+  ClassConfusion out(std::max<std::size_t>(classes, 2));
+  const auto place = [&](int label) { return classes > 0 ? static_cast<std::size_t>(label) : std::size_t{label > 0}; };
+  for (const Judged& j : all) out.add(place(j.truth), place(j.predicted));
+  return out;
+}
+
+Json json_of(const ClassConfusion& confusion) {
+  Json out = Json::array();
+  for (std::size_t truth = 0; truth < confusion.classes(); ++truth) {
+    out.push_back(Json::array());
+    for (std::size_t c = 0; c < confusion.classes(); ++c) out.back().push_back(confusion(truth, c));
+  }
+  return out;
+}
+
+/// `what`: class or label.
+void print_confusion(const ClassConfusion& confusion, const std::vector<std::string>& names, const std::string& what) {
+  std::vector<std::vector<std::string>> rows{{what, "recall", "F1"}};
+  const bool columns = names.size() <= 16;
+  for (std::size_t c = 0; c < names.size(); ++c) {
+    if (columns) rows[0].push_back(names[c]);
+    rows.push_back({names[c], percent(confusion.recall(c)), text_of(confusion.f1(c))});
+    for (std::size_t p = 0; p < names.size() && columns; ++p) rows.back().push_back(grouped(confusion(c, p)));
+  }
+  std::cout << "\nrows: true " << what << ", columns: predicted " << what << "\n" << table(rows);
+}
+
+int run(const Options& o) {
+  const std::stop_token stop = interrupt();
+  Model model = Model::load(o.model);
+  ReadOptions reading = o.read.options();
+  reading.labelled = true;
+  ExampleReader examples(o.data, reading, model.featurizer, model.labels);
+  const Learner& learner = model.session.learner();
+  const bool calibrated = learner.capabilities().calibrated;
+  const std::size_t classes = model.classes ? model.classes->size() : 0;
+  const bool tasks = model.by_task();
+  std::vector<Judged> all;
+  std::map<std::string, std::vector<Judged>> of_task;
+  std::uint64_t unlabelled = 0, unknown = 0;
+  std::atomic<std::uint64_t> seen = 0, consumed = 0;
+  {
+    const Progress progress_line(o.progress, share_read(examples.path(), consumed), [&] { return seen.load(); });
+    Classes::Work work;
+    ExampleReader::Item item;
+    while (!stop.stop_requested() && examples.next(item)) {
+      ++seen;
+      consumed = examples.consumed();
+      if (!item.label.known()) {
+        ++unlabelled;
+        continue;
+      }
+      const Task place = tasks ? model.session.known_task(item.task) : 0;
+      unknown += tasks && place == kUntracked;
+      Judged j{0, 0, 0, NAN};
+      if (model.classes) {
+        const Classes::Prediction p = model.classes->predict(learner, place, item.x, calibrated, work);
+        j = {static_cast<int>(item.label.class_index()), static_cast<int>(p.index), p.margin,
+             calibrated ? work.probabilities[p.index] : NAN};
+      } else {
+        const double margin = learner.score({place, item.x});
+        j = {item.label.answer() == kYes ? 1 : -1, int{predicted(margin)}, margin,
+             calibrated ? logistic(learner.log_odds(margin)) : NAN};
+      }
+      all.push_back(j);
+      if (o.per_task && tasks) of_task[std::string(item.task)].push_back(j);
+    }
+  }
+  report_skipped(examples);
+  if (stop.stop_requested()) throw Interrupted("interrupted after example " + grouped(seen));
+  if (all.empty())
+    throw DataError(examples.path() + ": none of " + counted(seen, "example") +
+                    " has a label; expected --label-column to name theirs");
+  const std::vector<Measured> overall = measured(all, classes);
+  const std::vector<std::string> names =
+      model.classes ? model.classes->names() : std::vector{model.labels.word(-1), model.labels.word(1)};
+  if (o.json) {
+    Json out{{"model", o.model},
+             {"learner", to_text(model.session.spec())},
+             {"examples", all.size()},
+             {"unlabelled", unlabelled},
+             {"of_unknown_tasks", unknown},
+             {"skipped_lines", examples.skipped()},
+             {"measures", json_of(overall)}};
+    out[model.classes ? "classes" : "labels"] = names;
+    out["confusion"] = json_of(confusion_of(all, classes));
+    if (o.per_task && tasks) {
+      out["tasks"] = Json::object();
+      for (const auto& [name, judged] : of_task) {
+        Json& entry = out["tasks"][name] = {{"examples", judged.size()}, {"measures", json_of(measured(judged, classes))}};
+        entry["confusion"] = json_of(confusion_of(judged, classes));
+      }
+    }
+    std::cout << out.dump(2) << "\n";
+    return kDone;
+  }
+  std::cout << o.model << ": " << to_text(model.session.spec()) << "\n" << counted(all.size(), "example");
+  if (unlabelled > 0) std::cout << ", " << grouped(unlabelled) << " without a label left out";
+  if (unknown > 0)
+    std::cout << "; " << grouped(unknown) << " of tasks that the model does not know, predicted with what all share";
+  std::cout << "\n\n";
+  std::vector<std::vector<std::string>> rows{{"", "value", "95 % interval"}};
+  for (const Measured& m : overall)
+    rows.push_back({m.name, text_of(m.value), std::isfinite(m.low) ? text_of(m.low) + " to " + text_of(m.high) : "-"});
+  std::cout << table(rows);
+  const std::string what = model.classes ? "class" : "label";
+  print_confusion(confusion_of(all, classes), names, what);
+  if (!o.per_task || !tasks) return kDone;
+  rows = {{"task", "examples", "accuracy", "95 % interval", "balanced", "F1", classes > 0 ? "" : "AUC"}};
+  for (const auto& [name, judged] : of_task) {
+    const NamedMeasures m = measures_of(judged, classes, 1, ~std::size_t{0});
+    const auto right = std::count_if(judged.begin(), judged.end(), [](const Judged& j) { return j.truth == j.predicted; });
+    const Measured accuracy = share("accuracy", static_cast<double>(right), static_cast<double>(judged.size()));
+    rows.push_back({name, grouped(judged.size()), percent(accuracy.value),
+                    text_of(accuracy.low) + " to " + text_of(accuracy.high), text_of(m[1].second), text_of(m[2].second),
+                    classes > 0 ? "" : text_of(m[3].second)});
+  }
+  std::cout << "\n" << table(rows);
+  if (model.classes)
+    for (const auto& [name, judged] : of_task) {
+      std::cout << "\n" << name << ":";
+      print_confusion(confusion_of(judged, classes), names, what);
+    }
+  return kDone;
+}
+
+}  // namespace
+
+Command add_evaluate(CLI::App& app) {
+  const auto o = std::make_shared<Options>();
+  app.add_option("--data", o->data, "labelled file; - for standard input")->required()->type_name("FILE");
+  app.add_option("--model", o->model, "model file")->required()->type_name("FILE");
+  app.add_flag("--per-task", o->per_task, "also the measures of every task; with classes and users, the confusion of each");
+  app.add_flag("--json", o->json, "print one JSON document");
+  o->progress.add(app);
+  o->read.add(app);
+  app.footer(
+      "95 % intervals: Wilson's for accuracies, for other measures a jackknife over 40 groups of examples.\nExample:\n  "
+      "quorate "
+      "evaluate --model spam.model --data held-out.csv --per-task");
+  return [o] { return run(*o); };
+}
+
+}  // namespace quorate::cli

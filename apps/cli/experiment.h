@@ -1,0 +1,30 @@
+// What the commands that simulate share.
+#pragma once
+#include <string>
+
+#include "common.h"
+#include "quorate/experiments/experiment_data.h"
+
+namespace quorate::cli {
+
+/// Reads a file to learn from and, unless its name is empty, one to test on.
+ExperimentData load(const std::string& data, const std::string& test, const DataOptions& read,
+                    const FeatureOptions& features, const ClassOptions& classes);
+
+/// The options that every command that simulates has.
+struct ExperimentOptions {
+  std::string data, test;
+  LearningOptions learning;
+  DataOptions read;
+  FeatureOptions features;
+  ClassOptions classes;
+  SimulateOptions run;
+  std::string delay = "0";
+
+  void add(CLI::App& app);
+  /// Reads the data; fills in what `run` needs of the other options.
+  ExperimentData load();                                                         ///< throws Interrupted
+  std::vector<NamedFile> files(const std::vector<std::string>& learners) const;  ///< that are read
+};
+
+}  // namespace quorate::cli

@@ -1,0 +1,281 @@
+// quorate look: what the columns of a file hold, what looks wrong, and the command to type next.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <map>
+
+#include "common.h"
+#include "quorate/base/csv.h"
+#include "quorate/stream/example_reader.h"
+#include "quorate/stream/formats.h"
+#include "quorate/stream/schema.h"
+
+namespace quorate::cli {
+namespace {
+
+constexpr std::size_t kRows = 10'000, kShown = 40;
+
+struct Options {
+  std::string data;
+  DataOptions read;
+  bool json = false;
+};
+
+std::string lower(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return text;
+}
+
+template <std::size_t N>
+bool is_one_of(const std::string& name, const std::array<std::string_view, N>& names) {
+  return std::find(names.begin(), names.end(), lower(name)) != names.end();
+}
+
+/// What is known of a namespace or of a whole file without columns.
+struct Group {
+  std::uint64_t rows = 0, values = 0, real = 0, negative = 0;
+  std::string example;
+};
+
+/// What was read of the file.
+struct Seen {
+  std::uint64_t rows = 0, skipped = 0, missing_labels = 0;
+  std::map<std::string, std::uint64_t> labels, tasks;
+  std::map<std::string, Group> groups;
+};
+
+std::string group_of(const Entry& e) {
+  const std::string name = entry_name(e);
+  const std::size_t caret = name.find('^');
+  return caret == name.npos || caret == 0 ? "" : name.substr(0, caret);
+}
+
+Seen read(RecordReader& reader) {
+  Seen out;
+  Record record;
+  while (out.rows < kRows && reader.next(record)) {
+    ++out.rows;
+    if (is_missing(record.label))
+      ++out.missing_labels;
+    else if (out.labels.size() <= 1000)
+      ++out.labels[std::string(record.label)];
+    if (!record.task.empty() && out.tasks.size() <= 100'000) ++out.tasks[std::string(record.task)];
+    if (!reader.schema().empty()) continue;
+    std::map<std::string, bool> here;
+    for (const Entry& e : record.entries) {
+      const std::string name = group_of(e);
+      Group& group = out.groups[name];
+      if (!here[name]) ++group.rows;
+      here[name] = true;
+      ++group.values;
+      group.real += e.value != std::nearbyint(e.value);
+      group.negative += e.value < 0;
+      if (group.example.empty()) group.example = entry_name(e);
+    }
+    for (const RawText& text : record.texts) {
+      Group& group = out.groups[std::string(text.name) + " (text)"];
+      ++group.rows;
+      if (group.example.empty()) group.example = text.text.substr(0, 40);
+    }
+  }
+  out.skipped = reader.skipped();
+  return out;
+}
+
+/// The columns that would be the label and the task, if none is called so.
+struct Guess {
+  std::string label, task;
+};
+Guess guess(std::span<const ColumnReport> columns) {
+  constexpr std::array<std::string_view, 12> kLabels{"spam",   "target", "class", "y",       "outcome",  "is_spam",
+                                                     "labels", "fraud",  "churn", "clicked", "category", "answer"};
+  constexpr std::array<std::string_view, 14> kTasks{"user",    "user_id",    "userid",     "customer", "customer_id",
+                                                    "account", "account_id", "tenant",     "device",   "device_id",
+                                                    "client",  "person",     "subject_id", "group"};
+  Guess out;
+  const auto has = [&](ColumnKind kind) {
+    return std::any_of(columns.begin(), columns.end(), [&](const ColumnReport& c) { return c.kind == kind; });
+  };
+  const bool labelled = has(ColumnKind::kLabel), with_tasks = has(ColumnKind::kTask);
+  const auto few = [](const ColumnReport& c) { return c.distinct >= 2 && c.distinct <= 20 && c.kind != ColumnKind::kText; };
+  for (const ColumnReport& c : columns) {
+    if (out.label.empty() && !labelled && is_one_of(c.name, kLabels) && few(c)) out.label = c.name;
+    if (out.task.empty() && !with_tasks && is_one_of(c.name, kTasks) && c.distinct >= 2 && 3 * c.distinct <= c.rows)
+      out.task = c.name;
+  }
+  if (out.label.empty() && !labelled && !columns.empty() && few(columns.back()) && columns.back().name != out.task)
+    out.label = columns.back().name;
+  return out;
+}
+
+/// What looks wrong with a column.
+std::vector<std::string> warnings_of(const ColumnReport& c, std::string_view label) {
+  std::vector<std::string> out;
+  const std::uint64_t present = c.rows - c.missing;
+  const bool feature = is_feature(c.kind) && c.name != label;
+  if (feature && present > 0 && c.distinct == 1 && c.missing == 0) out.push_back("has one value only");
+  if (feature && present == 0) out.push_back("is empty in the rows looked at; its values will be words");
+  if (feature && is_number(c.kind) && c.distinct == present && present >= 20 && c.why.starts_with("whole"))
+    out.push_back("is another whole number in every row: is it an id? --ignore-column " + c.name);
+  if (c.kind == ColumnKind::kId && c.why.starts_with("a word"))
+    out.push_back("never repeats, so it is taken for an id; --categorical-column or --text-column if it is none");
+  if (feature && c.decides_label) out.push_back("contains the answer: each of its values has one label only");
+  if (feature && c.why.ends_with("are numbers"))
+    out.push_back("has values that are no numbers, which are bad lines; --categorical-column if they are words");
+  if (feature && c.why.find("are numbers,") != std::string::npos)
+    out.push_back("has words among its numbers, so all are words");
+  if (c.kind == ColumnKind::kDate) out.push_back("is not a feature; --time-parts makes its hour and weekday features");
+  return out;
+}
+
+std::string shell_quoted(const std::string& text) {
+  const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           std::string_view("_-./=,+:@").find(c) != std::string_view::npos;
+  });
+  if (plain && !text.empty()) return text;
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
+  return out + "'";
+}
+
+std::string share(std::uint64_t part, std::uint64_t whole) {
+  return part == 0 ? "-" : percent(static_cast<double>(part) / static_cast<double>(whole));
+}
+
+/// The command that learns from the file, with the words that are needed.
+std::string command(const Options& o, const Seen& seen, const Guess& guessed) {
+  std::string out = "quorate train --data " + shell_quoted(o.data) + " --model " +
+                    shell_quoted(std::filesystem::path(o.data).stem().stem().string() + ".model");
+  const auto add = [&](const std::string& flag, const std::string& value) {
+    if (!value.empty()) out += " " + flag + " " + shell_quoted(value);
+  };
+  add("--format", o.read.read.format);
+  add("--label-column", o.read.read.label.empty() ? guessed.label : o.read.read.label);
+  add("--task-column", o.read.read.task.empty() ? guessed.task : o.read.read.task);
+  for (const auto& [flag, value] : {std::pair{"--id-column", &o.read.read.id},
+                                    {"--time-column", &o.read.read.time},
+                                    {"--text-column", &o.read.read.text},
+                                    {"--delimiter", &o.read.read.delimiter}})
+    add(flag, *value);
+  for (const auto& [flag, list] : {std::pair{"--categorical-column", &o.read.read.categorical},
+                                   {"--number-column", &o.read.read.number},
+                                   {"--ignore-column", &o.read.read.ignore}}) {
+    std::string names;
+    for (const std::string& name : *list) names += (names.empty() ? "" : ",") + csv_quoted(name);
+    add(flag, names);
+  }
+  if (o.read.read.time_parts) out += " --time-parts";
+  if (seen.labels.size() > 2) {
+    out += " --classes one-vs-rest";
+  } else if (seen.labels.size() == 2) {
+    const std::string first = seen.labels.begin()->first, second = seen.labels.rbegin()->first;
+    try {
+      Labels labels;
+      labels(first);
+      labels(second);
+    } catch (const DataError&) {  // the rarer word is most often what is looked for
+      add("--positive", seen.labels.at(first) <= seen.labels.at(second) ? first : second);
+    }
+  }
+  return out;
+}
+
+int run(const Options& o) {
+  auto reader = open_reader(o.data, o.read.options());
+  const std::vector<ColumnReport> columns(reader->seen().begin(), reader->seen().end());
+  const Guess guessed = guess(columns);
+  if (o.data != "-" && (!guessed.label.empty() || !guessed.task.empty())) {
+    ReadOptions options = o.read.options();
+    if (!guessed.label.empty()) options.label = guessed.label;
+    if (!guessed.task.empty()) options.task = guessed.task;
+    reader = open_reader(o.data, options);
+  }
+  const Seen seen = read(*reader);
+  const std::vector<ColumnReport> now(reader->seen().begin(), reader->seen().end());
+  const std::string label = o.read.read.label.empty() ? guessed.label.empty() ? "label" : guessed.label : o.read.read.label;
+  std::vector<std::pair<std::string, std::string>> wrong;
+  for (const ColumnReport& c : now)
+    for (std::string& warning : warnings_of(c, label)) wrong.emplace_back(c.name, std::move(warning));
+  if (seen.labels.empty())
+    wrong.emplace_back("", "no row has a label: --label-column names the column");
+  else if (seen.labels.size() == 1)
+    wrong.emplace_back("", "every label is " + quoted_value(seen.labels.begin()->first));
+  if (o.json) {
+    Json out{{"file", reader->path()}, {"rows", seen.rows}, {"columns", Json::array()}, {"namespaces", Json::array()}};
+    for (const ColumnReport& c : now)
+      out["columns"].push_back(
+          {{"name", c.name},
+           {"kind", word_of(c.kind)},
+           {"why", c.why},
+           {"missing", number(c.rows == 0 ? 0 : static_cast<double>(c.missing) / static_cast<double>(c.rows))},
+           {"different", c.distinct},
+           {"examples", c.examples}});
+    for (const auto& [name, group] : seen.groups)
+      out["namespaces"].push_back(
+          {{"name", name}, {"rows", group.rows}, {"values", group.values}, {"example", group.example}});
+    out["labels"] = seen.labels;
+    out["tasks"] = seen.tasks.size();
+    out["missing_labels"] = seen.missing_labels;
+    out["warnings"] = Json::array();
+    for (const auto& [name, what] : wrong) out["warnings"].push_back({{"column", name}, {"what", what}});
+    out["command"] = command(o, seen, guessed);
+    std::cout << out.dump(2) << "\n";
+    return kDone;
+  }
+  std::cout << reader->path() << ": " << counted(seen.rows, "row") << " looked at\n\n";
+  if (!now.empty()) {
+    std::vector<std::vector<std::string>> rows{{"column", "kind", "missing", "different", "examples", "why"}};
+    for (std::size_t i = 0; i < std::min(now.size(), kShown); ++i) {
+      const ColumnReport& c = now[i];
+      std::string examples;
+      for (const std::string& e : c.examples)
+        examples += (examples.empty() ? "" : ", ") + shown_value(e.substr(0, 24)) + (e.size() > 24 ? "..." : "");
+      rows.push_back({shown_value(c.name), std::string(word_of(c.kind)), share(c.missing, c.rows), grouped(c.distinct),
+                      examples, c.why});
+    }
+    std::cout << left_table(rows);
+    if (now.size() > kShown) std::cout << "and " << now.size() - kShown << " more (--json lists all)\n";
+  } else {
+    std::vector<std::vector<std::string>> rows{{"namespace", "in rows", "values a row", "kind", "example"}};
+    for (const auto& [name, group] : seen.groups) {
+      char each[32];
+      std::snprintf(each, sizeof each, "%.1f",
+                    static_cast<double>(group.values) / static_cast<double>(std::max<std::uint64_t>(group.rows, 1)));
+      rows.push_back({name.empty() ? "(no name)" : name, share(group.rows, seen.rows), each,
+                      group.real + group.negative > 0 ? "numbers" : "counts or words", group.example});
+    }
+    std::cout << left_table(rows);
+  }
+  std::cout << "\n";
+  if (!seen.labels.empty()) {
+    std::cout << "labels:";
+    std::size_t shown = 0;
+    for (const auto& [name, times] : seen.labels)
+      if (shown++ < 12) std::cout << (shown > 1 ? ", " : " ") << name << " (" << grouped(times) << ")";
+    if (shown > 12) std::cout << ", ... (" << seen.labels.size() << " in all)";
+    if (seen.missing_labels > 0) std::cout << "; none in " << grouped(seen.missing_labels);
+    std::cout << "\n";
+  }
+  if (!seen.tasks.empty()) std::cout << "tasks: " << grouped(seen.tasks.size()) << "\n";
+  for (const auto& [name, what] : wrong) std::cout << "look: " << (name.empty() ? "" : name + " ") << what << "\n";
+  std::cout << "\nnext:\n  " << command(o, seen, guessed) << "\n";
+  report_skipped(*reader);
+  return kDone;
+}
+
+}  // namespace
+
+Command add_look(CLI::App& app) {
+  const auto o = std::make_shared<Options>();
+  app.add_option("data", o->data, "file to look at; - for standard input")->required()->type_name("FILE");
+  app.add_flag("--json", o->json, "print a JSON document");
+  o->read.add(app, false);
+  app.footer("Example:\n  quorate look emails.csv");
+  return [o] { return run(*o); };
+}
+
+}  // namespace quorate::cli

@@ -1,0 +1,556 @@
+#include "server/api.h"
+
+#include <cmath>
+#include <initializer_list>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "quorate/base/error.h"
+#include "quorate/base/number.h"
+#include "quorate/store/files.h"
+#include "quorate/version.h"
+
+namespace quorate::server {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr unsigned bit(Role role) { return 1U << static_cast<unsigned>(role); }
+constexpr unsigned kOpen = 0, kOwner = bit(Role::kOwner), kAnnotators = kOwner | bit(Role::kAnnotator),
+                   kData = kOwner | bit(Role::kData), kAll = kAnnotators | kData;
+
+constexpr std::size_t kLongestName = 100, kLongestLease = 200, kLongestLabel = 1000, kLongestExample = 1000,
+                      kLongestSmallBody = 16'384;
+constexpr std::uint64_t kMostHold = 1000, kPage = 1000, kLargestPage = 100'000,
+                        kLargestNumber = (std::uint64_t{1} << 53) - 1;
+constexpr double kMostSeconds = 86'400;
+
+/// A request that is not as expected.
+struct Refused {
+  int status;
+  std::string detail, expected;
+};
+
+std::string_view media_type(const Request& request) {
+  auto type = request.header("content-type");
+  type = type.substr(0, type.find(';'));
+  while (type.ends_with(' ')) type.remove_suffix(1);
+  return type;
+}
+
+/// A field of a body and its rule.
+struct Rule {
+  enum Kind { kText, kTextOrNull, kSeconds, kNumber, kNumberOrNull };
+  const char* name;
+  Kind kind = kText;
+  std::size_t longest = 0;  // bytes of a text
+  bool optional = false;
+
+  std::string expected() const {
+    switch (kind) {
+      case kText:
+      case kTextOrNull:
+        return "a text of 1 to " + std::to_string(longest) + " bytes without control characters" +
+               (kind == kText ? "" : ", or null");
+      case kSeconds:
+        return "a number from 0 to " + std::to_string(static_cast<int>(kMostSeconds));
+      case kNumber:
+        return "a whole number from 0";
+      case kNumberOrNull:
+        return "a whole number from 0, or null";
+    }
+    return {};
+  }
+  bool is_whole() const { return kind == kNumber || kind == kNumberOrNull; }
+  bool accepts(const Json& value) const {
+    if (kind == kTextOrNull && value.is_null()) return true;
+    if (kind == kText || kind == kTextOrNull) {
+      if (!value.is_string()) return false;
+      const auto& text = value.get_ref<const std::string&>();
+      return !text.empty() && text.size() <= longest &&
+             std::none_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; });
+    }
+    if (kind == kSeconds) return value.is_number() && value.get<double>() >= 0 && value.get<double>() <= kMostSeconds;
+    return (kind == kNumberOrNull && value.is_null()) ||
+           (value.is_number_unsigned() && value.get<std::uint64_t>() <= kLargestNumber);
+  }
+};
+
+/// 3.0 and -0 are whole numbers, too, to JSON.
+void as_whole(Json& value) {
+  if (!value.is_number() || value.is_number_unsigned()) return;
+  if (const double v = value.get<double>(); v >= 0 && v <= static_cast<double>(kLargestNumber) && v == std::floor(v))
+    value = static_cast<std::uint64_t>(v);
+}
+
+/// The body, an object with these fields and no others.
+Json object_of(const Request& request, std::initializer_list<Rule> rules) {
+  std::string names;
+  for (const Rule& rule : rules) names += (names.empty() ? "" : ", ") + std::string(rule.name);
+  const std::string expected = "a JSON object with " + names;
+  if (!request.body.empty() && media_type(request) != "application/json")
+    throw Refused{415, "the content type is " + quoted_value(request.header("content-type")), "application/json"};
+  if (request.body.size() > kLongestSmallBody)
+    throw Refused{413, "the body is too long", std::to_string(kLongestSmallBody) + " bytes at most"};
+  Json body = Json::parse(request.body, nullptr, false);
+  if (body.is_discarded()) throw Refused{400, "the body is not JSON", expected};
+  if (!body.is_object()) throw Refused{400, "the body is no object", expected};
+  for (const auto& [key, value] : body.items())
+    if (std::none_of(rules.begin(), rules.end(),
+                     [&, name = std::string_view(key)](const Rule& r) { return name == r.name; }))
+      throw Refused{400, "unknown field " + quoted_value(key), expected};
+  for (const Rule& rule : rules) {
+    const auto found = body.find(rule.name);
+    if (found != body.end() && rule.is_whole()) as_whole(*found);
+    if (found == body.end()) {
+      if (!rule.optional) throw Refused{400, "no field " + quoted_value(rule.name), expected};
+    } else if (!rule.accepts(*found)) {
+      throw Refused{400,
+                    "field " + quoted_value(rule.name) + " is " +
+                        shown_value(found->dump(-1, ' ', false, Json::error_handler_t::replace)),
+                    rule.expected()};
+    }
+  }
+  return body;
+}
+
+void check_query(const Request& request, std::initializer_list<std::string_view> names) {
+  for (const auto& [name, value] : request.query)
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      std::string expected;
+      for (const auto known : names) expected += (expected.empty() ? "" : ", ") + std::string(known);
+      throw Refused{400, "unknown query parameter " + quoted_value(name), expected.empty() ? "none" : expected};
+    }
+}
+
+std::uint64_t number_of(const Request& request, const char* name, std::uint64_t initial, std::uint64_t least,
+                        std::uint64_t most) {
+  const auto found = request.query.find(name);
+  if (found == request.query.end()) return initial;
+  const auto value = parse_number<std::uint64_t>(found->second);
+  if (!value || *value < least || *value > most)
+    throw Refused{400, "query parameter " + quoted_value(name) + " is " + quoted_value(found->second),
+                  "a whole number from " + std::to_string(least) + " to " + std::to_string(most)};
+  return *value;
+}
+
+struct Page {
+  std::uint64_t from, most;
+};
+Page page_of(const Request& request) {
+  check_query(request, {"from", "most"});
+  return {number_of(request, "from", 0, 0, kLargestNumber), number_of(request, "most", kPage, 1, kLargestPage)};
+}
+
+/// Examples as lines. Those of application/x-ndjson are passed on as they are.
+std::string lines_of(Request& request) {
+  check_query(request, {});
+  const auto type = media_type(request);
+  const std::string expected = "application/json with an example or an array of them, or application/x-ndjson with lines";
+  if (request.body.find_first_not_of(" \t\r\n") == std::string::npos) throw Refused{400, "the body is empty", expected};
+  if (type == "application/x-ndjson") {
+    if (request.body.back() != '\n') request.body += '\n';
+    return std::move(request.body);
+  }
+  if (type != "application/json")
+    throw Refused{415, "the content type is " + quoted_value(request.header("content-type")), expected};
+  try {
+    std::string lines = lines_of_json(request.body);
+    if (lines.empty()) throw Refused{400, "the array is empty", "at least one example"};
+    return lines;
+  } catch (const DataError& e) {
+    throw Refused{400, e.what(), expected};
+  }
+}
+
+Response text_response(std::string body, const char* type) {
+  Response out;
+  out.body = std::move(body);
+  out.type = type;
+  return out;
+}
+
+/// Of an error the desk gives a detail; more may be in it.
+Response response_of(DeskReply reply) {
+  Response out;
+  out.status = reply.status;
+  out.body = std::move(reply.body);
+  if (reply.status < 400) return out;
+  const Json body = Json::parse(out.body, nullptr, false);
+  if (body.is_object() && !body.contains("title")) {
+    Json document = Json::parse(problem(reply.status, body.value("detail", "the desk refuses this")).body);
+    document.update(body);
+    out.body = document.dump();
+  }
+  out.type = "application/problem+json";
+  if (reply.status == 503) out.headers.emplace_back("Retry-After", "1");
+  return out;
+}
+
+/// Figures in the text format of Prometheus.
+class Metrics {
+ public:
+  void add(const char* name, const char* type, const char* help, double value) {
+    head(name, type, help);
+    row(name, "", value);
+  }
+  void head(const char* name, const char* type, const char* help) {
+    text_.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ").append(name).append(" ");
+    text_.append(type).append("\n");
+  }
+  void row(const char* name, const std::string& labels, double value) {
+    text_.append(name).append(labels).append(" ");
+    text_.append(std::isnan(value) ? "NaN" : shortest(value)).append("\n");
+  }
+  std::string text() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+}  // namespace
+
+/// A request whose sender may make it.
+struct Api::Call {
+  Request request;
+  std::shared_ptr<Respond> respond;
+  Identity who;
+
+  void reply(Response response) const { (*respond)(std::move(response)); }
+  std::uint64_t ticket() const;  ///< of the path
+  /// An event about a lease: an annotator's token allows the annotator's own.
+  void submit_as_holder(Api& api, Json event) {
+    if (who.role == Role::kAnnotator) event["annotator"] = who.name;
+    api.submit(*this, event.dump());
+  }
+  std::string annotator(const Json& body) const {
+    auto name = body.at("annotator").get<std::string>();
+    if (who.role == Role::kAnnotator && name != who.name)
+      throw Refused{403, "this token belongs to annotator " + quoted_value(who.name) + ", not " + quoted_value(name), ""};
+    return name;
+  }
+};
+
+Api::Api(Service& service, const Tokens& tokens, ApiOptions options)
+    : service_(service), tokens_(tokens), options_(std::move(options)), publisher_([this] { publish(); }) {}
+
+Api::~Api() {
+  {
+    const std::lock_guard lock(mutex_);
+    end_ = true;
+  }
+  ending_.notify_all();
+  publisher_.join();
+}
+
+void Api::add_to(Router& router) {
+  add(router, "POST", "/v1/next", kAnnotators, &Api::next);
+  add(router, "POST", "/v1/answer", kAnnotators, &Api::answer);
+  add(router, "POST", "/v1/skip", kAnnotators, &Api::skip);
+  add(router, "POST", "/v1/undo", kAnnotators, &Api::undo);
+  add(router, "POST", "/v1/renew", kAnnotators, &Api::renew);
+  add(router, "GET", "/v1/explain/{ticket}", kAnnotators, &Api::explain);
+  add(router, "GET", "/v1/guidelines", kAll, &Api::guidelines);
+  add(router, "GET", "/v1/status", kAll, &Api::status);
+  add(router, "GET", "/v1/events", kAll, &Api::events);
+  add(router, "POST", "/v1/examples", kData, &Api::examples);
+  add(router, "POST", "/v1/predict", kData, &Api::predict);
+  add(router, "GET", "/v1/tasks", kData, &Api::tasks);
+  add(router, "GET", "/v1/questions", kData, &Api::questions);
+  add(router, "GET", "/v1/labels", kData, &Api::labels);
+  add(router, "GET", "/v1/answers/{ticket}", kOwner, &Api::answers);
+  add(router, "PUT", "/v1/answers/{ticket}", kOwner, &Api::put_answer);
+  add(router, "POST", "/v1/decide", kOwner, &Api::decide);
+  add(router, "PUT", "/v1/limits", kOwner, &Api::limits);
+  add(router, "DELETE", "/v1/tasks/{name}", kOwner, &Api::forget_task);
+  add(router, "DELETE", "/v1/examples/{id}", kOwner, &Api::forget_example);
+  add(router, "GET", "/v1/journal", kOwner, &Api::journal);
+  add(router, "GET", "/metrics", kData, &Api::metrics);
+  add(router, "GET", "/healthz", kOpen, &Api::health);
+  add(router, "GET", "/readyz", kOpen, &Api::ready);
+  add_assets(router, page_assets());
+  add_assets(router, openapi_assets());
+}
+
+void Api::add(Router& router, const char* method, const char* path, Roles roles, Run run) {
+  router.add(method, path, [this, roles, run](Request request, Respond respond) {
+    handle(std::move(request), std::move(respond), roles, run);
+  });
+}
+
+void Api::handle(Request request, Respond respond, Roles roles, Run run) {
+  const auto to = std::make_shared<Respond>(std::move(respond));
+  Call call{std::move(request),
+            std::make_shared<Respond>([this, to](Response response) {
+              count(response.status);
+              (*to)(std::move(response));
+            }),
+            {}};
+  try {
+    if (roles != kOpen)
+      if (auto refused = identify(call.request, roles, call.who)) return call.reply(std::move(*refused));
+    (this->*run)(call);
+  } catch (const Refused& refused) {
+    call.reply(problem(refused.status, refused.detail, refused.expected));
+  } catch (const UsageError& e) {
+    call.reply(problem(400, e.what()));
+  } catch (const std::bad_alloc&) {
+    call.reply(problem(503, "the machine has no memory left for this request"));
+  } catch (const Error& e) {
+    call.reply(problem(500, e.what()));
+  }
+}
+
+std::optional<Response> Api::identify(const Request& request, Roles roles, Identity& who) const {
+  if (!tokens_.exist()) return std::nullopt;
+  constexpr std::string_view kScheme = "bearer ";
+  const auto given = request.header("authorization");
+  const auto found =
+      lower_case(given.substr(0, kScheme.size())) == kScheme ? tokens_.find(given.substr(kScheme.size())) : std::nullopt;
+  if (!found) {
+    auto response = problem(401, given.empty() ? "this server needs a token" : "this token is unknown or was revoked",
+                            "Authorization: Bearer TOKEN, with a token that quorate serve token made");
+    response.headers.emplace_back("WWW-Authenticate", "Bearer");
+    return response;
+  }
+  if ((roles & bit(found->role)) == 0) {
+    std::string expected;
+    for (const Role role : {Role::kAnnotator, Role::kData, Role::kOwner})
+      if ((roles & bit(role)) != 0) expected += (expected.empty() ? "" : " or ") + std::string(to_text(role));
+    return problem(403, "a token of the role " + std::string(to_text(found->role)) + " does not allow this",
+                   "a token of the role " + expected);
+  }
+  who = *found;
+  return std::nullopt;
+}
+
+void Api::submit(Call& call, std::string event) {
+  service_.submit(std::move(event),
+                  [respond = call.respond](DeskReply reply) { (*respond)(response_of(std::move(reply))); });
+}
+
+void Api::count(int status) { ++answered_[static_cast<std::size_t>(status / 100) % answered_.size()]; }
+
+void Api::next(Call& call) {
+  check_query(call.request, {});
+  const Json body = object_of(call.request, {{"annotator", Rule::kText, kLongestName}, {"hold", Rule::kNumber, 0, true}});
+  Json event{{"do", "next"}, {"annotator", call.annotator(body)}};
+  if (body.contains("hold")) {
+    if (call.who.role == Role::kAnnotator) throw Refused{403, "an annotator's token does not allow hold", ""};
+    if (body["hold"] < 1 || body["hold"] > kMostHold)
+      throw Refused{400, "field 'hold' is " + body["hold"].dump(), "a whole number from 1 to " + std::to_string(kMostHold)};
+    event["hold"] = body["hold"];
+  }
+  submit(call, event.dump());
+}
+
+void Api::answer(Call& call) {
+  check_query(call.request, {});
+  const Json body = object_of(
+      call.request,
+      {{"lease", Rule::kText, kLongestLease}, {"label", Rule::kText, kLongestLabel}, {"seconds", Rule::kSeconds, 0, true}});
+  Json event{{"do", "answer"}, {"lease", body["lease"]}, {"label", body["label"]}};
+  if (body.contains("seconds")) event["seconds"] = body["seconds"];
+  call.submit_as_holder(*this, std::move(event));
+}
+
+void Api::skip(Call& call) {
+  check_query(call.request, {});
+  const Json body = object_of(call.request, {{"lease", Rule::kText, kLongestLease}});
+  call.submit_as_holder(*this, {{"do", "skip"}, {"lease", body["lease"]}});
+}
+
+void Api::undo(Call& call) {
+  check_query(call.request, {});
+  const Json body = object_of(call.request, {{"annotator", Rule::kText, kLongestName}});
+  submit(call, Json{{"do", "undo"}, {"annotator", call.annotator(body)}}.dump());
+}
+
+void Api::renew(Call& call) {
+  check_query(call.request, {});
+  const Json body = object_of(call.request, {{"lease", Rule::kText, kLongestLease}});
+  call.submit_as_holder(*this, {{"do", "renew"}, {"lease", body["lease"]}});
+}
+
+void Api::decide(Call& call) {
+  check_query(call.request, {});
+  const Json body = object_of(call.request, {{"ticket", Rule::kNumber}, {"label", Rule::kText, kLongestLabel}});
+  submit(call, Json{{"do", "decide"}, {"ticket", body["ticket"]}, {"label", body["label"]}}.dump());
+}
+
+void Api::limits(Call& call) {
+  check_query(call.request, {});
+  const Json body = object_of(call.request, {{"labels", Rule::kNumberOrNull}});
+  service_.submit(Json{{"do", "limits"}, {"labels", body["labels"]}}.dump(),
+                  [this, respond = call.respond](DeskReply reply) {
+                    (*respond)(response_of(reply.status < 300 ? named_status() : std::move(reply)));
+                  });
+}
+
+void Api::examples(Call& call) {
+  service_.submit_examples(lines_of(call.request),
+                           [respond = call.respond](DeskReply reply) { (*respond)(response_of(std::move(reply))); });
+}
+
+void Api::predict(Call& call) { call.reply(response_of(service_.predict(lines_of(call.request)))); }
+
+std::uint64_t Api::Call::ticket() const {
+  const std::string& text = request.parameters.at("ticket");
+  const auto ticket = parse_number<std::uint64_t>(text);
+  if (!ticket || *ticket > kLargestNumber)
+    throw Refused{404, "there is no question " + quoted_value(text), "the number of a question's ticket"};
+  return *ticket;
+}
+
+void Api::explain(Call& call) {
+  check_query(call.request, {});
+  call.reply(response_of(service_.explain(call.ticket())));
+}
+
+void Api::answers(Call& call) {
+  check_query(call.request, {"example"});
+  const auto example = call.request.query.find("example");
+  call.reply(response_of(service_.answers(call.ticket(), example == call.request.query.end() ? "" : example->second)));
+}
+
+void Api::put_answer(Call& call) {
+  check_query(call.request, {});
+  Json event{{"do", "put"}, {"ticket", call.ticket()}};
+  event.update(object_of(call.request, {{"annotator", Rule::kText, kLongestName},
+                                        {"label", Rule::kTextOrNull, kLongestLabel},
+                                        {"source", Rule::kText, kLongestLease},
+                                        {"example", Rule::kText, kLongestExample, true},
+                                        {"holder", Rule::kText, kLongestName, true},
+                                        {"seconds", Rule::kSeconds, 0, true}}));
+  submit(call, event.dump());
+}
+
+DeskReply Api::named_status() const {
+  DeskReply reply = service_.status();
+  if (reply.status != 200) return reply;
+  Json named{{"name", options_.name}};
+  named.update(Json::parse(reply.body));
+  named["name"] = options_.name;
+  reply.body = named.dump();
+  return reply;
+}
+
+void Api::status(Call& call) {
+  check_query(call.request, {});
+  call.reply(response_of(named_status()));
+}
+
+void Api::events(Call& call) {
+  check_query(call.request, {});
+  events_.open(Respond([respond = call.respond](Response response) { (*respond)(std::move(response)); }),
+               event_text("status", named_status().body));
+}
+
+void Api::publish() {
+  std::uint64_t seen = service_.changes();
+  std::unique_lock lock(mutex_);
+  while (!ending_.wait_for(lock, options_.between_events, [&] { return end_; })) {
+    const std::uint64_t now = service_.changes();
+    if (now == seen || events_.readers() == 0) continue;
+    seen = now;
+    events_.publish("status", named_status().body);
+  }
+}
+
+void Api::tasks(Call& call) {
+  const Page page = page_of(call.request);
+  call.reply(text_response(service_.tasks(page.from, page.most), "application/x-ndjson"));
+}
+
+void Api::labels(Call& call) {
+  const Page page = page_of(call.request);
+  call.reply(text_response(service_.labels(page.from, page.most), "application/x-ndjson"));
+}
+
+void Api::questions(Call& call) {
+  check_query(call.request, {});
+  const Json status = Json::parse(service_.status().body);
+  call.reply(text_response(Json{{"questions", status.value("questions", Json::array())}}.dump(), "application/json"));
+}
+
+void Api::forget_task(Call& call) {
+  check_query(call.request, {});
+  submit(call, Json{{"do", "forget_task"}, {"task", call.request.parameters.at("name")}}.dump());
+}
+
+void Api::forget_example(Call& call) {
+  check_query(call.request, {});
+  submit(call, Json{{"do", "forget_example"}, {"example", call.request.parameters.at("id")}}.dump());
+}
+
+void Api::journal(Call& call) {
+  const Page page = page_of(call.request);
+  call.reply(text_response(service_.journal(page.from, page.most), "application/x-ndjson"));
+}
+
+void Api::guidelines(Call& call) {
+  check_query(call.request, {});
+  if (options_.guidelines.empty()) throw Refused{404, "this server has no guidelines", ""};
+  call.reply(text_response(read_file(options_.guidelines), "text/markdown; charset=utf-8"));
+}
+
+void Api::health(Call& call) {
+  check_query(call.request, {});
+  call.reply(text_response(Json{{"version", std::string(kVersion)}}.dump(), "application/json"));
+}
+
+void Api::ready(Call& call) {
+  check_query(call.request, {});
+  const std::string why = service_.failed();
+  if (!why.empty()) throw Refused{503, why, ""};
+  call.reply(text_response(R"({"ready":true})", "application/json"));
+}
+
+void Api::metrics(Call& call) {
+  check_query(call.request, {});
+  const ServiceFigures figures = service_.figures();
+  const Json status = Json::parse(service_.status().body);
+  const auto of_status = [&](const char* at) {
+    const Json* value = &status;
+    for (std::string_view rest = at; !rest.empty() && value->is_object();) {
+      const auto name = rest.substr(0, rest.find('.'));
+      rest.remove_prefix(std::min(rest.size(), name.size() + 1));
+      const auto found = value->find(std::string(name));
+      if (found == value->end()) return std::nan("");
+      value = &*found;
+    }
+    return value->is_number() ? value->get<double>() : std::nan("");
+  };
+  const auto number = [](auto value) { return static_cast<double>(value); };
+  Metrics out;
+  out.add("quorate_examples_total", "counter", "Examples that arrived.", of_status("examples"));
+  out.add("quorate_labels_total", "counter", "Labels bought, questions that wait not counted.", of_status("labels.bought"));
+  if (const double limit = of_status("labels.limit"); !std::isnan(limit))
+    out.add("quorate_labels_limit", "gauge", "Label budget.", limit);
+  out.add("quorate_questions", "gauge", "Questions that wait for an answer.", of_status("labels.waiting"));
+  if (const double accuracy = of_status("accuracy.value"); !std::isnan(accuracy))
+    out.add("quorate_accuracy", "gauge", "Accuracy by audits.", accuracy);
+  out.add("quorate_tasks", "gauge", "Tasks.", of_status("task_count"));
+  out.add("quorate_model_bytes", "gauge", "Memory of the model.", number(figures.model_bytes));
+  out.add("quorate_taking_answers", "gauge", "1 if events are taken, 0 after the journal failed.",
+          service_.failed().empty() ? 1 : 0);
+  out.add("quorate_events_total", "counter", "Events journalled since the start.", number(figures.events));
+  out.add("quorate_events_refused_total", "counter", "Events refused since the start: queue full or journal failed.",
+          number(figures.refused));
+  out.add("quorate_events_waiting", "gauge", "Events that are not answered yet.", number(figures.waiting));
+  out.add("quorate_journal_events", "gauge", "Events in the journal.", number(figures.journal_events));
+  out.add("quorate_journal_durable_events", "gauge", "Events on disk.", number(figures.durable_events));
+  out.add("quorate_journal_bytes", "gauge", "Bytes of the journal on disk.", number(figures.journal_bytes));
+  out.add("quorate_snapshot_bytes", "gauge", "Bytes of snapshots on disk.", number(figures.snapshot_bytes));
+  out.add("quorate_snapshot_events", "gauge", "Events before the newest snapshot.", number(figures.snapshot_at));
+  out.add("quorate_snapshot_failures_total", "counter", "Failed writes of snapshots.", number(figures.snapshot_failures));
+  out.add("quorate_event_readers", "gauge", "Readers of the event stream.", number(events_.readers()));
+  out.head("quorate_http_responses_total", "counter", "Responses by the class of their status.");
+  for (const int hundreds : {2, 4, 5})
+    out.row("quorate_http_responses_total", "{code=\"" + std::to_string(hundreds) + "xx\"}",
+            number(answered_[static_cast<std::size_t>(hundreds)].load()));
+  call.reply(text_response(out.text(), "text/plain; version=0.0.4; charset=utf-8"));
+}
+
+}  // namespace quorate::server

@@ -1,0 +1,97 @@
+// The HTTP interface of `quorate serve`: which request does what, and for whom. openapi.json declares it.
+#pragma once
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <thread>
+
+#include "server/event_stream.h"
+#include "server/router.h"
+#include "server/service.h"
+#include "server/static_files.h"
+#include "server/tokens.h"
+
+namespace quorate::server {
+
+/// The files of the page, and openapi.json (cmake/embed.cmake).
+std::span<const Asset> page_assets();
+std::span<const Asset> openapi_assets();
+
+struct ApiOptions {
+  std::string name;                                                    ///< of the project, for the page
+  std::string guidelines;                                              ///< Markdown file; empty: none
+  std::chrono::milliseconds between_events = std::chrono::seconds(1);  ///< of the event stream, at least
+};
+
+/// Handlers for a Router. Bodies are checked completely: an unknown field is an error. Errors are problem documents.
+///
+/// If there are tokens, a request needs one in "Authorization: Bearer TOKEN", but for the files of the page, /healthz,
+/// /readyz and /openapi.json; an annotator's token allows that annotator's name alone. Without tokens everything is open.
+class Api {
+ public:
+  /// Both references must outlive the Api, which must outlive the router and the service's last answer.
+  Api(Service& service, const Tokens& tokens, ApiOptions options);
+  /// Ends the event streams.
+  ~Api();
+  Api(const Api&) = delete;
+  Api& operator=(const Api&) = delete;
+
+  /// Adds every route, those of the page too.
+  void add_to(Router& router);
+
+ private:
+  struct Call;
+  using Run = void (Api::*)(Call&);
+  using Roles = unsigned;
+
+  void add(Router& router, const char* method, const char* path, Roles roles, Run run);
+  void handle(Request request, Respond respond, Roles roles, Run run);
+  std::optional<Response> identify(const Request& request, Roles roles, Identity& who) const;
+  void submit(Call& call, std::string event);
+  void count(int status);
+
+  void next(Call& call);
+  void answer(Call& call);
+  void skip(Call& call);
+  void undo(Call& call);
+  void renew(Call& call);
+  void decide(Call& call);
+  void limits(Call& call);
+  void examples(Call& call);
+  void predict(Call& call);
+  void explain(Call& call);
+  void answers(Call& call);
+  void put_answer(Call& call);
+  void status(Call& call);
+  void events(Call& call);
+  void tasks(Call& call);
+  void labels(Call& call);
+  void questions(Call& call);
+  void forget_task(Call& call);
+  void forget_example(Call& call);
+  void journal(Call& call);
+  void guidelines(Call& call);
+  void health(Call& call);
+  void ready(Call& call);
+  void metrics(Call& call);
+
+  DeskReply named_status() const;
+  void publish();
+
+  Service& service_;
+  const Tokens& tokens_;
+  const ApiOptions options_;
+  EventStream events_;
+  std::array<std::atomic<std::uint64_t>, 6> answered_{};  // by the hundreds of the status
+  std::mutex mutex_;
+  std::condition_variable ending_;
+  bool end_ = false;
+  std::thread publisher_;
+};
+
+}  // namespace quorate::server

@@ -1,0 +1,601 @@
+#include "server/service.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <shared_mutex>
+#include <vector>
+
+#include "quorate/base/hash.h"
+#include "quorate/base/number.h"
+#include "quorate/journal/reader.h"
+#include "quorate/store/files.h"
+#include "server/message.h"
+
+namespace quorate::server {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kFormat = 1;  // of .desk files
+constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
+constexpr std::size_t kPageBytes = std::size_t{4} << 20;
+constexpr std::size_t kSnapshotsKept = 2;
+constexpr double kTick = 1;  // seconds
+
+double system_clock() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+
+std::string snapshot_name(const std::string& dir, std::uint64_t sequence) {
+  std::string digits = std::to_string(sequence);
+  if (digits.size() < 12) digits.insert(0, 12 - digits.size(), '0');
+  return dir + "/snapshot-" + digits;
+}
+
+/// Sequence numbers of the .desk files of a folder, the newest first.
+std::vector<std::uint64_t> snapshots_of(const std::string& dir) {
+  std::vector<std::uint64_t> out;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(dir, none)) {
+    const std::string name = entry.path().filename().string();
+    constexpr std::string_view kBegin = "snapshot-", kEnd = ".desk";
+    if (!name.starts_with(kBegin) || !name.ends_with(kEnd)) continue;
+    const auto digits = std::string_view(name).substr(kBegin.size(), name.size() - kBegin.size() - kEnd.size());
+    if (const auto sequence = parse_number<std::uint64_t>(digits)) out.push_back(*sequence);
+  }
+  std::sort(out.begin(), out.end(), std::greater());
+  return out;
+}
+
+std::uint64_t snapshot_bytes_of(const std::string& dir) {
+  std::uint64_t bytes = 0;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(dir, error))
+    if (entry.path().filename().string().starts_with("snapshot-")) {
+      const auto size = entry.file_size(error);
+      if (!error) bytes += size;
+    }
+  return bytes;
+}
+
+struct Snapshot {
+  std::uint64_t sequence = 0;
+  std::string model, state;
+};
+
+/// Throws DataError, FileError.
+Snapshot read_snapshot(const std::string& dir, std::uint64_t sequence) {
+  const std::string name = snapshot_name(dir, sequence), text = read_file(name + ".desk");
+  const auto end = std::min(text.find('\n'), text.size());
+  const Json head = Json::parse(std::string_view(text).substr(0, end), nullptr, false);
+  const auto is = [&](const char* key, const Json& value) { return head.is_object() && head.value(key, Json()) == value; };
+  if (!is("format", kFormat))
+    throw DataError(name + ".desk: its first line is no header of format " + std::to_string(kFormat));
+  Snapshot out{sequence, read_file(name + ".model"), text.substr(std::min(end + 1, text.size()))};
+  if (!is("sequence", sequence) || !is("state", hash128_hex(out.state)))
+    throw DataError(name + ".desk: its bytes are not those that were written");
+  if (!is("model", hash128_hex(out.model)))
+    throw DataError(name + ".model: its bytes are not those that " + name + ".desk names");
+  return out;
+}
+
+/// The name of the first setting that differs, or an empty text. Settings that are not there have their defaults.
+std::string difference(const Json& given, const Json& is) {
+  for (const auto& [key, value] : given.items()) {
+    const auto found = is.find(key);
+    if (found == is.end()) return key;
+    if (value == *found) continue;
+    return value.is_object() && found->is_object() ? difference(value, *found) : key;
+  }
+  for (const auto& [key, value] : is.items())
+    if (!given.contains(key)) return key;
+  return "";
+}
+
+void check_same(const DeskSettings& given, const DeskSettings& is, const std::string& dir) {
+  const std::string name = difference(Json::parse(given.to_json()), Json::parse(is.to_json()));
+  if (!name.empty())
+    throw UsageError("setting " + quoted_value(name) + " differs from that of " + dir +
+                     " and never changes; leave it out, or serve another folder");
+}
+
+/// The first header text of a folder's journal, if there is one.
+std::optional<std::string> header_of(const std::string& dir) {
+  const auto segments = journal_segments(dir);
+  if (segments.empty()) return std::nullopt;
+  return JournalReader(dir, segments.front().first).header().text;
+}
+
+/// Bytes of the next chunk of lines: whole lines, at most `most` of them.
+std::size_t chunk_of(std::string_view lines, std::size_t most) {
+  std::size_t at = 0;
+  for (std::size_t n = 0; n < most && at < lines.size(); ++n) {
+    const auto end = lines.find('\n', at);
+    const std::size_t next = end == lines.npos ? lines.size() : end + 1;
+    if (n > 0 && next > kChunkBytes) break;
+    at = next;
+  }
+  return at;
+}
+
+/// Joins the reply to examples from line `first` on to those before: lists are appended, numbers added.
+void join(Json& into, Json&& more, std::uint64_t first) {
+  if (const auto examples = more.find("examples"); examples != more.end() && examples->is_array())
+    for (Json& one : *examples)
+      if (one.is_object() && one.contains("line")) one["line"] = one["line"].get<std::uint64_t>() + first;
+  for (auto& [key, value] : more.items()) {
+    const auto found = into.find(key);
+    if (found == into.end() || (!value.is_array() && !value.is_number()))
+      into[key] = std::move(value);
+    else if (value.is_array())
+      std::move(value.begin(), value.end(), std::back_inserter(*found));
+    else
+      *found = found->get<std::uint64_t>() + value.get<std::uint64_t>();
+  }
+}
+
+}  // namespace
+
+std::string lines_of_json(std::string_view body) {
+  const auto expected = "expected an object with an example, or an array of such objects";
+  if (!Json::accept(body)) throw DataError(std::string("the body is not JSON; ") + expected);
+  std::string out;
+  out.reserve(body.size() + 1);
+  int depth = 0;
+  bool array = false, text = false, element = false;
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    const char c = body[i];
+    if (text) {
+      out += c;
+      if (c == '\\') out += body[++i];  // JSON: something follows
+      text = c != '"';
+      continue;
+    }
+    if (c == ' ' || c == '\t' || c == '\n' || c == '\r') continue;
+    if (!array && depth == 0 && out.empty() && c == '[') {
+      array = true;
+      continue;
+    }
+    if (array && depth == 0 && (c == ',' || c == ']')) {
+      if (element) out += '\n';
+      element = false;
+      continue;
+    }
+    if (depth == 0 && c != '{') throw DataError(std::string("the body has an element that is no object; ") + expected);
+    text = c == '"';
+    depth += (c == '{' || c == '[') - (c == '}' || c == ']');
+    element = true;
+    out += c;
+  }
+  if (!array) out += '\n';
+  return out;
+}
+
+Service::Service(ServiceOptions options, Disk& disk) : options_(std::move(options)) {
+  if (!options_.clock) options_.clock = system_clock;
+  open(disk);
+  writer_ = std::thread([this] { run(); });
+}
+
+Service::~Service() { stop(); }
+
+std::optional<DeskSettings> Service::settings_of(const std::string& dir) {
+  const auto text = header_of(dir);
+  if (!text) return std::nullopt;
+  return DeskSettings::from_json(*text);
+}
+
+void Service::open(Disk& disk) {
+  const std::string& dir = options_.dir;
+  auto header = header_of(dir);
+  if (!header && !snapshots_of(dir).empty())
+    throw DataError(dir + ": has snapshots but no journal; expected the folder " + journal_folder(dir));
+  if (!header && !options_.settings)
+    throw UsageError(dir + ": is not the folder of a service yet; expected settings for a new one");
+  if (!header) {
+    const Desk valid(*options_.settings);  // throws before anything is written
+    header = options_.settings->to_json();
+    std::error_code error;
+    std::filesystem::create_directories(dir, error);
+    if (error) throw FileError(dir + ": cannot be created: " + error.message());
+  }
+  const DeskSettings settings = DeskSettings::from_json(*header);
+  if (options_.settings) check_same(*options_.settings, settings, dir);
+
+  JournalOptions how;
+  how.header = *header;
+  how.segment_bytes = options_.segment_bytes;
+  how.on_durable = [this](std::uint64_t durable, const std::string& failure) {
+    {
+      const std::lock_guard lock(answer_mutex_);
+      durable_ = std::max(durable_, durable);
+      if (!failure.empty() && failed_.empty()) failed_ = failure;
+    }
+    ++changes_;
+    answer_durable();
+  };
+  journal_ = std::make_unique<Journal>(dir, how, disk);
+  // Before the lock was ours, another process may have made the folder.
+  if (const auto now = header_of(dir); now && *now != *header)
+    throw UsageError(dir + ": was made with other settings by another process just now; start again without settings");
+  {
+    const std::lock_guard lock(answer_mutex_);
+    durable_ = std::max(durable_, journal_->durable());
+  }
+  if (const auto& cut = journal_->cut())
+    log(cut->path + ": " + std::to_string(cut->bytes) + " bytes at offset " + std::to_string(cut->offset) +
+        " were never finished (" + cut->reason + ") and are kept in " + journal_->cut_file());
+
+  const std::uint64_t from = load_snapshot(settings);
+  if (!desk_) desk_.emplace(settings);
+  replay(from);
+  time_ = desk_->time();
+}
+
+std::uint64_t Service::load_snapshot(const DeskSettings& settings) {
+  const std::uint64_t end = journal_->end();
+  for (const std::uint64_t sequence : snapshots_of(options_.dir)) {
+    if (sequence > end)
+      throw DataError(snapshot_name(options_.dir, sequence) + ".desk: has events that the journal has lost, which ends at " +
+                      std::to_string(end) + "; expected the journal it was made from. To go on without these events, " +
+                      "remove this snapshot");
+    try {
+      Snapshot found = read_snapshot(options_.dir, sequence);
+      desk_.emplace(settings, Model::from_bytes(found.model), found.state);
+      snapshot_at_ = sequence;
+      return sequence;
+    } catch (const Error& e) {
+      log(std::string(e.what()) + "; this snapshot is passed over");
+    }
+  }
+  return 0;
+}
+
+void Service::replay(std::uint64_t from) {
+  const std::uint64_t end = journal_->end();
+  if (from == end) return;
+  JournalReader reader(options_.dir, from, end);
+  while (const auto record = reader.next()) {
+    const DeskReply reply = desk_->apply(record->payload);
+    ++events_since_;
+    bytes_since_ += record->payload.size();
+    if (!reply.changed && reply.status >= 300)
+      throw DataError(options_.dir + ": event " + std::to_string(record->sequence) +
+                      " of the journal does not apply: " + reply.body + "; expected the version of quorate that wrote it");
+  }
+  if (reader.position().sequence != end)
+    throw DataError(options_.dir + ": the journal ends at event " + std::to_string(reader.position().sequence) +
+                    "; expected " + std::to_string(end));
+}
+
+void Service::submit(std::string event, Done done) { enqueue({std::move(event), {}, std::move(done)}); }
+
+void Service::submit_examples(std::string lines, Done done) {
+  enqueue({R"({"do":"examples"})", std::move(lines), std::move(done)});
+}
+
+void Service::enqueue(Job job) {
+  std::string why = failed();
+  if (why.empty()) {
+    const std::lock_guard lock(queue_mutex_);
+    const std::size_t bytes = job.bytes();
+    if (closing_) {
+      why = "the server is stopping; try again later";
+    } else if (waiting_ >= options_.most_waiting || (waiting_ > 0 && waiting_bytes_ + bytes > options_.most_waiting_bytes)) {
+      why = std::to_string(waiting_) + " events wait already; try again later";
+    } else {
+      ++waiting_;
+      waiting_bytes_ += bytes;
+      queue_.push_back(std::move(job));
+      work_.notify_one();
+      return;
+    }
+  }
+  ++refused_;
+  job.done(refusal(why));
+}
+
+void Service::run() {
+  for (;;) {
+    Job job;
+    {
+      std::unique_lock lock(queue_mutex_);
+      const auto wanted = [&] { return closing_ || !queue_.empty(); };
+      if (const auto due = desk_->due(); due && failed().empty()) {  // an answer that is held back, with nothing else to do
+        const double seconds = std::clamp(*due - options_.clock(), 0.0, kTick);
+        if (!work_.wait_for(lock, std::chrono::duration<double>(seconds), wanted)) {
+          lock.unlock();
+          tick();
+          continue;
+        }
+      }
+      work_.wait(lock, wanted);
+      if (queue_.empty()) return;
+      job = std::move(queue_.front());
+      queue_.pop_front();
+    }
+    const std::size_t bytes = job.bytes();
+    DeskReply reply;
+    try {
+      reply = carry_out(job);
+    } catch (const std::bad_alloc&) {
+      fail("the machine has no memory left; restart the server");
+    } catch (const std::exception& e) {
+      fail(e.what());
+    }
+    if (const std::string why = failed(); !why.empty()) reply = refusal(why);
+    {
+      const std::lock_guard lock(answer_mutex_);
+      unanswered_.push_back({journal_->end(), bytes, std::move(reply), std::move(job.done)});
+    }
+    answer_durable();
+    if (events_since_ >= options_.snapshot_events || bytes_since_ >= options_.snapshot_bytes) take_snapshot();
+  }
+}
+
+/// The time alone, which makes the desk learn from answers that were held back.
+void Service::tick() {
+  try {
+    if (desk_->due().value_or(HUGE_VAL) <= options_.clock()) apply(R"({"do":"tick"})", "");
+  } catch (const std::bad_alloc&) {
+    fail("the machine has no memory left; restart the server");
+  } catch (const std::exception& e) {
+    fail(e.what());
+  }
+}
+
+DeskReply Service::carry_out(Job& job) {
+  if (const std::string why = failed(); !why.empty()) return refusal(why);
+  if (job.lines.empty()) return apply(job.event, "");
+  std::string_view rest = job.lines;
+  std::size_t bytes = chunk_of(rest, options_.chunk_lines);
+  DeskReply reply = apply(job.event, rest.substr(0, bytes));
+  rest.remove_prefix(bytes);
+  if (rest.empty() || reply.status >= 300) return reply;
+  Json joined = Json::parse(reply.body);
+  const auto taken = [&] { return std::count(job.lines.begin(), job.lines.end() - std::ssize(rest), '\n'); };
+  for (; !rest.empty(); rest.remove_prefix(bytes)) {
+    bytes = chunk_of(rest, options_.chunk_lines);
+    reply = apply(job.event, rest.substr(0, bytes));
+    if (reply.status >= 300) {
+      Json refused = Json::parse(reply.body, nullptr, false);
+      if (refused.is_object()) {
+        refused["taken"] = taken();
+        reply.body = refused.dump();
+      }
+      return reply;
+    }
+    join(joined, Json::parse(reply.body), static_cast<std::uint64_t>(taken()));
+  }
+  reply.body = joined.dump();
+  return reply;
+}
+
+DeskReply Service::apply(std::string_view event, std::string_view lines) {
+  time_ = std::max(time_, std::floor(options_.clock() * 1e6) / 1e6);
+  char at[32];
+  const auto end = std::to_chars(at, at + sizeof at, time_).ptr;
+  std::string record = "{\"at\":" + std::string(at, end) + ",";
+  record.append(event.substr(1));
+  if (!lines.empty()) record.append("\n").append(lines);
+  if (record.size() > kLongestPayload)
+    return {413, problem(413, "the event is too long", std::to_string(kLongestPayload) + " bytes at most").body, false};
+  DeskReply reply;
+  {
+    const std::lock_guard lock(desk_mutex_);
+    reply = desk_->apply(record);
+  }
+  // Of examples that are all known or refused, the featurizer may still have learned names and kinds of columns.
+  if (!reply.changed && (lines.empty() || reply.status >= 300)) return reply;
+  journal_->append(record);
+  ++events_;
+  ++events_since_;
+  bytes_since_ += record.size();
+  return reply;
+}
+
+// Called by the writer and the journal's thread; answers in order, each once its turn is durable.
+void Service::answer_durable() {
+  const std::lock_guard turn(turn_mutex_);
+  for (;;) {
+    Waiting first;
+    {
+      const std::lock_guard lock(answer_mutex_);
+      if (unanswered_.empty()) return;
+      const bool lost = unanswered_.front().needs > durable_;
+      if (lost && failed_.empty()) return;
+      first = std::move(unanswered_.front());
+      unanswered_.pop_front();
+      if (lost) first.reply = refusal(failed_);
+      refused_ += lost;
+    }
+    {
+      const std::lock_guard lock(queue_mutex_);
+      --waiting_;
+      waiting_bytes_ -= first.bytes;
+    }
+    first.done(std::move(first.reply));
+  }
+}
+
+void Service::take_snapshot() {
+  if (!failed().empty()) return;
+  if (snapshot_.valid() && snapshot_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
+  // Nobody else changes the desk, so readers go on meanwhile.
+  const std::uint64_t sequence = journal_->end();
+  events_since_ = bytes_since_ = 0;
+  snapshot_ = std::async(std::launch::async, [this, sequence, model = desk_->model().to_bytes(), state = desk_->save()] {
+    write_snapshot(sequence, model, state);
+  });
+}
+
+void Service::write_snapshot(std::uint64_t sequence, const std::string& model, const std::string& state) {
+  try {
+    // A snapshot of events that are not on disk would be of events that never happened.
+    if (sequence > 0 && journal_->durable() < sequence && !journal_->wait(sequence - 1)) return;
+    const std::string name = snapshot_name(options_.dir, sequence);
+    const Json head{
+        {"format", kFormat}, {"sequence", sequence}, {"model", hash128_hex(model)}, {"state", hash128_hex(state)}};
+    OutputFile model_file(name + ".model");
+    model_file.write(model);
+    model_file.commit();
+    OutputFile desk_file(name + ".desk");
+    desk_file.write(head.dump() + "\n");
+    desk_file.write(state);
+    desk_file.commit();
+    snapshot_at_ = sequence;
+    drop_old();
+  } catch (const std::exception& e) {
+    ++snapshot_failures_;
+    log(std::string("no snapshot was written, the journal goes on without: ") + e.what());
+  }
+}
+
+void Service::drop_old() {
+  if (!options_.keep_segments) return;
+  const auto snapshots = snapshots_of(options_.dir);
+  if (snapshots.size() < kSnapshotsKept) return;  // the older one must do without the newer one
+  const std::uint64_t needed = snapshots[kSnapshotsKept - 1];
+  std::error_code ignored;
+  for (std::size_t i = kSnapshotsKept; i < snapshots.size(); ++i)
+    for (const char* ending : {".desk", ".model"})
+      std::filesystem::remove(snapshot_name(options_.dir, snapshots[i]) + ending, ignored);
+  std::vector<std::uint64_t> before;  // first records of the segments that are not needed, and of the one after them
+  for (const Segment& segment : journal_->segments())
+    if (segment.first <= needed) before.push_back(segment.first);
+  if (before.size() <= *options_.keep_segments + 1) return;
+  for (const Segment& dropped : journal_->drop_before(before[before.size() - 1 - *options_.keep_segments]))
+    log(dropped.path + ": removed, as it is older than the snapshots and the segments to keep");
+}
+
+DeskReply Service::predict(std::string_view lines) const {
+  const std::shared_lock lock(desk_mutex_);
+  return desk_->predict(lines);
+}
+
+DeskReply Service::explain(std::uint64_t ticket) const {
+  const std::shared_lock lock(desk_mutex_);
+  return desk_->explain(ticket);
+}
+
+DeskReply Service::answers(std::uint64_t ticket, const std::string& example) const {
+  const std::shared_lock lock(desk_mutex_);
+  return desk_->answers(ticket, example);
+}
+
+DeskReply Service::status() const {
+  DeskReply reply;
+  {
+    const std::shared_lock lock(desk_mutex_);
+    reply = desk_->status();
+  }
+  if (reply.status != 200) return reply;
+  Json status = Json::parse(reply.body);
+  const std::string why = failed();
+  status["taking_answers"] = why.empty();
+  if (!why.empty()) status["problem"] = why;
+  reply.body = status.dump();
+  return reply;
+}
+
+std::string Service::labels(std::uint64_t from, std::uint64_t most) const {
+  const std::shared_lock lock(desk_mutex_);
+  return desk_->labels(from, most);
+}
+
+std::string Service::tasks(std::uint64_t from, std::uint64_t most) const {
+  const std::shared_lock lock(desk_mutex_);
+  return desk_->tasks(from, most);
+}
+
+std::string Service::model_bytes() const {
+  const std::shared_lock lock(desk_mutex_);
+  return desk_->model().to_bytes();
+}
+
+std::string Service::journal(std::uint64_t from, std::uint64_t most) const {
+  std::string out;
+  JournalReader reader(options_.dir, from, std::max(from, journal_->durable()));
+  for (std::uint64_t n = 0; n < most && out.size() < kPageBytes; ++n) {
+    const auto record = reader.next();
+    if (!record) break;
+    out += event_line(record->sequence, record->payload);
+  }
+  return out;
+}
+
+std::string Service::failed() const {
+  const std::lock_guard lock(answer_mutex_);
+  return failed_;
+}
+
+void Service::fail(const std::string& why) {
+  const std::lock_guard lock(answer_mutex_);
+  if (failed_.empty()) failed_ = why;
+  ++changes_;
+}
+
+ServiceFigures Service::figures() const {
+  ServiceFigures out;
+  out.events = events_;
+  out.refused = refused_;
+  {
+    const std::lock_guard lock(queue_mutex_);
+    out.waiting = waiting_;
+  }
+  out.journal_events = journal_->end();
+  out.durable_events = journal_->durable();
+  out.journal_bytes = journal_->disk_bytes();
+  out.snapshot_bytes = snapshot_bytes_of(options_.dir);
+  out.snapshot_at = snapshot_at_;
+  out.snapshot_failures = snapshot_failures_;
+  const std::shared_lock lock(desk_mutex_);
+  out.model_bytes = desk_->model().bytes();
+  return out;
+}
+
+void Service::stop() {
+  {
+    const std::lock_guard lock(queue_mutex_);
+    if (closing_) return;
+    closing_ = true;
+  }
+  work_.notify_all();
+  writer_.join();
+  if (snapshot_.valid()) snapshot_.wait();
+  const std::uint64_t end = journal_->end();
+  if (failed().empty() && end > snapshot_at_) write_snapshot(end, desk_->model().to_bytes(), desk_->save());
+  if (end > 0 && failed().empty()) journal_->wait(end - 1);
+  {
+    const std::lock_guard lock(answer_mutex_);
+    durable_ = std::max(durable_, journal_->durable());
+  }
+  answer_durable();
+}
+
+DeskReply Service::refusal(const std::string& why) const { return {503, problem(503, why).body, false}; }
+
+void Service::log(const std::string& line) const {
+  if (options_.log) options_.log(line);
+}
+
+std::string event_line(std::uint64_t sequence, std::string_view payload) {
+  const auto end = std::min(payload.find('\n'), payload.size());
+  std::string out = "{\"sequence\":" + std::to_string(sequence) + ",\"event\":" + std::string(payload.substr(0, end));
+  std::string_view lines = payload.substr(std::min(end + 1, payload.size()));
+  const char* before = ",\"examples\":[";
+  for (bool more = !lines.empty(); more; more = !lines.empty()) {
+    const auto length = std::min(lines.find('\n'), lines.size());
+    const auto line = lines.substr(0, length);
+    lines.remove_prefix(std::min(length + 1, lines.size()));
+    if (line.find_first_not_of(" \t\r") == line.npos) continue;
+    out.append(before).append(Json::accept(line) ? std::string(line)
+                                                 : Json(line).dump(-1, ' ', false, Json::error_handler_t::replace));
+    before = ",";
+  }
+  return out + (before[1] == '\0' ? "]}\n" : "}\n");
+}
+
+}  // namespace quorate::server

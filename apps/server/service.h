@@ -1,0 +1,165 @@
+// A desk that lasts: the folder with its journal and snapshots, the one thread that changes it, and its readers.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "quorate/base/fair_mutex.h"
+#include "quorate/desk/desk.h"
+#include "quorate/desk/settings.h"
+#include "quorate/journal/journal.h"
+
+namespace quorate::server {
+
+struct ServiceOptions {
+  std::string dir;
+  /// Of a new folder; of one that exists, nothing or the same.
+  std::optional<DeskSettings> settings = {};
+  std::size_t most_waiting = 4096;                          ///< events not answered yet; 503 beyond
+  std::size_t most_waiting_bytes = std::size_t{128} << 20;  ///< of these events; 503 beyond
+  std::size_t chunk_lines = 256;                            ///< examples applied while readers wait
+  std::uint64_t snapshot_events = 100'000;                  ///< in the journal between two snapshots
+  std::uint64_t snapshot_bytes = std::uint64_t{256} << 20;  ///< of events between two snapshots
+  std::uint64_t segment_bytes = std::uint64_t{64} << 20;    ///< of the journal's files
+  std::optional<std::uint64_t> keep_segments = {};          ///< before the last snapshots; nothing: all
+  std::function<double()> clock = nullptr;                  ///< seconds since 1970; nothing: the system's
+  std::function<void(std::string_view)> log = nullptr;      ///< receives one line at a time; on any thread
+};
+
+/// Numbers for people who watch the service.
+struct ServiceFigures {
+  std::uint64_t events = 0;   ///< changes since the start
+  std::uint64_t refused = 0;  ///< events answered 503 since the start
+  std::size_t waiting = 0;    ///< events not answered yet
+  std::uint64_t journal_events = 0, durable_events = 0;
+  std::uint64_t journal_bytes = 0, snapshot_bytes = 0;  ///< on disk
+  std::uint64_t snapshot_at = 0;                        ///< events before the newest snapshot
+  std::uint64_t snapshot_failures = 0;
+  std::size_t model_bytes = 0;
+};
+
+/// The folder has journal/ (the truth), and snapshot-SEQUENCE.model and .desk: the state before record SEQUENCE, so that a
+/// start need not read the whole journal. The .desk is written last and has the hashes of both.
+///
+/// An event is applied, then journalled, then answered once its record and all before it are on disk. All members may be
+/// called from any thread.
+class Service {
+ public:
+  using Done = std::function<void(DeskReply)>;
+
+  /// Goes on from the newest intact snapshot and the journal's records after it.
+  /// Throws FileError, also if another process serves the folder; JournalDamage; DataError if the journal ends before a
+  /// snapshot or a record does not apply; UsageError for settings that differ from the folder's, with the name of the first
+  /// one, or if a new folder has none.
+  explicit Service(ServiceOptions options, Disk& disk = Disk::real());
+  ~Service();  ///< stop()
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  /// The settings of a folder that was served before. Throws FileError, JournalDamage, DataError.
+  static std::optional<DeskSettings> settings_of(const std::string& dir);
+
+  /// Applies an event, one line of JSON without "at", which is added. `done` is called once, maybe at once, on any thread,
+  /// in the order of the calls; it must not throw or wait. The reply is 503 if the journal has failed or the queue is full.
+  void submit(std::string event, Done done);
+  /// The same for examples, lines of JSON. Chunks of them are events of their own; the replies are joined. If one is
+  /// refused, those before it stay.
+  void submit_examples(std::string lines, Done done);
+
+  // Requests that change nothing, as the members of Desk. They wait for the event at work, if there is one.
+  DeskReply predict(std::string_view lines) const;
+  DeskReply explain(std::uint64_t ticket) const;
+  DeskReply answers(std::uint64_t ticket, const std::string& example) const;
+  DeskReply status() const;  ///< with "taking_answers", and "problem" if it is false
+  std::string labels(std::uint64_t from, std::uint64_t most) const;
+  std::string tasks(std::uint64_t from, std::uint64_t most) const;
+
+  /// Events that are on disk, from record `from` on, at most `most`, a line of JSON each:
+  /// {"sequence": 17, "event": {..}, "examples": [..]}. Ends early after 4 MB. Throws UsageError if `from` was dropped;
+  /// JournalDamage; FileError.
+  std::string journal(std::uint64_t from, std::uint64_t most) const;
+
+  /// Empty, or why no event is taken any more.
+  std::string failed() const;
+  /// Grows with every change that is on disk.
+  std::uint64_t changes() const { return changes_; }
+  ServiceFigures figures() const;
+  const DeskSettings& settings() const { return desk_->settings(); }
+  /// The bytes of the model now. Waits for the event at work.
+  std::string model_bytes() const;
+
+  /// Answers what waits, writes a snapshot if anything changed since the last one, and takes no events from now on.
+  void stop();
+
+ private:
+  struct Job {
+    std::string event, lines;
+    Done done;
+    std::size_t bytes() const { return event.size() + lines.size(); }
+  };
+  struct Waiting {
+    std::uint64_t needs = 0;  // records on disk
+    std::size_t bytes = 0;
+    DeskReply reply;
+    Done done;
+  };
+
+  void open(Disk& disk);
+  std::uint64_t load_snapshot(const DeskSettings& settings);
+  void replay(std::uint64_t from);
+  void enqueue(Job job);
+  void run();
+  void tick();
+  DeskReply carry_out(Job& job);
+  DeskReply apply(std::string_view event, std::string_view lines);
+  void answer_durable();
+  void take_snapshot();
+  void write_snapshot(std::uint64_t sequence, const std::string& model, const std::string& state);
+  void drop_old();
+  void fail(const std::string& why);
+  DeskReply refusal(const std::string& why) const;
+  void log(const std::string& line) const;
+
+  ServiceOptions options_;
+  std::optional<Desk> desk_;  // changed by the writer alone, with desk_mutex_ held exclusively
+  mutable FairMutex desk_mutex_;
+
+  // Of the writer.
+  double time_ = 0;
+  std::uint64_t events_since_ = 0, bytes_since_ = 0;
+  std::future<void> snapshot_;
+
+  mutable std::mutex queue_mutex_;
+  std::condition_variable work_;
+  std::deque<Job> queue_;
+  std::size_t waiting_ = 0, waiting_bytes_ = 0;  // not answered
+  bool closing_ = false;
+
+  std::mutex turn_mutex_;  // the order of answers
+  mutable std::mutex answer_mutex_;
+  std::deque<Waiting> unanswered_;
+  std::uint64_t durable_ = 0;
+  std::string failed_;
+
+  std::atomic<std::uint64_t> changes_ = 0, events_ = 0, refused_ = 0, snapshot_at_ = 0, snapshot_failures_ = 0;
+  std::unique_ptr<Journal> journal_;
+  std::thread writer_;
+};
+
+/// An event of a journal as a line of JSON: {"sequence": 17, "event": {..}, "examples": [..]}.
+std::string event_line(std::uint64_t sequence, std::string_view payload);
+
+/// Examples as lines: those of an application/json body, one object or an array of objects, spelled as there.
+/// Throws DataError for a body that is neither.
+std::string lines_of_json(std::string_view body);
+
+}  // namespace quorate::server

@@ -1,0 +1,549 @@
+"""Quorate beside its peers at equal numbers of labels: `./run bench --labels`, which writes docs/peers.md and its figures.
+
+    python3 bench/label_curves.py PROGRAM [--splits 10] [--seed 1] [--only spam-b,news] [--runs FILE] [--report FILE] [--figures FOLDER]
+
+Peers: Vowpal Wabbit, one pass, and scikit-learn's logistic regression, fitted again and again. Split r of a set is drawn with
+`random.Random(seed + r)`; all learners get the same examples in the same order and are judged on the same unseen ones. The news
+set has test posts of its own, so only the order is drawn. N random labels are those of the first N of
+`numpy.random.default_rng(seed + r).permutation`. Runs that FILE holds are not repeated, so an interrupted run continues.
+Needs the packages of bench/requirements.txt and the prepared sets (`./run data NAME`).
+"""
+
+import argparse
+import importlib.metadata
+import json
+import os
+import random
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+import vowpalwabbit
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.preprocessing import StandardScaler
+
+ROOT = Path(__file__).resolve().parent.parent
+ALL = 0  # labels: every one
+
+
+@dataclass(frozen=True)
+class Set:
+    title: str
+    about: str
+    data: str
+    test: str | int  # file, or examples of each task to learn from
+    labels: tuple[int, ...]
+    active: tuple[tuple[float, float], ...]  # of Vowpal Wabbit --active: -l and --mellowness that buy about as many labels
+    text: bool = True  # counts of words; else a table of numbers
+    measure: str = "accuracy"
+
+
+SETS = {
+    "spam-b": Set(
+        "spam B", "15 users, 100 emails of each to learn from, 300 of each to test on. Spam or not; counts of words.",
+        "spam-b/all.svm", 100, (40, 75, 200, ALL),
+        ((0.5, 1e-7), (0.5, 3e-7), (0.5, 1e-6), (0.5, 3e-6), (0.5, 1e-5), (8, 1e-8), (8, 3e-8)),
+    ),
+    "reviews": Set(
+        "reviews", "4 kinds of goods, 500 reviews of each to learn from, 1,500 of each to test on. Praise or not; counts of words and of "
+        "pairs of\nwords.",
+        "sentiment/all.svm", 500, (100, 200, 400, ALL),
+        ((0.5, 3e-8), (0.5, 1e-7), (0.5, 2e-7), (0.5, 3e-7), (0.5, 5e-7), (8, 1e-8)),
+    ),
+    "news": Set(
+        "news", "10 pairs of newsgroups, 11,314 posts to learn from, the later 7,532 to test on. Which of the two groups; sets of words.",
+        "news/train.vw", "news/test.vw", (113, 226, 713, ALL),
+        ((0.5, 1e-8), (0.5, 3e-8), (0.5, 1e-7), (0.5, 3e-7), (0.5, 5e-7), (8, 3e-9)),
+    ),
+    "landmine": Set(
+        "landmine", "29 mine fields, 160 places of each to learn from, the others to test on. 6 % are mines; 9 numbers.",
+        "landmine/all.csv", 160, (200, 464, ALL),
+        ((0.05, 0.1), (0.05, 0.2), (0.05, 0.4), (0.5, 0.02), (0.5, 0.04), (0.5, 0.07)), False, "auc",
+    ),
+    "school": Set(
+        "school", "139 schools, 50 pupils of each to learn from, the others of larger schools to test on. 23 % have good exams; 27 "
+        "numbers.",
+        "school/all.csv", 50, (350, 695, ALL),
+        ((0.05, 0.01), (0.05, 0.02), (0.05, 0.05), (0.5, 1e-3), (0.5, 3e-3), (0.5, 1e-2)), False, "auc",
+    ),
+}  # fmt: skip
+
+# The settings of the peers, of which the best is chosen afterwards for each number of labels. By kind of set: text, or table.
+VW_RANDOM = {True: (("tf-idf", 0.5), ("tf-idf", 8)), False: (("numbers", 0.5), ("scaled", 0.05), ("scaled", 0.5))}  # input, -l
+PENALTIES = {True: (1, 10, 100, 1000), False: (0.01, 0.1, 1, 10)}
+PENALTIES_OF_REFITS = {True: (1, 10, 100), False: (0.1, 1, 10)}
+STARVED = 10  # labels: a run that buys fewer has stopped asking
+FIRST = 10  # random labels before the first fit
+REFITS = 40
+
+
+class Data:
+    """A set: lines as they are, words or numbers as a matrix, labels 1 and 0, tasks as numbers from 0."""
+
+    def __init__(self, s: Set) -> None:
+        self.set = s
+        self.whole: dict[tuple[str, str], float] = {}  # learner and setting -> its value with every label, where splits do not differ
+        self.ending = Path(s.data).suffix
+        self.lines = self.read(s.data)
+        self.head = [self.lines.pop(0)] if self.ending == ".csv" else []
+        self.learn_only = len(self.lines)
+        if isinstance(s.test, str):
+            self.lines += self.read(s.test)
+        labels, tasks, rows = zip(*map(self.parsed, self.lines), strict=True)
+        self.y = np.array([float(label) > 0 for label in labels], dtype=int)
+        self.names, self.task = np.unique(tasks, return_inverse=True)
+        place: dict[str, int] = {}
+        columns = [place.setdefault(name, len(place)) for row in rows for name, _ in row]
+        starts = np.cumsum([0, *map(len, rows)])
+        values = np.array([value for row in rows for _, value in row], dtype=float)
+        self.X = sp.csr_matrix((values, columns, starts), shape=(len(rows), len(place)))
+
+    @staticmethod
+    def read(name: str) -> list[str]:
+        return (ROOT / "data" / name).read_text().splitlines()
+
+    def parsed(self, line: str) -> tuple[str, str, list[tuple[str, float]]]:
+        if self.ending == ".csv":
+            _, task, label, *values = line.split(",")
+            return label, task, [(str(k), float(value)) for k, value in enumerate(values)]
+        if self.ending == ".svm":
+            label, task, *words = line.partition(" #")[0].split()
+            return label, task.removeprefix("task:"), [(k, float(value)) for k, _, value in (w.partition(":") for w in words)]
+        label, task, words = (part.split() for part in line.split("|"))
+        return label[0], task[1], [(w, 1.0) for w in words[1:]]
+
+    def split(self, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        """Places of the examples to learn from, in order, and of those to be judged by."""
+        order = random.Random(seed).sample(range(self.learn_only), self.learn_only)
+        if isinstance(self.set.test, str):
+            return np.array(order), np.arange(self.learn_only, len(self.lines))
+        taken: dict[int, int] = defaultdict(int)
+        learn, test = [], []
+        for place in order:
+            taken[self.task[place]] += 1
+            (learn if taken[self.task[place]] <= self.set.test else test).append(place)
+        return np.array(learn), np.array(test)
+
+
+def forked(run: Callable[[], object], report: Path) -> str:
+    """What `run` prints in a process of its own: as a command would, without the start of Python."""
+    child = os.fork()
+    if child == 0:
+        with report.open("w") as out:
+            os.dup2(out.fileno(), 1)
+            os.dup2(out.fileno(), 2)
+        status = 1
+        try:
+            run()
+            status = 0
+        finally:
+            os._exit(status)
+    if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0:
+        raise RuntimeError(report.read_text())
+    return report.read_text()
+
+
+class Split:
+    """One split: what every learner is given, and how it is judged."""
+
+    def __init__(self, data: Data, seed: int, program: Path, folder: Path) -> None:
+        self.data, self.seed, self.program, self.folder = data, seed, program, folder
+        self.learn, self.test = data.split(seed)
+        self.y, self.task = data.y[self.learn], data.task[self.learn]
+        self.truth = data.y[self.test]
+        self.random = np.random.default_rng(seed).permutation(len(self.learn))
+        counts, unseen = data.X[self.learn], data.X[self.test]
+        scale = TfidfTransformer(sublinear_tf=True) if data.set.text else StandardScaler(with_mean=True)
+        if data.set.text:
+            self.X, self.Xt = scale.fit_transform(counts).tocsr(), scale.transform(unseen).tocsr()
+        else:
+            self.X = sp.csr_matrix(scale.fit_transform(counts.toarray()))
+            self.Xt = sp.csr_matrix(scale.transform(unseen.toarray()))
+        names = ("counts", "tf-idf") if data.set.text else ("numbers", "scaled")
+        self.inputs = dict(zip(names, ((counts, unseen), (self.X, self.Xt)), strict=True))
+        self.written: dict[str, tuple[list[str], list[str]]] = {}
+
+    def judged(self, margins: np.ndarray) -> float:
+        if self.data.set.measure == "auc":
+            return float(roc_auc_score(self.truth, margins))
+        return float(np.mean((margins > 0) == self.truth))
+
+    def wanted(self, labels: int) -> int:
+        return labels or len(self.learn)
+
+    # Quorate -----------------------------------------------------------------------------------------------------------
+
+    def cohort(self) -> Iterator[dict]:
+        files = [self.folder / f"{part}{self.data.ending}" for part in ("learn", "test")]
+        for path, places in zip(files, (self.learn, self.test), strict=True):
+            path.write_text("\n".join([*self.data.head, *(self.data.lines[p] for p in places), ""]))
+        for labels in self.data.set.labels:
+            command = [self.program, "simulate", "--data", files[0], "--test", files[1], "--in-order", "--seed", self.seed]
+            command += ["--labels", labels, "--pace", "even"] if labels else ["--learner", "cohort(query=always)"]
+            command += ["--json", "--quiet"]
+            found = json.loads(subprocess.run(list(map(str, command)), check=True, stdout=subprocess.PIPE).stdout)["mean"]
+            yield {"who": "cohort", "setting": "", "wanted": labels, "bought": found["labels"], "value": found[self.data.set.measure]}
+
+    # Vowpal Wabbit -----------------------------------------------------------------------------------------------------
+
+    def vw_lines(self, kind: str) -> tuple[list[str], list[str]]:
+        """The examples without labels, as VW text: the task in namespace t, the features in namespace w."""
+        if kind not in self.written:
+
+            def lines(X: sp.csr_matrix, tasks: np.ndarray) -> list[str]:
+                out = []
+                for n, task in enumerate(tasks):
+                    part = slice(X.indptr[n], X.indptr[n + 1])
+                    words = (f"{k}:{v:.5g}" for k, v in zip(X.indices[part].tolist(), X.data[part].tolist(), strict=True))
+                    out.append(f"|t {task} |w {' '.join(words)}")
+                return out
+
+            X, Xt = self.inputs[kind]
+            self.written[kind] = lines(X, self.task), lines(Xt, self.data.task[self.test])
+        return self.written[kind]
+
+    def vw(self, kind: str, labelled: np.ndarray, *options: object) -> tuple[float, int]:
+        """The value of one pass over the labelled examples, in order, and the labels that --active bought. The test set follows
+        without labels in the same file, as this version cannot load the models that it saves with --active."""
+        learn, test = self.vw_lines(kind)
+        path, predicted = self.folder / "vw.txt", self.folder / "vw.predicted"
+        path.write_text("\n".join([*(f"{2 * self.y[n] - 1} {learn[n]}" for n in np.sort(labelled)), *test, ""]))
+        command = ["-d", path, "-p", predicted, "-b", 22, "--loss_function", "logistic", "--random_seed", self.seed, *options]
+        report = forked(lambda: vowpalwabbit.Workspace(arg_list=[str(word) for word in command]), self.folder / "vw.report")
+        margins = [float(line.split()[0]) for line in predicted.read_text().splitlines()[-len(test) :]]
+        queries = re.search(r"total queries = (\d+)", report)
+        return self.judged(np.array(margins)), int(queries[1]) if queries else len(labelled)
+
+    def vw_runs(self) -> Iterator[dict]:
+        for crosses in ([], ["-q", "tw"]):
+            which = "vw crosses" if crosses else "vw plain"
+            for kind, rate in VW_RANDOM[self.data.set.text]:
+                for labels in self.data.set.labels:
+                    value, _ = self.vw(kind, self.random[: self.wanted(labels)], "-l", rate, *crosses)
+                    yield {"who": f"{which} random", "setting": f"{kind}, -l {rate:g}", "wanted": labels,
+                           "bought": self.wanted(labels), "value": value}  # fmt: skip
+            kind = list(self.inputs)[1]
+            for rate, mellowness in self.data.set.active:
+                options = ["-l", rate, "--active", "--simulation", "--mellowness", mellowness, *crosses]
+                value, bought = self.vw(kind, self.random, *options)
+                yield {"who": f"{which} active", "setting": f"{kind}, -l {rate:g} --mellowness {mellowness:g}", "wanted": None,
+                       "bought": bought, "value": value}  # fmt: skip
+
+    # scikit-learn ------------------------------------------------------------------------------------------------------
+
+    def copied(self, X: sp.csr_matrix, tasks: np.ndarray) -> sp.csr_matrix:
+        """Every feature and a constant twice: shared, and as the task's own (Daume 2007)."""
+        X = sp.hstack([X, np.ones((X.shape[0], 1))], format="csr")
+        width = X.shape[1]
+        own = X.indices.astype(np.int64) + width * np.repeat(tasks + 1, np.diff(X.indptr))
+        copies = sp.csr_matrix((X.data, own, X.indptr), shape=(X.shape[0], width * (len(self.data.names) + 1)))
+        return (copies + sp.csr_matrix((X.data, X.indices, X.indptr), shape=copies.shape)).tocsr()
+
+    @staticmethod
+    def weights(X: sp.csr_matrix, y: np.ndarray, penalty: float) -> tuple[np.ndarray, float]:
+        """Of logistic regression. Features that no labelled example has get weight 0 anyway, so they are left out."""
+        used, places = np.unique(X.indices, return_inverse=True)
+        narrow = sp.csr_matrix((X.data, places, X.indptr), shape=(X.shape[0], len(used)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", (ConvergenceWarning, FutureWarning))
+            fit = LogisticRegression(C=penalty, solver="liblinear", dual=True, max_iter=300, random_state=0).fit(narrow, y)
+        out = np.zeros(X.shape[1])
+        out[used] = fit.coef_[0]
+        return out, float(fit.intercept_[0])
+
+    def sk_runs(self) -> Iterator[dict]:
+        for which in ("pooled", "copies"):
+            X, Xt = self.X, self.Xt
+            if which == "copies":
+                X, Xt = self.copied(X, self.task), self.copied(Xt, self.data.task[self.test])
+            for labels in self.data.set.labels:
+                chosen = self.random[: self.wanted(labels)]
+                for penalty in PENALTIES[self.data.set.text]:
+                    key = f"sk {which} random", f"C={penalty:g}"
+                    value = self.data.whole.get(key) if labels == ALL else None
+                    if value is None:
+                        w, b = self.weights(X[chosen], self.y[chosen], penalty)
+                        value = self.judged(Xt @ w + b)
+                    if labels == ALL and isinstance(self.data.set.test, str):  # other splits have the same examples in another order
+                        self.data.whole[key] = value
+                    yield {"who": key[0], "setting": key[1], "wanted": labels, "bought": len(chosen), "value": value}
+            for penalty in PENALTIES_OF_REFITS[self.data.set.text]:
+                for labels, value in self.uncertain(X, Xt, penalty):
+                    yield {"who": f"sk {which} uncertain", "setting": f"C={penalty:g}", "wanted": labels, "bought": labels,
+                           "value": value}  # fmt: skip
+
+    def uncertain(self, X: sp.csr_matrix, Xt: sp.csr_matrix, penalty: float) -> Iterator[tuple[int, float]]:
+        """Buys the labels that the model is least certain about, of all examples not yet labelled, and fits again."""
+        budgets = [n for n in self.data.set.labels if n != ALL]
+        step = max(1, budgets[-1] // REFITS)
+        both = next(n for n in range(2, len(self.y)) if len(set(self.y[self.random[:n]])) == 2)
+        chosen = self.random[: max(FIRST, both)].tolist()
+        while True:
+            w, b = self.weights(X[chosen], self.y[chosen], penalty)
+            if len(chosen) in budgets:
+                yield len(chosen), self.judged(Xt @ w + b)
+                if len(chosen) == budgets[-1]:
+                    return
+            distance = np.abs(X @ w + b)
+            distance[chosen] = np.inf
+            count = min(step, next(n for n in budgets if n > len(chosen)) - len(chosen))
+            chosen += np.argpartition(distance, count)[:count].tolist()
+
+
+# Tables and figures -------------------------------------------------------------------------------------------------------
+
+ROWS = {
+    "cohort": "cohort",
+    "vw plain random": "Vowpal Wabbit, random labels",
+    "vw crosses random": "Vowpal Wabbit with crosses, random labels",
+    "vw plain active": "Vowpal Wabbit --active",
+    "vw crosses active": "Vowpal Wabbit --active with crosses",
+    "sk pooled random": "logistic regression, random labels",
+    "sk copies random": "logistic regression with copies, random labels",
+    "sk pooled uncertain": "logistic regression, uncertain labels",
+    "sk copies uncertain": "logistic regression with copies, uncertain labels",
+}
+
+
+PAGE = """# Beside its peers, at equal labels
+
+Generated by `./run bench --labels`. {versions}; {splits} splits, seeds {seeds}. Cells are means over
+the splits, and their standard errors, on unseen examples.
+
+## Where a peer wins
+
+The best peer of a column is the best of its rows and settings, chosen afterwards by its test results; `cohort` has its defaults. In
+parentheses: cohort minus the peer, split by split, with the standard error. A peer wins by more than two standard errors:
+
+{won}
+
+Level within two standard errors:
+
+{level}
+
+Elsewhere cohort has the better mean by more than two standard errors.
+
+## How it is measured
+
+All learners get the same examples of a split in the same order, and are judged on the same unseen examples. `bench/label_curves.py`
+draws split r with `random.Random(r)`, and the random labels with `numpy.random.default_rng(r)`.
+
+- cohort: `quorate simulate --data learn --test test --in-order --seed r --labels N --pace even`; all labels:
+  `--learner 'cohort(query=always)'`. It sees each example once and decides then whether to buy its label.
+- Vowpal Wabbit: `python -m vowpalwabbit -d FILE -b 22 --loss_function logistic --random_seed r`, one pass; the task is a namespace.
+  With crosses: `-q tw`, task and features. Random labels: the file has the N labelled examples, and `-l` is chosen afterwards. Uncertain
+  ones: `--active --simulation`, with `-l` and `--mellowness` chosen afterwards. It buys as many labels as it asks for; shown is the best
+  setting that buys at most a tenth more than the column's labels on average, or else the one that buys fewest. In {starved} of {active}
+  runs it stopped asking before the tenth label, most often after two of the same class. These runs do not count, and neither do
+  settings with which more than half of the runs stopped; cells name the number of splits that count if it is not all.
+- Logistic regression: scikit-learn's `LogisticRegression(C=C, solver="liblinear", dual=True)`, fitted to the end, C chosen
+  afterwards. With copies: every feature twice, shared and as the task's own ("Frustratingly Easy Domain Adaptation", Daume 2007).
+  Uncertain labels: ten random ones, then in about forty steps those of the examples nearest to 0, of all that have no label yet,
+  with a fit after each step. It may look at all examples at any time, which a stream does not allow.
+- Input of the peers: tf-idf (`TfidfTransformer(sublinear_tf=True)`) or standard units, fitted on all examples to learn from, labelled
+  or not; for Vowpal Wabbit also numbers as they are. (Counts as they are: spam B with 40, 75, 200 and all labels, seed 101, .860, .860,
+  .913, .968 instead of .855, .892, .948, .982.) cohort reads the files as they are.
+
+{tables}
+## Settings chosen
+
+{settings}"""
+
+
+@dataclass(frozen=True)
+class Cell:
+    setting: str
+    bought: float
+    values: dict[int, float]  # by seed
+
+    @property
+    def mean(self) -> float:
+        return statistics.mean(self.values.values())
+
+
+def error(values: list[float]) -> float:
+    return statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else 0.0
+
+
+def settings(runs: list[dict], who: str, labels: int | None) -> list[Cell]:
+    """Each setting for this number of labels. --active buys as many as it asks for. Its runs that stop asking before STARVED labels
+    do not count, and neither do settings with which more than half of the runs do."""
+    by_setting = defaultdict(list)
+    for run in runs:
+        if run["who"] == who and run["wanted"] in (None, labels):
+            by_setting[run["setting"]].append(run)
+    cells = []
+    for setting, rows in by_setting.items():
+        lively = [r for r in rows if r["wanted"] is not None or r["bought"] >= STARVED]
+        if 2 * len(lively) >= len(rows):
+            cells.append(Cell(setting, statistics.mean(r["bought"] for r in lively), {r["seed"]: r["value"] for r in lively}))
+    return cells
+
+
+def best(runs: list[dict], who: str, labels: int, everything: int) -> Cell | None:
+    """The best setting for this number of labels, chosen afterwards: of those that buy at most a tenth more the best; if all buy
+    more, the one that buys fewest."""
+    cells = settings(runs, who, labels)
+    few = [cell for cell in cells if cell.bought <= 1.1 * (labels or everything)]
+    return max(few, key=lambda c: c.mean) if few else min(cells, key=lambda c: c.bought, default=None)
+
+
+def short(value: float) -> str:
+    return f"{value:.3f}".removeprefix("0")
+
+
+def table(name: str, runs: list[dict]) -> tuple[str, str, list[str], list[str]]:
+    """The table of a set; the settings chosen; the cells in which a peer wins; those where neither does."""
+    s = SETS[name]
+    everything = round(max(r["bought"] for r in runs))
+    cells = {(who, n): best(runs, who, n, everything) for who in ROWS for n in s.labels}
+    heads = [f"{n}" if n else f"all {everything:,}" for n in s.labels]
+    lines = [f"| {s.title}{', AUC' if s.measure == 'auc' else ''}, labels | " + " | ".join(heads) + " |", "| --- |" + " --- |" * len(heads)]
+    notes, won, level = [], [], []
+    for who, title in ROWS.items():
+        row, chosen = [], []
+        for n in s.labels:
+            cell = cells[who, n]
+            if cell is None or (n == ALL and who.endswith("active")):
+                row.append("")
+                continue
+            bought = f", {cell.bought:,.0f} labels" if who.endswith("active") else ""
+            if len(cell.values) < len(cells["cohort", n].values):
+                bought += f", {len(cell.values)} splits"
+            row.append(f"{short(cell.mean)} +- {short(error(list(cell.values.values())))}{bought}")
+            chosen.append(f"{n or 'all'}: {cell.setting}")
+        lines.append(f"| {title} | " + " | ".join(row) + " |")
+        if who != "cohort":
+            notes.append(f"- {title}: {'; '.join(chosen)}")
+    difference = []
+    for n, head in zip(s.labels, heads, strict=True):
+        ours = cells["cohort", n]
+        peers = {who: c for who in ROWS if who != "cohort" and (c := cells[who, n]) and c.bought <= 1.1 * (n or everything)}
+        who = max(peers, key=lambda who: peers[who].mean)
+        by_split = [ours.values[seed] - value for seed, value in peers[who].values.items()]
+        gap, e = statistics.mean(by_split), error(by_split)
+        difference.append(f"{'+' if gap > 0 else '-'}{short(abs(gap))} +- {short(e)}")
+        peer = ROWS[who] if n else ROWS[who].removesuffix(", random labels")
+        said = f"- {s.title}, {head} labels: {peer} {short(peers[who].mean)}, cohort {short(ours.mean)} ({difference[-1]})"
+        if gap < -2 * e:
+            won.append(said)
+        elif gap <= 2 * e:
+            level.append(said)
+    lines.insert(0, f"## {s.title[0].upper()}{s.title[1:]}\n\n{s.about}\n\n![Learning curves of {s.title}](figures/labels-{name}.svg)\n")
+    lines.append("| *cohort minus the best peer* | " + " | ".join(difference) + " |")
+    return "\n".join([*lines, ""]), "\n".join([f"{s.title[0].upper()}{s.title[1:]}:", "", *notes, ""]), won, level
+
+
+def draw(name: str, runs: list[dict], path: Path) -> None:
+    """Learning curves: cohort, and the better half of each peer."""
+    s, everything = SETS[name], round(max(r["bought"] for r in runs))
+    groups = {"cohort": ["cohort"], "Vowpal Wabbit, random labels": ["vw plain random", "vw crosses random"],
+              "Vowpal Wabbit --active": ["vw plain active", "vw crosses active"],
+              "logistic regression, random labels": ["sk pooled random", "sk copies random"],
+              "logistic regression, uncertain labels": ["sk pooled uncertain", "sk copies uncertain"]}  # fmt: skip
+    colors = ("#0072b2", "#d55e00", "#cc79a7", "#555555", "#009e73")
+    with tempfile.TemporaryDirectory() as folder:
+        plots = []
+        for k, (title, members) in enumerate(groups.items()):
+            points = set()
+            for n in s.labels:
+                cells = [c for who in members if (c := best(runs, who, n, everything))]
+                if cells and "active" not in title:
+                    found = max(cells, key=lambda c: c.mean)
+                    points.add((found.bought, found.mean))
+            if "active" in title:  # every setting that buys labels in half of the splits
+                points = {(c.bought, c.mean) for who in members for c in settings(runs, who, None) if c.bought < 0.9 * everything}
+            Path(folder, str(k)).write_text("".join(f"{x:g} {y:g}\n" for x, y in sorted(points)))
+            style = "points" if "active" in title else "linespoints linewidth 2"
+            plots.append(f"'{folder}/{k}' with {style} pointtype {(7, 5, 4, 9, 11)[k]} pointsize 0.8 "
+                         f"linecolor rgb '{colors[k]}' title '{title}'")  # fmt: skip
+        script = f"""set terminal svg noenhanced size 640,400 font 'sans,12' background rgb 'white'
+set output '{folder}/picture'
+set title '{s.title}'
+set xlabel 'labels'
+set ylabel '{'AUC' if s.measure == 'auc' else 'accuracy on unseen examples'}'
+set logscale x
+set xrange [{0.6 * s.labels[0]}:{1.3 * everything}]
+set xtics ({', '.join(str(n or everything) for n in s.labels)})
+set grid ytics linecolor rgb '#dddddd'
+set border 3
+set tics nomirror
+set key right bottom
+plot {', '.join(plots)}
+"""
+        subprocess.run(["gnuplot"], input=script.encode(), check=True)
+        path.write_bytes(Path(folder, "picture").read_bytes())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Quorate beside its peers at equal numbers of labels, as Markdown.")
+    parser.add_argument("program", type=Path)
+    parser.add_argument("--splits", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=1, help="of the first split; the others follow")
+    parser.add_argument("--only", default=",".join(SETS), help="sets, as spam-b,news")
+    parser.add_argument("--runs", type=Path, default=ROOT / "build/label_curves.jsonl", help="results so far, JSON lines")
+    parser.add_argument("--report", type=Path, help="write a Markdown page")
+    parser.add_argument("--figures", type=Path, help="folder of the learning curves (needs gnuplot)")
+    o = parser.parse_args()
+    o.runs.parent.mkdir(parents=True, exist_ok=True)
+    o.runs.touch()
+    seeds = range(o.seed, o.seed + o.splits)
+    runs = [json.loads(line) for line in o.runs.read_text().splitlines()]
+    pages, choices, won, level = [], [], [], []
+    for name in o.only.split(","):
+        data = None
+        for seed in seeds:
+            done = {r["who"].split()[0] for r in runs if (r["set"], r["seed"]) == (name, seed)}
+            if {"cohort", "vw", "sk"} <= done:
+                continue
+            if data is None:
+                data = Data(SETS[name])
+                if isinstance(SETS[name].test, str):
+                    data.whole = {(r["who"], r["setting"]): r["value"] for r in runs if r["set"] == name and r["wanted"] == ALL}
+            with tempfile.TemporaryDirectory() as folder:
+                split = Split(data, seed, o.program, Path(folder))
+                for peer, learn in (("cohort", split.cohort), ("vw", split.vw_runs), ("sk", split.sk_runs)):
+                    if peer in done:
+                        continue
+                    start = time.process_time()
+                    found = [{"set": name, "seed": seed, **run} for run in learn()]
+                    runs += found
+                    with o.runs.open("a") as out:
+                        out.writelines(json.dumps(run) + "\n" for run in found)
+                    print(f"{name}, seed {seed}, {peer}: {time.process_time() - start:.1f} s here", file=sys.stderr, flush=True)
+        mine = [r for r in runs if r["set"] == name and r["seed"] in seeds]
+        page, chosen, more_won, more_level = table(name, mine)
+        pages.append(page)
+        choices.append(chosen)
+        won += more_won
+        level += more_level
+        if o.figures:
+            draw(name, mine, o.figures / f"labels-{name}.svg")
+    versions = ", ".join(f"{p} {importlib.metadata.version(p)}" for p in ("vowpalwabbit", "scikit-learn", "numpy"))
+    active = [r["bought"] < STARVED for r in runs if r["who"].endswith("active") and r["seed"] in seeds]
+    filled = {
+        "versions": versions, "splits": o.splits, "seeds": f"{o.seed} to {seeds[-1]}", "starved": sum(active), "active": len(active),
+        "won": "\n".join(won or ["- nowhere"]), "level": "\n".join(level or ["- nowhere"]), "tables": "\n".join(pages),
+        "settings": "\n".join(choices),
+    }  # fmt: skip
+    text = PAGE.format(**filled)
+    print(text, end="")
+    if o.report:
+        o.report.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

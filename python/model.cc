@@ -1,0 +1,743 @@
+// The class quorate._core.Model: a model, locked, as the Python classes hold it.
+//
+// Locks. What Python owns is read with the interpreter's lock and without the model's; work on the model is done with the
+// model's lock and without the interpreter's, unless it is a single example. Nobody waits for a model with the interpreter's
+// lock in hand, so the two never wait for each other.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <shared_mutex>
+
+#include "fair_shared_mutex.h"
+#include "module.h"
+#include "options.h"
+#include "quorate/engine/explanation.h"
+#include "quorate/engine/model.h"
+#include "quorate/engine/round_builder.h"
+#include "quorate/stream/example_reader.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace quorate::python {
+namespace {
+
+/// Holds a model for one who changes it (exclusive) or for one of many readers.
+template <bool exclusive>
+class Lock {
+ public:
+  explicit Lock(FairSharedMutex& mutex) : mutex_(mutex) {
+    if (exclusive ? mutex.try_lock() : mutex.try_lock_shared()) return;
+    const nb::gil_scoped_release others;
+    exclusive ? mutex.lock() : mutex.lock_shared();
+  }
+  ~Lock() { exclusive ? mutex_.unlock() : mutex_.unlock_shared(); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  FairSharedMutex& mutex_;
+};
+using Writing = Lock<true>;
+using Reading = Lock<false>;
+
+/// A NumPy array that owns `values`. T = std::uint8_t with Shown = bool: flags.
+template <class Shown, class T>
+nb::object array(std::vector<T>&& values, std::vector<std::size_t> shape = {}) {
+  static_assert(sizeof(Shown) == sizeof(T));
+  if (shape.empty()) shape = {values.size()};
+  auto* kept = new std::vector<T>(std::move(values));
+  const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::cast(nb::ndarray<nb::numpy, Shown>(kept->data(), shape.size(), shape.data(), owner));
+}
+
+/// Lets Ctrl-C end a long call: asked at every example, it looks about 20 times a second. The interpreter's lock is not
+/// held.
+class Interrupt {
+ public:
+  /// Whether a signal wants to stop us; then a Python error is set.
+  bool operator()() {
+    if (++asked_ % 8 != 0) return false;
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_) return false;
+    next_ = now + std::chrono::milliseconds(50);
+    const nb::gil_scoped_acquire interpreter;
+    return PyErr_CheckSignals() != 0;
+  }
+
+ private:
+  unsigned asked_ = 0;
+  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+};
+
+/// What was done with examples, column by column.
+struct Columns {
+  static constexpr std::int8_t kNoLabel = 2;
+  std::vector<std::uint32_t> task, group;
+  std::vector<double> margin, probability, draw;
+  std::vector<std::uint8_t> asked, updated, audited;
+  std::vector<std::int8_t> label;    // kNoLabel: none
+  std::vector<std::int64_t> ticket;  // -1: none
+
+  void add(const Example& e, const Outcome& s) {
+    task.push_back(e.task);
+    group.push_back(e.group);
+    margin.push_back(s.decision.margin);
+    probability.push_back(s.decision.probability);
+    draw.push_back(s.decision.draw);
+    asked.push_back(s.asked);
+    updated.push_back(s.updated);
+    audited.push_back(s.audited);
+    label.push_back(s.answer ? std::int8_t{*s.answer} : kNoLabel);
+    ticket.push_back(s.ticket ? static_cast<std::int64_t>(*s.ticket) : -1);
+  }
+  nb::dict arrays() {
+    nb::dict out;
+    out["task"] = array<std::uint32_t>(std::move(task));
+    out["group"] = array<std::uint32_t>(std::move(group));
+    out["margin"] = array<double>(std::move(margin));
+    out["probability"] = array<double>(std::move(probability));
+    out["draw"] = array<double>(std::move(draw));
+    out["asked"] = array<bool>(std::move(asked));
+    out["label"] = array<std::int8_t>(std::move(label));
+    out["updated"] = array<bool>(std::move(updated));
+    out["audited"] = array<bool>(std::move(audited));
+    out["ticket"] = array<std::int64_t>(std::move(ticket));
+    return out;
+  }
+};
+
+ColumnKind kind_named(const std::string& name) {
+  for (const auto& [kind, word] : words(ColumnKind{}))
+    if (word == name) return kind;
+  throw UsageError("kind " + quoted_value(name) + ": expected " + joined(all_words<ColumnKind>()));
+}
+
+Model make_model(const std::string& spec, SessionOptions options, const FeatureSettings& features,
+                 const std::string& reduction, const std::vector<std::string>& classes,
+                 const std::vector<std::string>& tasks, bool users) {
+  const Spec learner = parse_spec(spec);
+  NameTable names;
+  for (const std::string& name : tasks) names.intern(name);
+  if (!reduction.empty()) {
+    const auto known = reduction_named(reduction);
+    if (!known) throw UsageError("reduction " + quoted_value(reduction) + ": expected one-vs-rest or one-vs-one");
+    if (classes.size() > ClassNames::kMost)
+      throw UsageError(std::to_string(classes.size()) + " classes; expected at most " + std::to_string(ClassNames::kMost));
+    check_one_label_each(classes);
+    const Classes all(*known, classes, users);
+    if (users) options.tasks = &names;
+    return Model::make(learner, options, features, Labels::of_classes(ClassNames(classes), false), all);
+  }
+  options.tasks = &names;
+  Labels labels;
+  labels.restore(classes.at(1), classes.at(0));
+  return Model::make(learner, options, features, std::move(labels));
+}
+
+class Core {
+ public:
+  explicit Core(Model&& model) : model_(std::move(model)) {}
+  static std::unique_ptr<Core> from_bytes(const nb::bytes& bytes) {
+    const std::string_view view(bytes.c_str(), bytes.size());
+    const nb::gil_scoped_release others;
+    return std::make_unique<Core>(Model::from_bytes(view));
+  }
+  static std::unique_ptr<Core> load(const nb::bytes& path) {
+    const std::string name(path.c_str(), path.size());
+    const nb::gil_scoped_release others;
+    return std::make_unique<Core>(Model::load(name));
+  }
+  nb::bytes to_bytes() {
+    std::string bytes;
+    {
+      const nb::gil_scoped_release others;
+      const std::shared_lock lock(mutex_);
+      bytes = model().to_bytes();
+    }
+    return nb::bytes(bytes.data(), bytes.size());
+  }
+  void save(const nb::bytes& path) {
+    const std::string name(path.c_str(), path.size());
+    const nb::gil_scoped_release others;
+    const std::shared_lock lock(mutex_);
+    model().save(name);
+  }
+  std::unique_ptr<Core> snapshot() {
+    const nb::gil_scoped_release others;
+    std::string bytes;
+    {
+      const std::shared_lock lock(mutex_);
+      bytes = model().to_bytes();
+    }
+    return std::make_unique<Core>(Model::from_bytes(bytes));
+  }
+
+  /// Shows the session a batch. `labels`: of the data, 0 if unknown; none at all: answers come later. Returns the columns if
+  /// `trace` or later. Ctrl-C stops it between two examples.
+  nb::object run(Batch& batch, const std::optional<TaskCodes>& tasks, const std::optional<Array<std::int16_t>>& labels,
+                 const std::optional<Array<double>>& times, const std::optional<Array<double>>& weights,
+                 const std::string& rounds, bool trace) {
+    const std::size_t size = batch.size();
+    check_size("tasks", tasks ? tasks->codes.shape(0) : size, size);
+    check_size("labels", labels ? labels->shape(0) : size, size);
+    check_size("times", times ? times->shape(0) : size, size);
+    check_size("weights", weights ? weights->shape(0) : size, size);
+    Columns columns;
+    bool interrupted = false;
+    Interrupt interrupt;
+    {
+      const nb::gil_scoped_release others;
+      const std::unique_lock lock(mutex_);
+      Session& session = model().session;
+      const Classes* classes = model().classes ? &*model().classes : nullptr;
+      const Capabilities& can = session.learner().capabilities();
+      const Rounds cut = resolve_rounds(rounds_of(rounds), classes != nullptr, can);
+      check_labels_per_round(session.labels_per_round(), to_text(session.spec()), can);
+      check_times(times.has_value());
+      batch.begin(model().featurizer, true);
+      model().count_names();
+      RoundBuilder::Watch watch;
+      if (trace || !labels) watch = [&](const Example& e, const Outcome& outcome) { columns.add(e, outcome); };
+      RoundBuilder builder(session, classes, cut, !labels, watch);
+      const bool alone = classes != nullptr && !classes->users();  // tasks are not looked at
+      const bool named = tasks && !alone;
+      std::vector<std::optional<Task>> places(named ? tasks->names.size() : 1);
+      change([&] {
+        for (std::size_t n = 0; n < size && !interrupted; ++n) {
+          const Features x = batch.instance(n, model().featurizer, true, scratch_);
+          std::optional<Task>& place = places[named ? tasks->codes(n) : 0];
+          if (!place)  // a task has its place from when it comes
+            place = alone ? 0 : session.task(named ? std::string_view(tasks->names[tasks->codes(n)]) : kOnlyTask);
+          const double weight = weights ? (*weights)(n) : 1;
+          builder.add(*place, labels && weight != 0 ? Label::from_code((*labels)(n)) : Label(),
+                      times ? std::optional((*times)(n)) : std::nullopt, x, weight == 0 ? 1 : weight);
+          interrupted = interrupt();
+        }
+        builder.flush();
+      });
+    }
+    if (interrupted) throw nb::python_error();
+    return trace || !labels ? columns.arrays() : nb::object(nb::none());
+  }
+
+  /// One round of the whole batch, whose labels come later: as a learner that selects sees it.
+  nb::object round(Batch& batch, const std::optional<TaskCodes>& tasks) {
+    check_size("tasks", tasks ? tasks->codes.shape(0) : batch.size(), batch.size());
+    Columns columns;
+    {
+      const nb::gil_scoped_release others;
+      const std::unique_lock lock(mutex_);
+      Session& session = model().session;
+      if (!session.learner().capabilities().selects)
+        throw UsageError(to_text(session.spec()) +
+                         " does not select among examples; expected a learner that does, as shampo, or query=shared");
+      batch.begin(model().featurizer, true);
+      model().count_names();
+      change([&] {
+        FeatureRows pool;
+        std::vector<Example> examples;
+        for (std::size_t n = 0; n < batch.size(); ++n) {
+          const Features x = batch.instance(n, model().featurizer, true, scratch_);
+          pool.add(x);
+          const bool alone = model().classes && !model().users();  // tasks are not looked at
+          const Task task = alone ? 0 : session.task(tasks ? std::string_view(tasks->names[tasks->codes(n)]) : kOnlyTask);
+          if (model().classes)
+            model().classes->add_examples(task, {}, examples);
+          else
+            examples.push_back({task, {}});
+        }
+        for (std::size_t n = 0; n < examples.size(); ++n)
+          examples[n].x = pool[model().classes ? n / model().classes->tasks() : n];
+        const auto outcomes = run_round_later(session, {examples, model().classes ? model().classes->tasks() : 1});
+        for (std::size_t n = 0; n < outcomes.size(); ++n) columns.add(examples[n], outcomes[n]);
+      });
+    }
+    return columns.arrays();
+  }
+
+  /// Late answers, in order: +1, -1 or 0 for neither; or, if `of_classes`, the class's place. Returns which changed the
+  /// model.
+  nb::object answer(Array<std::uint64_t> tickets, Array<std::int16_t> labels, bool of_classes) {
+    check_size("answers", labels.shape(0), tickets.shape(0));
+    std::vector<std::uint8_t> updated(tickets.shape(0));
+    {
+      const nb::gil_scoped_release others;
+      const std::unique_lock lock(mutex_);
+      Session& session = model().session;
+      check_issued(tickets);
+      for (std::size_t n = 0; n < updated.size(); ++n) {
+        int label = labels(n);
+        if (of_classes) {
+          const PendingQuestions::Item* item = session.pending().find(tickets(n));
+          const Classes& classes = model().classes.value();
+          label = item == nullptr ? kNeither
+                                  : classes.feedback(classes.task_of(item->example()), static_cast<std::size_t>(label));
+        }
+        change([&] {
+          const std::optional<Outcome> outcome = session.answer(tickets(n), answer_of(label));
+          updated[n] = outcome && outcome->updated;
+        });
+      }
+    }
+    return array<bool>(std::move(updated));
+  }
+  /// Nobody will answer. Returns which were still awaited.
+  nb::object withdraw(Array<std::uint64_t> tickets) {
+    std::vector<std::uint8_t> done(tickets.shape(0));
+    {
+      const nb::gil_scoped_release others;
+      const std::unique_lock lock(mutex_);
+      check_issued(tickets);
+      for (std::size_t n = 0; n < done.size(); ++n) done[n] = model().session.withdraw(tickets(n));
+    }
+    return array<bool>(std::move(done));
+  }
+
+  /// The labels that are kept, column by column, and the questions that they answer: of two classes the tasks' names.
+  nb::dict kept_labels() {
+    std::vector<std::uint64_t> id;
+    std::vector<std::string> task;
+    std::vector<std::int8_t> label;
+    std::vector<std::uint8_t> audit;
+    std::vector<double> margin, probability, time;
+    {
+      const nb::gil_scoped_release others;
+      const std::shared_lock lock(mutex_);
+      const Session& session = kept();
+      const KeptLabels& labels = session.labels();
+      for (std::size_t n = 0; n < labels.size(); ++n) {
+        const Example e = labels.example(n);
+        const KeptLabel& of = labels[n];
+        id.push_back(of.id);
+        task.push_back(model().classes ? model().question(e) : std::string(session.name_of(e.task)));
+        label.push_back(static_cast<std::int8_t>(of.y));
+        audit.push_back(of.audit != 0);
+        margin.push_back(of.margin);
+        probability.push_back(of.probability);
+        time.push_back(std::isfinite(of.time) ? of.time : std::numeric_limits<double>::quiet_NaN());
+      }
+    }
+    nb::dict out;
+    out["id"] = array<std::uint64_t>(std::move(id));
+    out["task"] = task;
+    out["label"] = array<std::int8_t>(std::move(label));
+    out["audit"] = array<bool>(std::move(audit));
+    out["margin"] = array<double>(std::move(margin));
+    out["probability"] = array<double>(std::move(probability));
+    out["time"] = array<double>(std::move(time));
+    return out;
+  }
+  void rebuild(bool strict) {
+    change_kept([&](Session& session) { session.rebuild(strict); });
+  }
+  void undo(Array<std::uint64_t> ids, bool strict) {
+    std::vector<std::uint64_t> all(ids.shape(0));
+    for (std::size_t n = 0; n < all.size(); ++n) all[n] = ids(n);
+    change_kept([&](Session& session) { session.undo(all, strict); });
+  }
+  /// +1, -1 or 0 for neither; or, if `of_classes`, the class's place.
+  void correct(std::uint64_t id, int label, bool of_classes) {
+    change_kept([&](Session& session) {
+      const auto place = of_classes ? session.labels().find(id) : std::nullopt;
+      if (place) {
+        const Classes& classes = model().classes.value();
+        label = classes.feedback(classes.task_of(session.labels().example(*place)), static_cast<std::size_t>(label));
+      }
+      session.correct(id, answer_of(label));  // refuses an id that is not kept
+    });
+  }
+  void forget(const std::string& task, bool strict) {
+    change_kept([&](Session& session) { session.forget(task, strict); });
+  }
+
+  /// Margins: (n,), or of classes (n, C) with the predicted class the largest of its row, the first among equals. With
+  /// `probabilities` those of classes instead; None if the learner does not calibrate.
+  nb::object decision(Batch& batch, const std::optional<TaskCodes>& tasks, bool probabilities) {
+    check_size("tasks", tasks ? tasks->codes.shape(0) : batch.size(), batch.size());
+    const std::size_t size = batch.size();
+    std::vector<double> out;
+    std::vector<std::size_t> shape{size};
+    bool interrupted = false, calibrated = false;
+    Interrupt interrupt;
+    {
+      const nb::gil_scoped_release others;
+      const std::shared_lock lock(mutex_);
+      batch.begin(model().featurizer, false);
+      const Learner& learner = model().session.learner();
+      calibrated = learner.capabilities().calibrated;
+      Featurizer::Scratch scratch;
+      std::vector<Task> places;
+      if (tasks)
+        for (const std::string& name : tasks->names) places.push_back(model().session.known_task(name));
+      else
+        places.push_back(model().session.known_task(kOnlyTask));
+      if (model().classes) shape.push_back(model().classes->size());
+      out.reserve(size * (shape.size() > 1 ? shape[1] : 1));
+      for (std::size_t n = 0; n < size && !interrupted && (calibrated || !probabilities); ++n) {
+        const Features x = batch.instance(n, model().featurizer, false, scratch);
+        const Task task = places[tasks ? tasks->codes(n) : 0];
+        if (model().classes)
+          decide_class(task, x, probabilities, out);
+        else
+          out.push_back(learner.score({task, x}));
+        interrupted = interrupt();
+      }
+    }
+    if (interrupted) throw nb::python_error();
+    if (probabilities && !calibrated) return nb::none();
+    return array<double>(std::move(out), shape);
+  }
+  /// The `count` reasons of each margin: (feature, value, contribution, shared, own, uncertainty).
+  nb::list explanations(Batch& batch, const std::optional<TaskCodes>& tasks, std::size_t count) {
+    check_size("tasks", tasks ? tasks->codes.shape(0) : batch.size(), batch.size());
+    std::vector<std::vector<Reason>> found;
+    bool interrupted = false;
+    Interrupt interrupt;
+    {
+      const nb::gil_scoped_release others;
+      const std::shared_lock lock(mutex_);
+      check_explains(model());
+      batch.begin(model().featurizer, false);
+      Featurizer::Scratch scratch;
+      Classes::Work work;
+      for (std::size_t n = 0; n < batch.size() && !interrupted; ++n) {
+        const Features x = batch.instance(n, model().featurizer, false, scratch);
+        const Task task = model().session.known_task(tasks ? std::string_view(tasks->names[tasks->codes(n)]) : kOnlyTask);
+        const std::size_t predicted =
+            model().classes ? model().classes->predict(model().session.learner(), task, x, false, work).index : 0;
+        found.push_back(explain(model(), task, x, batch.names(n, model().featurizer), predicted, count));
+        interrupted = interrupt();
+      }
+    }
+    if (interrupted) throw nb::python_error();
+    nb::list out;
+    for (const auto& reasons : found) {
+      nb::list row;
+      for (const Reason& r : reasons)
+        row.append(
+            nb::make_tuple(r.feature, r.value, r.part.shared + r.part.own, r.part.shared, r.part.own, r.part.uncertainty));
+      out.append(row);
+    }
+    return out;
+  }
+  /// Of margins; nothing if the learner does not calibrate.
+  nb::object log_odds(Array<double> margins) {
+    const Reading lock(mutex_);
+    const Learner& learner = model().session.learner();
+    if (!learner.capabilities().calibrated) return nb::none();
+    std::vector<double> out;
+    for (std::size_t n = 0; n < margins.shape(0); ++n) out.push_back(learner.log_odds(margins(n)));
+    return array<double>(std::move(out));
+  }
+
+  // One example at a time: a dict without its key `skip`, or a NumPy vector.
+  double learn_one(nb::handle x, int label, std::string_view task, std::optional<double> time, double weight,
+                   std::optional<std::string_view> skip) {
+    if (weight == 0) {  // as if there were no label
+      label = 0;
+      weight = 1;
+    }
+    const Writing lock(mutex_);
+    check_times(time.has_value());
+    const Features features = instance(x, skip, scratch_, true);
+    Session& session = model().session;
+    if (time && !std::isfinite(*time)) throw UsageError("time: expected a finite number of seconds, or a date");
+    if (time) session.set_time(*time);
+    one_.clear();
+    double margin = 0;
+    change([&] {
+      const Task place = model().classes && !model().users() ? 0 : session.task(task);
+      if (model().classes)
+        model().classes->add_examples(place, features, one_, weight);
+      else
+        one_.push_back({place, features, 0, weight});
+      const Classes* classes = model().classes ? &*model().classes : nullptr;
+      const Label y = Label::from_code(static_cast<std::int16_t>(label));
+      margin = run_round(session, {one_, classes != nullptr ? classes->tasks() : 1},
+                         [&](std::size_t n) { return reply_of(y, classes, one_[n]); })[0]
+                   .decision.margin;
+    });
+    return margin;
+  }
+  double score_one(nb::handle x, std::string_view task, std::optional<std::string_view> skip) {
+    const Reading lock(mutex_);
+    thread_local Featurizer::Scratch scratch;
+    const Features features = instance(x, skip, scratch, false);
+    return model().session.learner().score({model().session.known_task(task), features});
+  }
+
+  /// Other limits from now on; what was bought counts.
+  void set_limits(const std::vector<std::string>& labels, std::optional<std::uint64_t> labels_per_task) {
+    const LabelLimits limits = limits_of(labels, labels_per_task);
+    const Writing lock(mutex_);
+    model().session.set_limits(limits);
+  }
+
+  void set_schema(const std::vector<std::pair<std::string, std::string>>& columns) {
+    Schema schema;
+    std::vector<std::string> numbers;
+    for (const auto& [name, kind] : columns) {
+      const ColumnKind k = kind_named(kind);
+      schema.add(name, k);
+      if (is_number(k)) numbers.push_back(name);
+    }
+    const Writing lock(mutex_);
+    model().featurizer.set_schema(schema);
+    model().featurizer.begin(numbers, "table");
+    model().count_names();
+  }
+
+  nb::object influence() {
+    std::vector<double> out;
+    std::size_t size = 0;
+    {
+      const nb::gil_scoped_release others;
+      const std::shared_lock lock(mutex_);
+      const Session& s = model().session;  // of users and classes: between their tasks of the same class
+      size = s.tasks().size();
+      for (std::uint32_t to = 0; to < size; ++to)
+        for (std::uint32_t from = 0; from < size; ++from)
+          out.push_back(s.learner().influence(s.first_task(to), s.first_task(from)));
+    }
+    return array<double>(std::move(out), {size, size});
+  }
+  std::vector<std::string> tasks() {
+    const Reading lock(mutex_);
+    std::vector<std::string> out;
+    for (Task t = 0; t < model().session.tasks().size(); ++t) out.emplace_back(model().session.tasks()[t]);
+    return out;
+  }
+  nb::dict counts() {
+    const Reading lock(mutex_);
+    std::vector<std::uint64_t> examples, labels, updates, mistakes;
+    for (Task t = 0; t < model().session.tasks().size(); ++t) {
+      const TaskCounters c = model().session.count_of_name(t);
+      examples.push_back(c.examples);
+      labels.push_back(c.labels);
+      updates.push_back(c.updates);
+      mistakes.push_back(c.mistakes);
+    }
+    nb::dict out;
+    out["examples"] = array<std::uint64_t>(std::move(examples));
+    out["labels"] = array<std::uint64_t>(std::move(labels));
+    out["updates"] = array<std::uint64_t>(std::move(updates));
+    out["mistakes"] = array<std::uint64_t>(std::move(mistakes));
+    return out;
+  }
+  nb::dict info() {
+    const Reading lock(mutex_);
+    const Session& s = model().session;
+    nb::dict out;
+    out["spec"] = to_text(s.spec());
+    out["names_left_out"] = model().featurizer.names_left_out();
+    out["examples"] = s.total().examples;
+    out["labels"] = s.total().labels;
+    out["updates"] = s.total().updates;
+    out["unanswered"] = s.unanswered();
+    out["too_late"] = s.too_late();
+    out["pending"] = s.pending().size();
+    if (const auto vectors = s.support_vectors()) out["support_vectors"] = *vectors;
+    out["model_bytes"] = model().bytes();
+    out["peak_bytes"] = model().peak_bytes();
+    out["keep_labels"] = s.keep_labels();
+    out["memory_limit"] =
+        s.memory_limit() == Memory::kNoLimit ? nb::object(nb::none()) : nb::object(nb::int_(s.memory_limit()));
+    out["scale"] = s.learner().scale();
+    out["selects"] = s.learner().capabilities().selects;
+    out["calibrated"] = s.learner().capabilities().calibrated;
+    out["users"] = model().users();
+    out["questions"] = model().classes ? model().classes->tasks() : 1;
+    out["reduction"] = model().classes ? to_text(model().classes->reduction()) : std::string();
+    std::vector<std::string> classes;
+    if (model().classes)
+      classes = model().classes->names();
+    else
+      classes = {model().labels.word(-1), model().labels.word(1)};
+    out["classes"] = classes;
+    const FeatureSettings& f = model().featurizer.settings();
+    out["bits"] = f.bits;
+    out["bias"] = f.bias;
+    out["normalize"] = f.normalize;
+    out["ngrams"] = f.ngrams;
+    out["char_ngrams"] = f.char_ngrams;
+    out["interactions"] = f.interactions;
+    out["binary"] = f.binary;
+    std::vector<std::string> columns;
+    for (std::uint32_t i = 0; i < model().featurizer.column_names().size(); ++i)
+      columns.emplace_back(model().featurizer.column_names()[i]);
+    out["columns"] = columns;
+    nb::list schema;
+    const Schema& of_model = model().featurizer.schema();
+    for (std::size_t i = 0; i < of_model.size(); ++i)
+      schema.append(nb::make_tuple(std::string(of_model.name(i)), std::string(word_of(of_model.kind(i)))));
+    out["schema"] = schema;
+    const LabelLimits& limits = s.budget().limits();
+    const auto number = [](std::uint64_t n) {
+      return n == LabelLimits::kNone ? nb::object(nb::none()) : nb::object(nb::int_(n));
+    };
+    nb::dict limit;
+    limit["total"] = number(limits.total);
+    limit["per_task"] = number(limits.per_task);
+    limit["rate"] = limits.rate ? nb::object(nb::str(to_text(*limits.rate).c_str())) : nb::object(nb::none());
+    out["limits"] = limit;
+    out["labels_per_round"] = s.labels_per_round();
+    out["audit_share"] = s.audit() ? s.audit()->share() : 0.0;
+    out["audit_floor"] = s.audit() ? s.audit()->floor() : 0.0;
+    out["audit"] = nb::none();
+    if (const Audit* a = s.audit()) {
+      const auto interval = [](const Accuracy& x) { return nb::make_tuple(x.value, x.low, x.high); };
+      nb::dict audit;
+      audit["labels"] = a->bought();
+      audit["stream"] = interval(a->stream());
+      audit["recent"] = interval(a->recent());
+      out["audit"] = audit;
+    }
+    return out;
+  }
+  /// task, group: of the example that the question is about.
+  std::string question(Task task, std::uint32_t group) {
+    const Reading lock(mutex_);
+    return model().question({task, {}, group});
+  }
+
+ private:
+  void check_times(bool given) const {
+    const auto& rate = model().session.budget().limits().rate;
+    if (rate && rate->seconds && !given)
+      throw UsageError("labels " + to_text(*rate) + ": expected the time of each example");
+  }
+  void check_issued(Array<std::uint64_t> tickets) const {
+    for (std::size_t n = 0; n < tickets.shape(0); ++n)
+      if (tickets(n) >= model().session.tickets())
+        throw UsageError("id " + std::to_string(tickets(n)) + " was never asked about; expected one below " +
+                         std::to_string(model().session.tickets()));
+  }
+  Features instance(nb::handle x, std::optional<std::string_view> skip, Featurizer::Scratch& scratch, bool learn) {
+    if (PyDict_Check(x.ptr())) {
+      thread_local Record record;
+      fill(record, nb::borrow<nb::dict>(x), skip);
+      return learn ? model().featurizer(record) : std::as_const(model().featurizer)(record, {}, scratch);
+    }
+    Array<double> values;
+    if (!nb::try_cast(x, values)) throw nb::type_error("x: expected a dict, or a NumPy array of shape (d,)");
+    for (std::size_t k = 0; k < values.shape(0); ++k)
+      if (!is_value(values(k))) throw DataError("column " + std::to_string(k) + ": expected " + std::string(kValueRange));
+    return model().featurizer.row(std::span(values.data(), values.shape(0)), scratch);
+  }
+  /// Adds margins or probabilities of all classes to `out`.
+  void decide_class(Task first, const Features& x, bool probabilities, std::vector<double>& out) const {
+    thread_local Classes::Work work;
+    const Classes& classes = *model().classes;
+    classes.predict(model().session.learner(), first, x, probabilities, work);
+    if (probabilities || classes.reduction() == Classes::Reduction::kOneVsRest) {
+      const std::vector<double>& found = probabilities ? work.probabilities : work.margins;
+      out.insert(out.end(), found.begin(), found.end());
+      return;
+    }
+    const Classes::Ballot& ballot = work.ballot;
+    // A class with more votes is ahead; among equals that with the larger sum.
+    for (std::size_t c = 0; c < classes.size(); ++c)
+      out.push_back(ballot.votes[c] + ballot.sums[c] / (3 * (std::abs(ballot.sums[c]) + 1)));
+  }
+
+  /// The model, unless learning broke off for want of memory: a learner may then lie in pieces.
+  Model& model() {
+    check_whole();
+    return model_;
+  }
+  const Model& model() const {
+    check_whole();
+    return model_;
+  }
+  void check_whole() const {
+    if (!broken_.empty()) throw MemoryError("the model broke off learning and cannot be used any more: " + broken_);
+  }
+  Session& kept() {
+    Session& session = model().session;
+    if (!session.labels().keeps()) throw UsageError("the model keeps no labels; expected keep_labels above 0");
+    return session;
+  }
+  template <class Work>
+  void change_kept(Work work) {
+    const nb::gil_scoped_release others;
+    const std::unique_lock lock(mutex_);
+    Session& session = kept();
+    change([&] { work(session); });
+  }
+  /// Does work that changes the model.
+  template <class Work>
+  void change(Work work) {
+    try {
+      work();
+    } catch (const MemoryError& e) {
+      broken_ = e.what();
+      throw;
+    } catch (const std::bad_alloc&) {
+      broken_ = "the machine has no memory left";
+      throw;
+    }
+  }
+
+  Model model_;
+  std::string broken_;
+  FairSharedMutex mutex_;
+  Featurizer::Scratch scratch_;  // of who changes the model
+  std::vector<Example> one_;
+};
+
+}  // namespace
+
+void add_model(nb::module_& m) {
+  nb::class_<Core>(m, "Model")
+      .def(
+          "__init__",
+          [](Core* self, const std::string& spec, const std::vector<std::string>& classes, const std::string& reduction,
+             const std::vector<std::string>& tasks, bool users, const nb::dict& options) {
+            LearningOptions learning;
+            FeatureSettings features;
+            read_options(options, learning);
+            read_options(options, features);
+            new (self) Core(make_model(spec, learning.session(), features, reduction, classes, tasks, users));
+          },
+          nb::kw_only(), "spec"_a, "classes"_a, "reduction"_a, "tasks"_a, "users"_a, "options"_a)
+      .def_static("from_bytes", &Core::from_bytes, "data"_a)
+      .def_static("load", &Core::load, "path"_a)
+      .def("to_bytes", &Core::to_bytes)
+      .def("save", &Core::save, "path"_a)
+      .def("snapshot", &Core::snapshot)
+      .def("run", &Core::run, "batch"_a, "tasks"_a.none(), "labels"_a.none(), "times"_a.none(), "weights"_a.none(),
+           "rounds"_a, "trace"_a)
+      .def("round", &Core::round, "batch"_a, "tasks"_a.none())
+      .def("answer", &Core::answer, "tickets"_a, "labels"_a, "of_classes"_a)
+      .def("withdraw", &Core::withdraw, "tickets"_a)
+      .def("kept_labels", &Core::kept_labels)
+      .def("rebuild", &Core::rebuild, "strict"_a)
+      .def("undo", &Core::undo, "ids"_a, "strict"_a)
+      .def("correct", &Core::correct, "id"_a, "label"_a, "of_classes"_a)
+      .def("forget", &Core::forget, "task"_a, "strict"_a)
+      .def("decision", &Core::decision, "batch"_a, "tasks"_a.none(), "probabilities"_a = false)
+      .def("explain", &Core::explanations, "batch"_a, "tasks"_a.none(), "count"_a)
+      .def("log_odds", &Core::log_odds, "margins"_a)
+      .def("learn_one", &Core::learn_one, "x"_a.none(), "label"_a, "task"_a, "time"_a = nb::none(), "weight"_a = 1.0,
+           "skip"_a = nb::none())
+      .def("score_one", &Core::score_one, "x"_a.none(), "task"_a, "skip"_a = nb::none())
+      .def("set_limits", &Core::set_limits, "labels"_a, "labels_per_task"_a.none())
+      .def("set_schema", &Core::set_schema, "columns"_a)
+      .def("influence", &Core::influence)
+      .def("tasks", &Core::tasks)
+      .def("counts", &Core::counts)
+      .def("info", &Core::info)
+      .def("question", &Core::question, "task"_a, "group"_a);
+}
+
+}  // namespace quorate::python

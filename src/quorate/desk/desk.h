@@ -1,0 +1,217 @@
+// The desk of `quorate serve`: who is asked what, who holds which question, and the model that learns from the answers. A
+// state machine without I/O, clock or threads: events go in, with their times, and replies come out.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "quorate/desk/settings.h"
+#include "quorate/engine/model.h"
+#include "quorate/stream/formats.h"
+
+namespace quorate {
+
+/// What the desk replies to an event or a request: a status with the meaning that HTTP gives it, and a JSON text.
+struct DeskReply {
+  int status = 200;
+  std::string body = {};
+  bool changed = false;  ///< the event changed the desk, so it belongs in the journal
+};
+
+/// The events and the requests of the desk. An event is one line of JSON, {"do": .., "at": seconds since 1970, ..}; that
+/// of `examples` is followed by their lines. The events alone decide the state: a desk with the same settings that is given
+/// the same events has the same model, to the bit, and gives the same replies. An event that is refused changes nothing.
+///
+///   examples                      lines of JSON, one example each: id, task, label (a gift), and whatever describes it
+///   next      annotator hold      the question worth most now, leased, while the annotator holds fewer than `hold` (2)
+///   answer    lease label seconds
+///   skip      lease
+///   undo      annotator           takes the annotator's last answer back; the question comes back leased
+///   renew     lease
+///   put       ticket example annotator label source seconds holder
+///                                 an answer that another tool has: what the annotator answers becomes `label`, given before
+///                                 or not, leased or not; null takes it back, and leases the question to `holder`
+///   decide    ticket label        settles a disagreement
+///   limits    labels              another label budget
+///   tick                          nothing but the time
+///   forget_task task | forget_example example
+///
+/// Thread-safety: const members may be called by many threads while no other member is at work.
+class Desk {
+ public:
+  /// A new desk. Throws UsageError for settings out of range.
+  explicit Desk(const DeskSettings& settings);
+  /// One that goes on from a snapshot: both texts as save() gave them. Throws DataError.
+  Desk(const DeskSettings& settings, Model model, std::string_view state);
+
+  /// Throws nothing but std::bad_alloc: what is wrong with an event is the reply.
+  DeskReply apply(std::string_view event);
+
+  /// Predictions for lines of JSON, as those of `examples`; nothing is learned or asked.
+  DeskReply predict(std::string_view lines) const;
+  /// Why a question is asked, and what speaks for which label; 403 for audits.
+  DeskReply explain(std::uint64_t ticket) const;
+  /// The answers of a question, and its holder. If the ticket is unknown, of the question about the example. "long_ago" of
+  /// one that was answered so long ago that its answers are not known any more.
+  DeskReply answers(std::uint64_t ticket, const std::string& example) const;
+  /// Counts, budget, accuracy, tasks, annotators, open questions, disagreements.
+  DeskReply status() const;
+  /// The labels bought: a line of JSON each, from label `from` on, at most `most`.
+  std::string labels(std::uint64_t from, std::uint64_t most) const;
+  /// Tasks with their counts, from place `from` on, at most `most`: a line of JSON each.
+  std::string tasks(std::uint64_t from, std::uint64_t most) const;
+
+  const Model& model() const { return model_; }
+  const DeskSettings& settings() const { return settings_; }
+  double time() const { return now_; }  ///< of the last event
+  /// When the next answer that is held back will be learned from, by an event of that time or a later one.
+  std::optional<double> due() const { return held_.empty() ? std::nullopt : std::optional(held_.front().first); }
+  /// Everything but the model: JSON.
+  std::string save() const;
+
+ private:
+  using Json = nlohmann::ordered_json;
+
+  /// An answer of one annotator.
+  struct Given {
+    std::string annotator, label, lease;  // lease: or, of an answer that was put, its source
+    double at = 0;
+  };
+  /// An example as it was posted: its id, its task's name, its line.
+  struct Posted {
+    std::string example, task, line;
+  };
+  /// One example that is, or was, shown to annotators.
+  struct Question {
+    std::vector<std::uint64_t> tickets;  ///< the session's, of classes maybe several; empty after an undo
+    std::vector<std::uint64_t> labels;   ///< ids of those that were learned from
+    Posted about;
+    bool audit = false, second = false;  ///< bought to audit; wants a second opinion
+    bool unasked = false;                ///< withdrawn before its answer was put, which is a gift
+    double asked = 0;                    ///< when
+    double probability = 1;
+    double worth = -std::numeric_limits<double>::infinity();  ///< with as many labels bought as `weighed_at`
+    std::optional<std::uint64_t> weighed_at;                  ///< nothing: never
+    std::string lease, holder;                                ///< of whoever holds it now; empty: nobody
+    double until = 0;
+    std::vector<std::string> skipped;  ///< by these annotators
+    std::vector<Given> given;
+    std::string settled;  ///< a disagreement's label
+    bool held = false;    ///< answered, and not learned from yet
+
+    bool agrees() const { return given[0].label == given[1].label; }  ///< two annotators answered
+    void release() {
+      lease.clear();
+      holder.clear();
+      until = 0;
+    }
+  };
+  /// An example of the pool, and which of its examples (of classes) makes it worth that.
+  struct Pick {
+    double worth;
+    std::size_t place, example;
+  };
+  struct Annotator {
+    std::uint64_t answers = 0, skips = 0, agreed = 0, compared = 0;
+    std::deque<double> seconds, times;  ///< of the latest answers; times: of those in 24 hours
+    std::deque<std::uint64_t> latest;   ///< questions answered, the last at the end
+  };
+  /// Accuracy by audit, as labels came.
+  struct CurvePoint {
+    std::uint64_t labels = 0;
+    double value = 0, low = 0, high = 0;
+  };
+
+  DeskReply examples(std::string_view lines);
+  Json arrive(const Record& record, const Features& x, std::string_view line);
+  DeskReply next(const Json& event);
+  DeskReply answer(const Json& event);
+  DeskReply skip(const Json& event);
+  DeskReply undo(const Json& event);
+  DeskReply renew(const Json& event);
+  DeskReply put(const Json& event);
+  DeskReply decide(const Json& event);
+  DeskReply limits(const Json& event);
+  DeskReply tick(const Json& event);
+  DeskReply forget_task(const Json& event);
+  DeskReply forget_example(const Json& event);
+
+  Label label_of(std::string_view word) const;
+  std::vector<std::string> choices() const;
+  bool take_late_label(std::uint64_t state, const std::string& id, Label label);
+  void put_prediction(Json& out, Classes::Work& work) const;  // by the margins in `work`
+  void put_prediction(Json& out, Task first, const Features& x) const;
+  Task known_task(std::string_view task) const;  ///< the first of those that its examples are shown to
+  std::vector<Example> examples_of(Task first, const Features& x, double weight = 1) const;
+  std::string new_id() const;  ///< of an example without one
+  Question question_about(Posted about) const;
+  std::uint64_t number_of(const Question& question);
+  std::uint64_t open(Question question);
+  void archive(std::uint64_t number, Question question);
+  double sureness(double margin) const;
+  double sureness(const Example& e) const;
+  bool may_be_sure() const;
+  double worth(const Question& question) const;
+  bool may_go(const Question& question) const;
+  bool may_answer(const Question& question, const std::string& annotator) const;
+  void lease_to(std::uint64_t id, Question& question, const std::string& annotator);
+  Question* find(std::uint64_t id);
+  const Question* find(std::uint64_t id) const;
+  std::uint64_t id_of_lease(std::string_view lease) const;
+  void note_label(Question& question, const std::optional<Outcome>& outcome);
+  void give(Question& question, std::span<const Example> round, Label label);
+  void learn(Question& question, Label label);
+  double hold() const;
+  void learn_held(std::uint64_t id);
+  bool learn_due();
+  void unlearn(std::uint64_t id, Question& question);
+  void take_answer(std::uint64_t id, Question& question, Given given, const Json& event);
+  void take_back(std::uint64_t id, Question& question, std::vector<Given>::iterator given);
+  void note_answer(std::uint64_t id, const Given& given, const Json& event);
+  std::uint64_t number_about(std::uint64_t ticket, const std::string& example) const;
+  void compare(const Question& question, int by);
+  void close(std::uint64_t id);
+  void drop(std::uint64_t id);
+  void withdraw(std::uint64_t id, bool to_pool);
+  void pool(Posted about);
+  bool wants_second(std::uint64_t question) const;
+  std::optional<Pick> best_of_pool() const;
+  std::optional<std::uint64_t> ask_from_pool(const Pick& pick);
+  /// What was posted, as an example of each task that it is shown to: use(examples).
+  template <class Use>
+  void with_examples(const Question& question, Use use) const;
+  void withdraw_surest();
+  void note_curve();
+  Json question_json(std::uint64_t id, const Question& question) const;
+  Json fields_json(const Question& question) const;
+  Json labels_json() const;
+  Json curve_json() const;
+  DeskReply reply(const Json& body, bool changed) const;
+  /// Calls begin(reader), then use(record, line) for each good line and bad(line number, what) for the others.
+  template <class Begin, class Use, class Bad>
+  void read(std::string_view lines, Begin begin, Use use, Bad bad) const;
+  /// The same without learning names: use(record, features, columns).
+  template <class Use, class Bad>
+  void look_at(std::string_view lines, Use use, Bad bad) const;
+
+  DeskSettings settings_;
+  Model model_;
+  double now_ = 0;
+  std::uint64_t next_question_ = 0, leases_ = 0, gifts_ = 0, posted_ = 0;
+  std::map<std::uint64_t, Question> open_, closed_;  // closed_: the latest, so that they can be undone
+  std::map<std::string, Annotator> annotators_;
+  std::unordered_map<std::uint64_t, std::uint64_t> seen_;  // hash of an example's id -> its question + 1, or 0
+  std::deque<std::uint64_t> seen_order_;
+  std::deque<Posted> pool_;
+  std::vector<CurvePoint> curve_;
+  std::deque<std::pair<double, std::uint64_t>> held_;  // when a question's answer is due, in order
+};
+
+}  // namespace quorate

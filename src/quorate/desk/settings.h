@@ -1,0 +1,63 @@
+// What a desk is made with: the learner and its budget, the answers that annotators choose from, leases.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "quorate/engine/learning_options.h"
+#include "quorate/registry.h"
+#include "quorate/stream/featurize.h"
+#include "quorate/stream/formats.h"
+
+namespace quorate {
+
+/// The settings that are the desk's own; learner, features and reading have theirs.
+struct DeskOptions {
+  std::string prompt = "";
+  double lease = 300;
+  std::uint64_t open = 50, pool = 2'000;
+  double opinions = 0;
+  std::optional<std::uint64_t> labels_per_annotator;
+  std::optional<double> hold;
+
+  static constexpr auto fields() {
+    using O = DeskOptions;
+    return std::tuple{
+        Field{&O::prompt, "prompt", kAny, "the question that annotators read, as \"Is this mail spam?\"", ""},
+        Field{&O::lease, "lease", Interval{10, 86400},
+              "seconds for which a question belongs to the annotator who got it; the page renews it", ""},
+        Field{&O::open, "open-questions", Interval{1, 1e6},
+              "questions that wait at a time; beyond that those are withdrawn whose predictions are the surest by now, and "
+              "their labels go back to the budget",
+              ""},
+        Field{&O::pool, "pool", Interval{0, 1e6},
+              "latest examples without a question that compete with those that wait, when an annotator wants the next one",
+              ""},
+        Field{&O::opinions, "opinions", Interval{0, 1},
+              "share of the questions that a second annotator answers, too, to measure how often they agree", ""},
+        Field{&O::labels_per_annotator, "labels-per-annotator", Interval{1},
+              "answers of one annotator in 24 hours, a hard limit (default: none)", ""},
+        Field{&O::hold, "hold", Interval{0, 3600},
+              "seconds between an answer and learning from it, in which undo is exact for every learner (default: 30 for "
+              "learners that cannot be rebuilt, 0 for the others, whose undo is always exact)",
+              ""}};
+  }
+};
+
+struct DeskSettings {
+  std::string learner = "cohort";  ///< spec
+  std::string positive, negative;  ///< the two labels; both empty with classes
+  std::vector<std::string> classes;
+  std::string reduction = "one-vs-rest";  ///< with classes
+  LearningOptions learning;
+  FeatureSettings features;
+  ReadOptions reading;  ///< names of columns
+  DeskOptions desk;
+
+  /// One line of JSON, with every value; read back by from_json. Throws DataError, UsageError.
+  std::string to_json() const;
+  static DeskSettings from_json(std::string_view text);
+};
+
+}  // namespace quorate

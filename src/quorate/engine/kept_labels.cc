@@ -1,0 +1,58 @@
+#include "quorate/engine/kept_labels.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace quorate {
+namespace {
+
+/// In [0, 2^63).
+std::uint64_t lot(std::uint64_t id) {
+  std::uint64_t z = (id + 1) * 0x9E3779B97F4A7C15u;  // splitmix64
+  z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+  return (z ^ z >> 31) >> 1;
+}
+
+}  // namespace
+
+KeptLabels::KeptLabels(std::pmr::memory_resource* memory, std::size_t bytes)
+    : KeptLabels(memory, room_for_instances<KeptLabel>(bytes, bytes)) {}
+
+void KeptLabels::add(const Example& e, KeptLabel label) {
+  label.id = next_id_++;
+  if (lot(label.id) >= bound_ || !queue_.could_fit(e.x.size()) || !queue_.take_memory()) return;
+  while (!queue_.fits(e.x.size())) {
+    bound_ -= bound_ / 4;
+    queue_.erase_if([this](const Item& item) { return lot(item.id) >= bound_; });
+    if (lot(label.id) >= bound_) return;
+  }
+  queue_.push(e, label);
+}
+
+std::optional<std::size_t> KeptLabels::find(std::uint64_t id) const {
+  std::size_t begin = 0, end = size();
+  while (begin < end) {
+    const std::size_t middle = begin + (end - begin) / 2;
+    if (queue_[middle].id < id)
+      begin = middle + 1;
+    else
+      end = middle;
+  }
+  return begin < size() && queue_[begin].id == id ? std::optional(begin) : std::nullopt;
+}
+
+void KeptLabels::unpack(const Packed& p) {
+  if (p.bound > kAll) throw DataError("kept labels: a bound out of range");
+  std::optional<std::uint64_t> before;
+  queue_.unpack(p.queue, "kept labels", [&](const Item& item) {
+    const bool ascends = (!before || item.id > *before) && item.id < p.next_id;
+    before = item.id;
+    return ascends && (item.y == 1 || item.y == -1 || item.y == 0) && std::isfinite(item.margin) && item.probability >= 0 &&
+           item.probability <= 1 && !std::isnan(item.time) && item.audit <= 1;
+  });
+  next_id_ = p.next_id;
+  bound_ = p.bound;
+}
+
+}  // namespace quorate

@@ -1,0 +1,71 @@
+#include "quorate/experiments/experiment_data.h"
+
+#include <cmath>
+
+#include "quorate/base/error.h"
+
+namespace quorate {
+
+ExperimentData::ExperimentData(const FeatureSettings& features, const std::string& positive, const std::string& reduction,
+                               bool users)
+    : featurizer(features),
+      labels(reduction.empty() ? Labels(positive) : Labels::of_classes({}, true)),
+      reduction_(reduction_named(reduction)),
+      users_(users) {
+  if (!positive.empty() && !reduction.empty()) throw UsageError("--classes and --positive: expected one of them");
+  if (!reduction.empty() && !reduction_)
+    throw UsageError("classes " + quoted_value(reduction) + "; expected one-vs-rest or one-vs-one");
+}
+
+auto ExperimentData::read(const std::string& file, const ReadOptions& options, Dataset& part) -> Skipped {
+  ReadOptions labelled = options;
+  labelled.labelled = true;
+  ExampleReader examples(file, labelled, featurizer, labels);
+  if (path.empty()) path = examples.path();
+  part.read(examples, tasks, options.stop);
+  return {examples.path(), examples.skipped(), examples.first_skipped()};
+}
+
+void ExperimentData::finish() {
+  if (!reduction_) return;
+  const auto index = labels.classes().sort();
+  train.move_classes(index);
+  test.move_classes(index);
+  const bool named = tasks.size() > 1 || (tasks.size() == 1 && tasks[0] != kOnlyTask);
+  try {
+    check_one_label_each(labels.classes().names());
+    classes = Classes(*reduction_, labels.classes().names(), users_ && named);
+  } catch (const DataError& e) {
+    throw DataError(path + ": " + e.what());
+  }
+  if (!classes->users()) tasks = classes->task_names();
+}
+
+std::string ExperimentData::question(Task task) const {
+  if (!users()) return classes->question(task);
+  return std::string(task_name(task)) + ": " + classes->question(task % static_cast<Task>(classes->tasks()));
+}
+
+std::uint64_t ExperimentData::examples(SimulateOptions run) const {
+  run.classes = classes ? &*classes : nullptr;
+  return examples_to_learn(train.size(), tasks.size(), run);
+}
+
+LabelLimits ExperimentData::limits(const SimulateOptions& run) const {
+  LabelLimits out = run.limits;
+  if (run.labels_share)
+    out.total = static_cast<std::uint64_t>(std::llround(*run.labels_share * static_cast<double>(examples(run))));
+  return out;
+}
+
+SimulateResult ExperimentData::simulate(SimulateOptions run) const {
+  run.limits = limits(run);
+  run.classes = classes ? &*classes : nullptr;
+  try {
+    return quorate::simulate(train, tested ? &test : nullptr, tasks, run);
+  } catch (const DataError& e) {
+    throw DataError(path.empty() ? e.what() : path + ": " + e.what());
+  }
+}
+
+}  // namespace quorate

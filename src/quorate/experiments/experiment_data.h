@@ -1,0 +1,65 @@
+// The data of an experiment in memory: examples to learn from and to test on.
+#pragma once
+#include <atomic>
+#include <optional>
+#include <string>
+
+#include "quorate/experiments/simulate.h"
+#include "quorate/stream/example_reader.h"
+
+namespace quorate {
+
+/// How far an experiment is. Written by the threads of the experiment, read by another one.
+struct WorkDone {
+  std::atomic<std::uint64_t> examples = 0;  ///< learned from so far
+  std::atomic<double> all = 1;              ///< to learn from
+  double fraction() const { return static_cast<double>(examples) / all; }
+};
+
+/// Add all examples, then call finish(), then use `tasks`, `classes`, simulate(). Const members may be called by many
+/// threads.
+class ExperimentData {
+ public:
+  /// `positive`: the word for +1, or empty; `reduction`: empty for binary labels. `users`: with classes, tasks of the data
+  /// are users; otherwise they are not looked at. Throws UsageError.
+  explicit ExperimentData(const FeatureSettings& features = {}, const std::string& positive = "",
+                          const std::string& reduction = "", bool users = true);
+
+  struct Skipped {
+    std::string path;  ///< of the file, with its ending
+    std::uint64_t lines = 0;
+    std::string first;  ///< what is wrong with the first of them
+  };
+  /// Adds the examples of a file to `part`, which is train or test; ends early once options.stop is requested. Throws as
+  /// ExampleReader.
+  Skipped read(const std::string& file, const ReadOptions& options, Dataset& part);
+  /// Puts classes in order and makes tasks of them.
+  void finish();
+
+  bool users() const { return classes && classes->users(); }
+  /// The name of a task: of one of a user's, the user's.
+  std::string_view task_name(Task task) const { return tasks[users() ? task / static_cast<Task>(classes->tasks()) : task]; }
+  /// What the annotator is asked about an example of a task of classes, as Model::question.
+  std::string question(Task task) const;
+
+  /// Examples that a run with these options learns from in a pass.
+  std::uint64_t examples(SimulateOptions run) const;
+  /// The limits of such a run, with its share of labels as a number of them, rounded.
+  LabelLimits limits(const SimulateOptions& run) const;
+  /// quorate::simulate on these data.
+  SimulateResult simulate(SimulateOptions run) const;
+
+  std::string path;  ///< of the data to learn from, for messages; set by read()
+  Dataset train, test;
+  bool tested = false;             ///< whether there is a test set
+  NameTable tasks;                 ///< of the data; of the classes if there are any without users
+  std::optional<Classes> classes;  ///< set by finish()
+  Featurizer featurizer;
+  Labels labels;
+
+ private:
+  std::optional<Classes::Reduction> reduction_;
+  bool users_;
+};
+
+}  // namespace quorate

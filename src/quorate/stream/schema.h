@@ -1,0 +1,118 @@
+// What the columns of a table are: inferred from its first rows, stated by options, kept in the model.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory_resource>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "quorate/base/name_table.h"
+
+namespace quorate {
+
+/// What a column (CSV) or key (JSON lines) holds. What a model file says is these numbers.
+enum class ColumnKind : std::uint32_t {
+  kNumber = 0,    ///< a number feature
+  kCount = 1,     ///< the same: whole numbers from 0
+  kFlag = 2,      ///< the same: 0 or 1
+  kCategory = 3,  ///< words: each is the feature column=word
+  kText = 4,      ///< raw text: each word is the feature column^word
+  kDate = 5,      ///< a date or time; its hour and weekday are features if asked for
+  kTime = 6,      ///< when the example came
+  kId = 7,        ///< the example's id
+  kTask = 8,
+  kLabel = 9,
+  kIgnored = 10,
+  kWeight = 11  ///< importance of the label
+};
+constexpr auto words(ColumnKind) {
+  using enum ColumnKind;
+  using std::string_view;
+  return std::array{std::pair{kNumber, string_view("number")},   std::pair{kCount, string_view("count")},
+                    std::pair{kFlag, string_view("flag")},       std::pair{kCategory, string_view("category")},
+                    std::pair{kText, string_view("text")},       std::pair{kDate, string_view("date")},
+                    std::pair{kTime, string_view("time")},       std::pair{kId, string_view("id")},
+                    std::pair{kTask, string_view("task")},       std::pair{kLabel, string_view("label")},
+                    std::pair{kIgnored, string_view("ignored")}, std::pair{kWeight, string_view("weight")}};
+}
+constexpr bool is_number(ColumnKind kind) { return kind <= ColumnKind::kFlag; }
+constexpr bool is_feature(ColumnKind kind) { return kind <= ColumnKind::kText; }
+
+/// Whether a field says that its value is missing: nothing, ?, NA, N/A, NaN or null.
+bool is_missing(std::string_view field);
+
+/// The kinds of columns by name. Part of a model.
+class Schema {
+ public:
+  explicit Schema(std::pmr::memory_resource* memory = std::pmr::get_default_resource()) : names_(memory), kinds_(memory) {}
+
+  bool empty() const { return kinds_.empty(); }
+  std::size_t size() const { return kinds_.size(); }
+  std::string_view name(std::size_t i) const { return names_[static_cast<std::uint32_t>(i)]; }
+  ColumnKind kind(std::size_t i) const { return static_cast<ColumnKind>(kinds_[i]); }
+  std::optional<ColumnKind> find(std::string_view name) const;
+  std::optional<std::uint32_t> place(std::string_view name) const { return names_.find(name); }
+  /// The column of that kind, if there is one.
+  std::optional<std::string_view> column_of(ColumnKind kind) const;
+  void add(std::string_view name, ColumnKind kind);
+  void reserve(std::size_t columns) { kinds_.reserve(columns); }
+  bool operator==(const Schema& other) const;
+
+  bool time_parts = false;  ///< hour and weekday of dates and times are features
+
+  template <class S>
+  static void state(S& s, auto&& v) {
+    v("names", s.names_);
+    v("kinds", s.kinds_);
+    std::uint32_t parts = s.time_parts;
+    v("time_parts", parts);
+    if constexpr (!std::is_const_v<S>) s.time_parts = parts != 0;
+  }
+  void check() const;  ///< throws DataError if what was loaded makes no sense
+
+ private:
+  NameTable names_;
+  std::pmr::vector<std::uint32_t> kinds_;  // ColumnKind
+};
+
+/// What was seen of a column, for the one who looks at the data.
+struct ColumnReport {
+  std::string name;
+  ColumnKind kind = ColumnKind::kNumber;
+  std::string why;                    ///< what makes it this kind
+  std::vector<std::string> examples;  ///< a few different values
+  std::uint64_t rows = 0, missing = 0, distinct = 0;
+  bool decides_label = false;  ///< each of its few values comes with one label only
+};
+
+/// The first values of a column. Values of JSON say whether they are strings, `true` or `false`.
+class ColumnSample {
+ public:
+  enum class Type { kPlain, kString, kFlag };
+
+  /// `label`: of the same row, "" if it is missing.
+  void add(std::string_view value, std::string_view label, Type type = Type::kPlain);
+  void skip() { ++rows_, ++missing_; }  ///< a row without the column
+  /// The column's kind by its values. O(n log n).
+  ColumnReport judge(std::string name) const;
+
+ private:
+  static constexpr std::size_t kExamples = 3, kFew = 50;
+
+  std::vector<std::string> examples_;
+  std::vector<std::uint64_t> values_;                               // their hashes
+  std::map<std::uint64_t, std::optional<std::uint64_t>> label_of_;  // of a value: its label, none if there are two
+  std::unordered_set<std::uint64_t> labels_;
+  std::uint64_t rows_ = 0, missing_ = 0, numbers_ = 0, meant_ = 0, whole_ = 0, times_ = 0, flags_ = 0, flag_words_ = 0,
+                strings_ = 0, words_ = 0, long_ = 0;  // meant_: as numbers, though out of range or with spaces
+  std::optional<double> last_;
+  bool one_by_one_ = true;  // each whole number is the one before plus 1
+  double low_ = 0, high_ = 0;
+};
+
+}  // namespace quorate

@@ -1,0 +1,44 @@
+#include "quorate/weights/recent_labels.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace quorate {
+namespace {
+
+constexpr std::size_t kPart = 16;  // of a memory limit
+
+std::pair<std::size_t, std::size_t> room(std::pmr::memory_resource* memory) {
+  constexpr std::size_t kMostValues = RecentLabels::kMostBytes / InstanceQueue<RecentLabel>::kValueBytes;
+  if (!is_limited(memory)) return {RecentLabels::kMost, kMostValues};
+  const auto [most, values] =  // what is popped takes as much
+      room_for_instances<RecentLabel>(memory_limit(memory) / kPart / 2, RecentLabels::kMost);
+  return {most, std::min(values, kMostValues)};
+}
+
+}  // namespace
+
+RecentLabels::RecentLabels(std::pmr::memory_resource* memory) : RecentLabels(memory, room(memory)) {}
+
+bool RecentLabels::add(const Example& e, double y, double alpha) {
+  if (!queue_.could_fit(e.x.size()) || !queue_.take_memory()) return false;
+  for (; !queue_.fits(e.x.size()); queue_.pop())
+    if (turn_ > 0) --turn_;
+  queue_.push(e, {y, alpha});
+  return true;
+}
+
+std::pair<RecentLabels::Item*, Example> RecentLabels::next() {
+  if (turn_ >= size()) turn_ = 0;
+  const std::size_t place = turn_++;
+  return {&queue_[place], queue_.example(place)};
+}
+
+void RecentLabels::unpack(const Packed& p) {
+  queue_.unpack(p.queue, "recent labels",
+                [](const Item& item) { return std::abs(item.y) == 1 && item.alpha >= 0 && std::isfinite(item.alpha); });
+  if (p.turn > size()) throw DataError("recent labels: a turn out of range");
+  turn_ = p.turn;
+}
+
+}  // namespace quorate

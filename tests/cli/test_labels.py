@@ -1,0 +1,114 @@
+"""quorate labels and quorate rebuild: the labels that a model keeps, and learning again from them."""
+import csv
+import io
+import json
+
+import pytest
+
+ROWS = [("ann", "spam", "win money now"), ("bob", "ham", "lunch at noon"), ("ann", "ham", "money for lunch"),
+        ("bob", "spam", "win a prize now"), ("ann", "spam", "prize money"), ("bob", "ham", "see you at noon")]
+
+
+@pytest.fixture
+def model(quorate):
+    with open(quorate.folder / "mails.csv", "w", newline="") as file:
+        out = csv.writer(file)
+        out.writerow(["task", "label", "text"])
+        out.writerows(ROWS * 10)
+    quorate.ok("train", "--data", "mails.csv", "--model", "m", "--positive", "spam", "--learner", "cohort(query=always)")
+    return "m"
+
+
+def listed(quorate, model):
+    return list(csv.DictReader(io.StringIO(quorate.ok("labels", model).out)))
+
+
+def predictions(quorate, model):
+    lines = quorate.ok("predict", "--model", model, "--data", "mails.csv").out.splitlines()
+    return [json.loads(line)["margin"] for line in lines]
+
+
+def test_every_label_is_listed_as_it_was_bought(quorate, model):
+    rows = listed(quorate, model)
+    assert [(r["task"], r["label"]) for r in rows] == [(task, label) for task, label, _ in ROWS * 10]
+    assert [int(r["id"]) for r in rows] == list(range(60)) and {r["audit"] for r in rows} == {"no"}
+    assert all(float(r["probability"]) == 1 for r in rows)
+    line = json.loads(quorate.ok("labels", model, "--to", "jsonl").out.splitlines()[1])
+    assert line["task"] == "bob" and len(line["x"]) == 3 and set(line["x"].values()) == {1.0}
+
+
+def test_a_rebuild_is_exactly_repeatable_and_predicts_as_the_model(quorate, model):
+    before = [m > 0 for m in predictions(quorate, model)]
+    quorate.ok("rebuild", model, "--out", "once")
+    quorate.ok("rebuild", "once", "--out", "twice")
+    assert (quorate.folder / "once").read_bytes() == (quorate.folder / "twice").read_bytes()
+    assert [m > 0 for m in predictions(quorate, "once")] == before
+
+
+def test_undo_in_one_go_or_one_by_one(quorate, model):
+    quorate.ok("rebuild", model, "--undo", "3,17", "--out", "both")
+    quorate.ok("rebuild", model, "--undo", "3", "--out", "one")
+    quorate.ok("rebuild", "one", "--undo", "17")
+    assert (quorate.folder / "both").read_bytes() == (quorate.folder / "one").read_bytes()
+    assert [int(r["id"]) for r in listed(quorate, "one")] == [i for i in range(60) if i not in (3, 17)]
+    assert predictions(quorate, "one") != predictions(quorate, model)
+    assert quorate.ok("inspect", "one", "--json").json()["labels"]["bought"] == 60, "they stay bought"
+
+
+def test_a_correction_changes_one_answer(quorate, model):
+    quorate.ok("rebuild", model, "--correct", "0=ham")
+    assert [r["label"] for r in listed(quorate, model)][:2] == ["ham", "ham"]
+
+
+@pytest.mark.parametrize("strict", [[], ["--strict"]])
+def test_a_forgotten_task_leaves_nothing_in_the_file(quorate, model, strict):
+    quorate.ok("rebuild", model, "--forget", "bob", *strict)
+    assert {r["task"] for r in listed(quorate, model)} == {"ann"}
+    assert b"bob" not in (quorate.folder / model).read_bytes()
+    assert quorate.ok("train", "--data", "mails.csv", "--model", model, "--labels", "80").code == 0
+    assert {"ann", "bob"} <= {t["task"] for t in quorate.ok("inspect", model, "--json").json()["tasks"]}
+
+
+def test_other_settings_learn_from_the_same_labels(quorate, model):
+    quorate.ok("rebuild", model, "--learner", "cmtl(query=margin)", "--out", "other")
+    found = quorate.ok("inspect", "other", "--json").json()
+    assert found["learner"].startswith("cmtl(") and len(listed(quorate, "other")) == 60
+    assert [m > 0 for m in predictions(quorate, "other")] == [label == "spam" for _, label, _ in ROWS * 10]
+
+
+def test_cross_validation(quorate, model):
+    found = quorate.ok("labels", model, "--cross-validate", "5", "--json").json()
+    assert found["labels"] == 60 and found["folds"] == 5
+    assert found["accuracy"] == 1.0 and found["accuracy_of_stream"] == 1.0, "every line comes ten times"
+
+
+def test_labels_beyond_the_room_are_a_sample_and_counted(quorate, model):
+    found = quorate.ok("train", "--data", "mails.csv", "--model", "small", "--positive", "spam", "--learner",
+                       "cohort(query=always)", "--keep-labels", "6KB")
+    assert found.code == 0
+    run = quorate.ok("labels", "small")
+    kept = len(run.out.splitlines()) - 1
+    assert 5 <= kept < 60 and f"{60 - kept} of 60 labels not kept" in run.err
+
+
+@pytest.mark.parametrize("args, expected", [
+    (["--undo", "60"], "label 60 was never bought; expected one below 60"),
+    (["--undo", "x"], "--undo"),
+    (["--correct", "1=eggs"], "expected spam or ham"),
+    (["--correct", "1"], "expected ID=LABEL"),
+    (["--forget", "carl"], "the model knows no such task"),
+    (["--learner", "peer"], "cannot learn again from kept labels; expected one of "),
+])
+def test_a_refused_rebuild_changes_nothing(quorate, model, args, expected):
+    before = (quorate.folder / model).read_bytes()
+    run = quorate("rebuild", model, *args)
+    assert run.code == 2 and expected in run.err
+    assert (quorate.folder / model).read_bytes() == before
+
+
+def test_models_that_keep_none_say_so(quorate, model):
+    quorate.ok("train", "--data", "mails.csv", "--model", "none", "--positive", "spam", "--keep-labels", "0")
+    assert "keeps no labels" in quorate("labels", "none").err and "keeps no labels" in quorate("rebuild", "none").err
+    quorate.ok("train", "--data", "mails.csv", "--model", "peer", "--positive", "spam", "--learner", "peer")
+    assert "peer" in quorate("rebuild", "peer").err
+    assert len(listed(quorate, "peer")) > 0

@@ -1,0 +1,289 @@
+"""Tables as they come: kinds of columns are inferred, shown by `quorate look`, and kept in the model."""
+import json
+import random
+import shlex
+
+import pytest
+
+WORDS = [f"w{i}" for i in range(400)]
+
+
+def mails(n, seed):
+    """Mails as (user, subject, folder, links, age, spam): words say most, the category and the two numbers the rest."""
+    rng = random.Random(seed)
+    out = []
+    for _ in range(n):
+        spam = rng.random() < 0.4
+        said = spam != (rng.random() < 0.15)
+        words = rng.choices(WORDS, k=5) + rng.choices(["free", "win", "money", "offer"] if said else ["meeting", "report", "lunch"], k=2)
+        rng.shuffle(words)
+        folder = rng.choice(["inbox", "promo", "social"]) if rng.random() < 0.5 else "promo" if spam else "inbox"
+        age = rng.randint(1, 3000) if rng.random() < 0.6 else rng.randint(1, 400) if spam else rng.randint(1000, 3000)
+        out.append((f"u{rng.randrange(20)}", " ".join(words), folder, min(8, int(rng.expovariate(1 / (3 if spam else 1)))), age, int(spam)))
+    return out
+
+
+def text_of(rows, delimiter=",", columns=("user", "subject", "folder", "links", "age", "spam")):
+    return "".join(delimiter.join(map(str, row[: len(columns)])) + "\n" for row in [columns, *rows])
+
+
+@pytest.fixture
+def table(quorate):
+    rows = mails(3000, 7)
+    (quorate.folder / "mails.csv").write_text(text_of(rows[:2000]))
+    (quorate.folder / "new.csv").write_text(text_of(rows[2000:], columns=("user", "subject", "folder", "links", "age")))
+    return rows
+
+
+def fails(quorate, code, *args):
+    """What the program says, which must end with this code."""
+    done = quorate(*args)
+    assert done.code == code, done
+    return done.err
+
+
+def kinds(quorate, *args):
+    document = quorate.ok("look", *args, "--json").json()
+    return {c["name"]: c["kind"] for c in document["columns"]}, document
+
+
+def test_look_says_what_the_columns_hold_and_its_command_works(quorate, table):
+    found, document = kinds(quorate, "mails.csv")
+    assert found == {"user": "task", "subject": "text", "folder": "category", "links": "count", "age": "count", "spam": "label"}
+    assert document["labels"] == {"0": sum(not r[-1] for r in table[:2000]), "1": sum(r[-1] for r in table[:2000])}
+    shown = quorate.ok("look", "mails.csv").out
+    command = document["command"]
+    assert command == "quorate train --data mails.csv --model mails.model --label-column spam --task-column user"
+    assert command in shown
+    quorate.ok(*shlex.split(command)[1:])
+    assert len(quorate.ok("inspect", "mails.model", "--json").json()["tasks"]) == 20
+
+
+def test_a_tenth_of_the_labels_does(quorate, table):
+    """Vowpal Wabbit has 0.90 with all labels of such tables, crosses of users or not (docs/decisions/scaling.md)."""
+    quorate.ok("train", "--data", "mails.csv", "--label-column", "spam", "--task-column", "user", "--model", "m",
+               "--labels", "200", "--pace", "even", "--length", "2000")
+    lines = quorate.ok("predict", "--data", "new.csv", "--model", "m").lines()
+    right = sum(line["label"] == str(row[-1]) for line, row in zip(lines, table[2000:], strict=True))
+    assert right / len(lines) > 0.87
+
+
+def test_the_model_keeps_the_columns(quorate, table):
+    train = ("train", "--data", "mails.csv", "--model", "m", "--label-column", "spam", "--task-column", "user")
+    quorate.ok(*train)
+    first = quorate.ok("predict", "--data", "new.csv", "--model", "m").lines()
+    assert {line["task"] for line in first} == {row[0] for row in table[2000:]}
+    quorate.ok(*train)  # the same line again
+    quorate.ok("train", "--data", "mails.csv", "--model", "m")  # or nothing of it
+    columns = ("age", "links", "subject", "folder", "user")
+    moved = [tuple(row[("user", "subject", "folder", "links", "age").index(c)] for c in columns) for row in table[2000:2010]]
+    (quorate.folder / "moved.csv").write_text(text_of(moved, columns=columns))
+    again = quorate.ok("predict", "--data", "moved.csv", "--model", "m").lines()
+    expected = quorate.ok("predict", "--data", "new.csv", "--model", "m").lines()[:10]
+    assert again == expected
+
+
+@pytest.mark.parametrize("options, says", [
+    (["--label-column", "links"], ["--label-column links", "'spam'"]),
+    (["--task-column", "folder"], ["--task-column folder", "'user'"]),
+    (["--categorical-column", "age"], ["'age'", "category", "count"]),
+])
+def test_other_columns_than_those_of_the_model_are_named(quorate, table, options, says):
+    quorate.ok("train", "--data", "mails.csv", "--model", "m", "--label-column", "spam", "--task-column", "user")
+    err = fails(quorate, 2, "train", "--data", "mails.csv", "--model", "m", *options)
+    assert all(word in err for word in says), err
+
+
+def test_a_column_that_is_missing_or_new_is_named(quorate, table):
+    quorate.ok("train", "--data", "mails.csv", "--model", "m", "--label-column", "spam", "--task-column", "user")
+    (quorate.folder / "few.csv").write_text("user,subject,links,age\nu1,hi there,1,2\n")
+    assert "'folder'" in fails(quorate, 1, "predict", "--data", "few.csv", "--model", "m")
+    (quorate.folder / "more.csv").write_text("user,subject,folder,links,age,size\nu1,hi there,inbox,1,2,3\n")
+    assert "--ignore-column size" in fails(quorate, 1, "predict", "--data", "more.csv", "--model", "m")
+    quorate.ok("predict", "--data", "more.csv", "--model", "m", "--ignore-column", "size")
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
+def test_other_delimiters_give_the_same_model(quorate, table, delimiter):
+    (quorate.folder / "other.csv").write_text(text_of(table[:2000], delimiter))
+    for name in ("mails", "other"):
+        quorate.ok("train", "--data", f"{name}.csv", "--model", name, "--label-column", "spam", "--task-column", "user")
+    assert (quorate.folder / "mails").read_bytes() == (quorate.folder / "other").read_bytes()
+
+
+def test_a_pipe_is_judged_by_its_first_rows(quorate, table):
+    text = (quorate.folder / "mails.csv").read_text()
+    quorate.ok("train", "--data", "-", "--format", "csv", "--model", "m", "--label-column", "spam", "--task-column", "user", stdin=text.encode())
+    quorate.ok("train", "--data", "mails.csv", "--model", "n", "--label-column", "spam", "--task-column", "user")
+    assert (quorate.folder / "m").read_bytes() == (quorate.folder / "n").read_bytes()
+
+
+@pytest.mark.parametrize("yes, no", [("yes", "no"), ("True", "False"), ("Y", "N"), ("TRUE", "FALSE")])
+def test_words_for_yes_and_no_are_labels(quorate, table, yes, no):
+    rows = [(*row[:-1], yes if row[-1] else no) for row in table[:2000]]
+    (quorate.folder / "words.csv").write_text(text_of(rows))
+    quorate.ok("train", "--data", "words.csv", "--model", "m", "--label-column", "spam", "--task-column", "user")
+    assert {line["label"] for line in quorate.ok("predict", "--data", "new.csv", "--model", "m").lines()} == {yes, no}
+    (quorate.folder / "bad.csv").write_text(text_of([*rows[:5], (*rows[5][:-1], "perhaps")]))
+    assert "'perhaps'" in fails(quorate, 1, "train", "--data", "bad.csv", "--model", "m")
+
+
+@pytest.mark.parametrize("options, says", [
+    (["--label-column", "spam", "--positive", "Yes"], ["--positive Yes"]),
+    (["--task-column", "user"], ["--label-column", "no column of labels"]),
+])
+def test_an_option_without_effect_is_an_error(quorate, table, options, says):
+    err = fails(quorate, 1, "train", "--data", "mails.csv", "--model", "m", *options)
+    assert all(word in err for word in says), err
+    assert not (quorate.folder / "m").exists()
+
+
+def test_a_key_that_no_line_has_is_an_error(quorate, table):
+    lines = [json.dumps(dict(zip(("user", "subject", "folder", "links", "age", "spam"), row, strict=True))) for row in table[:50]]
+    (quorate.folder / "a.jsonl").write_text("\n".join(lines))
+    assert "--task-column usr" in fails(quorate, 1, "train", "--data", "a.jsonl", "--model", "m", "--label-column", "spam", "--task-column", "usr")
+    assert "--label-column span" in fails(quorate, 1, "train", "--data", "a.jsonl", "--model", "m", "--label-column", "span")
+
+
+def test_json_lines_are_as_a_table(quorate, table):
+    lines = [json.dumps(dict(zip(("user", "subject", "folder", "links", "age", "spam"), row, strict=True))) for row in table[:2000]]
+    (quorate.folder / "mails.jsonl").write_text("\n".join(lines))
+    found, _ = kinds(quorate, "mails.jsonl", "--label-column", "spam", "--task-column", "user")
+    assert found == kinds(quorate, "mails.csv")[0]
+    accuracy = [quorate.ok("train", "--data", f"mails.{ending}", "--model", ending, "--label-column", "spam", "--task-column", "user",
+                           "--learner", "cohort(query=always)", "--json").json()["progressive_accuracy"] for ending in ("csv", "jsonl")]
+    assert abs(accuracy[0] - accuracy[1]) < 0.02
+
+
+def test_look_warns_of_what_looks_wrong(quorate):
+    rows = "".join(f"{i},{i % 2},k{i},7,{'spam' if i % 2 else 'ham'},2026-11-{i % 28 + 1:02d}\n" for i in range(60))
+    (quorate.folder / "a.csv").write_text("row,label,key,same,leak,when\n" + rows)
+    found, document = kinds(quorate, "a.csv")
+    assert found == {"row": "id", "label": "label", "key": "ignored", "same": "count", "leak": "category", "when": "date"}
+    said = {w["column"]: w["what"] for w in document["warnings"]}
+    assert "one value" in said["same"] and "contains the answer" in said["leak"] and "--time-parts" in said["when"]
+
+
+def test_hours_and_weekdays_are_features_if_asked_for(quorate):
+    rows = "".join(f"{int(i % 24 < 12)},2026-11-{i // 24 + 1:02d}T{i % 24:02d}:15:00Z\n" for i in range(480))
+    (quorate.folder / "a.csv").write_text("label,when\n" + rows)
+    quorate.ok("train", "--data", "a.csv", "--model", "m", "--learner", "cohort(query=always)", "--time-parts")
+    right = [line["label"] for line in quorate.ok("predict", "--data", "a.csv", "--model", "m").lines()]
+    assert sum(label == row[0] for label, row in zip(right, rows.splitlines(), strict=True)) == 480
+
+
+def test_a_number_times_1000_changes_no_prediction(quorate, table):
+    for name, factor in (("one", 1), ("thousand", 1000)):
+        rows = [(*row[:4], row[4] * factor + 0.5 * factor, row[5]) for row in table[:2000]]
+        (quorate.folder / f"{name}.csv").write_text(text_of(rows))
+        quorate.ok("train", "--data", f"{name}.csv", "--model", name, "--label-column", "spam", "--task-column", "user")
+    one, thousand = (quorate.ok("predict", "--data", f"{name}.csv", "--model", name).lines() for name in ("one", "thousand"))
+    assert [line["label"] for line in one] == [line["label"] for line in thousand]
+
+
+def test_a_model_of_a_csv_file_reads_json_lines_of_the_same_columns(quorate):
+    rows = [(f"u{n % 3}", ["free cash offer", "team lunch notes", "project review"][n % 3] + f" {n}", ["mail", "chat"][n % 2], n % 7,
+             (37 * n) % 3000, "yes" if n % 3 == 0 else "no") for n in range(120)]
+    names = ["user", "subject", "channel", "links", "age", "spam"]
+    (quorate.folder / "a.csv").write_text(",".join(names) + "\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+    (quorate.folder / "a.jsonl").write_text("".join(json.dumps(dict(zip(names, row))) + "\n" for row in rows))
+    for kind in ("csv", "jsonl"):
+        quorate.ok("train", "--data", f"a.{kind}", "--model", kind, "--label-column", "spam", "--task-column", "user")
+    expected = quorate.ok("predict", "--model", "csv", "--data", "a.csv").out
+    for model in ("csv", "jsonl"):
+        for data in ("a.csv", "a.jsonl"):
+            assert quorate.ok("predict", "--model", model, "--data", data).out == expected
+
+
+def test_numbers_that_count_up_are_no_second_id(quorate):
+    """As in CSV: beside a key called id."""
+    lines = [json.dumps({"id": f"m{n}", "size": n, "user": "ann", "text": f"word{n % 7}", "label": n % 2}) for n in range(60)]
+    (quorate.folder / "all.jsonl").write_text("\n".join(lines) + "\n")
+    done = quorate.ok("train", "--data", "all.jsonl", "--model", "m", "--task-column", "user", "--json").json()
+    assert done["examples"] == 60
+
+
+def test_look_finds_a_column_of_more_values_than_labels_that_contains_the_answer(quorate):
+    def said(each):
+        rows = "".join(f"{'yes' if i % 3 == 0 else 'no'},{['spam', 'work', 'private'][i % 3]}\n" for i in range(3 * each))
+        (quorate.folder / "a.csv").write_text("spam,kind\n" + rows)
+        return [w["what"] for w in kinds(quorate, "a.csv", "--label-column", "spam")[1]["warnings"] if w["column"] == "kind"]
+
+    assert "contains the answer" in said(20)[0]
+    assert said(19) == []  # too few rows of each value to tell
+
+
+def test_tabs_by_the_ending_of_the_file(quorate, table):
+    rows = mails(300, 7)
+    (quorate.folder / "mails.tsv").write_text(text_of(rows, "\t"))
+    assert quorate.ok("look", "mails.tsv", "--json").json()["tasks"] == 20
+    quorate.ok("train", "--data", "mails.tsv", "--model", "tsv", "--label-column", "spam", "--task-column", "user")
+
+
+def jsonl(rows, columns=("user", "subject", "folder", "links", "age", "spam")):
+    return "".join(json.dumps(dict(zip(columns, row))) + "\n" for row in rows)
+
+
+def test_an_ignored_key_or_namespace_that_is_not_there_is_an_error(quorate):
+    (quorate.folder / "a.jsonl").write_text(jsonl(mails(100, 1)))
+    (quorate.folder / "x.jsonl").write_text("".join(f'{{"label": {i % 2}, "x": {{"a": {i % 2}, "b": 1}}}}\n' for i in range(20)))
+    (quorate.folder / "a.vw").write_text("".join(f"{2 * (i % 2) - 1} |f a{i % 2} |g b\n" for i in range(20)))
+    args = ["--label-column", "spam", "--task-column", "user"]
+    said = fails(quorate, 1, "train", "--data", "a.jsonl", "--model", "m", *args, "--ignore-column", "foldr,age")
+    assert "no key 'foldr' (did you mean folder?) in any line" in said and "age" not in said and "m is not written" in said
+    assert "no key 'c' in any line" in fails(quorate, 1, "train", "--data", "x.jsonl", "--model", "m", "--ignore-column", "c,a")
+    assert "no namespace 'h' in any line" in fails(quorate, 1, "train", "--data", "a.vw", "--model", "m", "--ignore-column", "g,h")
+    assert not (quorate.folder / "m").exists()
+    quorate.ok("train", "--data", "a.jsonl", "--model", "m", *args, "--ignore-column", "folder")
+    done = quorate.ok("train", "--data", "a.jsonl", "--model", "m", *args, "--ignore-column", "foldr")
+    assert "no key 'foldr'" in done.err  # a note: the model is there already
+    quorate.ok("train", "--data", "a.vw", "--model", "v", "--ignore-column", "g")
+    (quorate.folder / "a.csv").write_text(text_of(mails(100, 1)))
+    quorate.ok("train", "--data", "a.csv", "--model", "c", *args, "--ignore-column", "folder,age")
+    with_a, without_a = (quorate.ok("train", "--data", "x.jsonl", "--model", name, *args, "--learner", "cohort(query=always)",
+                                    "--json").json()["progressive_accuracy"]
+                         for name, args in (("x1", []), ("x2", ["--ignore-column", "a"])))
+    assert with_a > 0.9 > without_a  # of features in x, too
+
+
+def test_examples_without_a_task_are_counted(quorate):
+    rows = [("" if i % 5 == 0 else user, *rest) for i, (user, *rest) in enumerate(mails(100, 3))]
+    (quorate.folder / "a.csv").write_text(text_of(rows))
+    args = ["train", "--data", "a.csv", "--label-column", "spam", "--task-column", "user"]
+    assert "20 examples without a user are of the task 'all'\n" in quorate.ok(*args, "--model", "m").out
+    assert quorate.ok(*args, "--model", "n", "--json").json()["examples_without_task"] == 20
+    (quorate.folder / "b.csv").write_text(text_of(rows, columns=("user", "subject", "folder", "links", "age", "spam")).replace("user,", "u,"))
+    assert "without a" not in quorate.ok("train", "--data", "b.csv", "--label-column", "spam", "--model", "o").out  # one task
+
+
+def test_a_positive_word_that_no_example_has_is_answered_with_the_labels(quorate):
+    (quorate.folder / "a.csv").write_text("label,a\n" + "".join(f"{'yes' if i % 2 else 'no'},{i % 7}\n" for i in range(40)))
+    said = fails(quorate, 1, "train", "--data", "a.csv", "--model", "m", "--positive", "Yes")
+    assert "--positive Yes (did you mean yes?); the labels are 'no', 'yes'; m is not written" in said
+
+
+def test_json_lines_of_other_keys_than_the_models_are_refused(quorate):
+    (quorate.folder / "a.jsonl").write_text(jsonl(mails(100, 1)))
+    quorate.ok("train", "--data", "a.jsonl", "--model", "m", "--label-column", "spam", "--task-column", "user")
+    (quorate.folder / "b.jsonl").write_text('{"amount": 3, "user": "u1"}\n' * 5)
+    said = fails(quorate, 1, "predict", "--data", "b.jsonl", "--model", "m")
+    assert "no key that the model knows in the first 5 lines; expected subject, folder, links, age" in said
+    (quorate.folder / "c.jsonl").write_text('{"amount": 3}\n{"links": 2, "amount": 1}\n')
+    assert "the key 'amount' (line 1) and others that the model does not know were left out 2 times" in quorate.ok(
+        "predict", "--data", "c.jsonl", "--model", "m").err
+    assert len(quorate.ok("predict", "--data", "-", "--format", "jsonl", "--model", "m", stdin=b'{"amount": 3}\n').lines()) == 1  # a pipe
+
+
+def test_the_options_of_train_serve_predict_on_data_without_labels(quorate, table):
+    args = ["--model", "m", "--label-column", "spam", "--task-column", "user"]
+    quorate.ok("train", "--data", "mails.csv", *args)
+    assert quorate.ok("predict", "--data", "new.csv", *args).out == quorate.ok("predict", "--data", "new.csv", "--model", "m").out
+    assert "no column 'usr'" in fails(quorate, 1, "evaluate", "--data", "new.csv", "--model", "m", "--text-column", "usr")
+
+
+def test_one_is_singular(quorate):
+    (quorate.folder / "a.csv").write_text("label,a\n1,2\n0,1\n1\n")
+    done = quorate.ok("train", "--data", "a.csv", "--model", "m", "--on-error", "skip", "--labels", 1, "--learner", "cmtl(query=always)")
+    assert "2 examples of 1 task, 1 label bought" in done.out and "1 bad line skipped" in done.err
+    assert "2 examples of 1 task; 1 label bought" in quorate.ok("inspect", "m").out
+    assert "from 1 of 1 label\n" in quorate.ok("rebuild", "m", "--out", "n").out

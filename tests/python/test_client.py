@@ -1,0 +1,104 @@
+"""quorate.Client against the real server."""
+import asyncio
+import os
+import re
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from quorate import AsyncClient, Client, ServerError
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("QUORATE", str(ROOT / "build/release/quorate"))
+
+
+def rows(begin, end):
+    return [{"id": f"m{i}", "task": "ann", "text": "win money now" if i % 2 else "lunch at noon"} for i in range(begin, end)]
+
+
+def label(question):
+    return "spam" if question["fields"][0]["value"].startswith("win") else "ham"
+
+
+class Running:
+    def __init__(self, folder, port=0):
+        new = [] if (folder / "desk").exists() else ["--positive", "spam", "--negative", "ham", "--labels", "20"]
+        command = [PROGRAM, "serve", "--dir", folder / "desk", "--port", str(port), *new]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self.url = self.process.stdout.readline().strip()
+        assert re.match(r"http://", self.url)
+
+    def stop(self, how=signal.SIGTERM):
+        self.process.send_signal(how)
+        self.process.wait(30)
+        self.process.stdout.close()
+
+
+@pytest.fixture
+def server(tmp_path):
+    running = Running(tmp_path)
+    yield running
+    running.stop()
+
+
+def test_a_program_posts_answers_and_predicts(server):
+    client = Client(server.url)
+    assert any(found["asked"] for found in client.post(rows(0, 20)))
+    answered = 0
+    while (question := client.next("eve")) is not None:
+        assert client.answer(question, label(question), 1.5)["saved"]
+        answered += 1
+    assert answered >= 5 and client.status()["labels"]["bought"] == answered
+    assert [p["label"] for p in client.predict(rows(0, 2))] == ["ham", "spam"]
+    undone = client.undo("eve")
+    assert client.answer(undone["question"], undone["undone"]["label"])["labels"]["bought"] == answered
+    client.set_limit(answered)
+    assert client.status()["labels"]["limit"] == answered
+    assert client.forget_example("m1")["forgotten"]["example"] == "m1"
+    assert client.forget_task("ann")["forgotten"]["task"] == "ann"
+    with pytest.raises(ServerError, match="no example of it was posted") as error:
+        client.forget_task("ann")
+    assert error.value.status == 404
+
+
+def test_what_was_sent_twice_counts_once(server):
+    client = Client(server.url)
+    client.post(rows(0, 5))
+    assert all(found["known"] for found in client.post(rows(0, 5)))
+    question = client.next("eve")
+    client.answer(question, label(question))
+    client.answer(question, label(question))
+    assert client.status()["labels"]["bought"] == 1
+    with pytest.raises(ValueError, match="expected an id"):
+        client.post([{"text": "no id"}])
+    assert client.post([]) == [] and client.predict([]) == []
+
+
+def test_a_restart_of_the_server_goes_unnoticed(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    running = Running(tmp_path, port)
+    client = Client(running.url)
+    client.post(rows(0, 5))
+    running.stop(signal.SIGKILL)
+    with pytest.raises(ConnectionError, match=str(port)):
+        Client(running.url, patience=0.2).status()
+
+    async def both():
+        posted = asyncio.create_task(AsyncClient(running.url).post(rows(0, 8)))
+        await asyncio.sleep(0.3)
+        again = await asyncio.to_thread(Running, tmp_path, port)
+        return again, await posted
+
+    running, found = asyncio.run(both())
+    assert [row.get("known", False) for row in found] == [True] * 5 + [False] * 3
+    running.stop()
+
+
+def test_an_address_is_checked():
+    with pytest.raises(ValueError, match="expected one that begins with http"):
+        Client("127.0.0.1:8717")

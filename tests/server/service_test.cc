@@ -1,0 +1,458 @@
+#include "server/service.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "quorate/base/error.h"
+#include "quorate/store/files.h"
+#include "support/journal.h"
+#include "support/temp.h"
+
+namespace quorate::server {
+namespace {
+
+using Json = nlohmann::json;
+
+DeskSettings spam() {
+  DeskSettings out;
+  out.positive = "spam";
+  out.negative = "ham";
+  out.learning.labels = {"200"};
+  out.learning.audit = 0.1;
+  out.features.bits = 10;
+  return out;
+}
+
+/// A clock that advances by a second a call, so that runs have the same times.
+struct Clock {
+  double now = 1'763'855'000;
+  double operator()() { return now += 1; }
+};
+
+test::FastDisk& fast() {
+  static test::FastDisk disk;
+  return disk;
+}
+
+ServiceOptions options(const std::string& dir, double start = 1'763'855'000) {
+  ServiceOptions out;
+  out.dir = dir;
+  out.settings = spam();
+  out.clock = Clock{start};
+  return out;
+}
+
+DeskReply call(Service& service, const std::string& event) {
+  std::promise<DeskReply> reply;
+  service.submit(event, [&](DeskReply r) { reply.set_value(std::move(r)); });
+  return reply.get_future().get();
+}
+
+DeskReply post(Service& service, const std::string& lines) {
+  std::promise<DeskReply> reply;
+  service.submit_examples(lines, [&](DeskReply r) { reply.set_value(std::move(r)); });
+  return reply.get_future().get();
+}
+
+/// Without the memory that is reserved, which depends on how the state came about.
+Json status_of(const Service& service) {
+  Json status = Json::parse(service.status().body);
+  status.erase("model_bytes");
+  return status;
+}
+
+bool is_spam(int i) { return i % 3 == 0; }
+
+std::string lines(int from, int until) {
+  std::string out;
+  for (int i = from; i < until; ++i)
+    out +=
+        Json{{"id", "m" + std::to_string(i)},
+             {"task", "t" + std::to_string(i % 4)},
+             {"text", (is_spam(i) ? "free money invoice " : "lunch on friday ") + std::string("w") + std::to_string(i % 17)}}
+            .dump() +
+        "\n";
+  return out;
+}
+
+/// An annotator answers `most` questions, right unless every `wrong`th. Returns the number answered.
+int answer(Service& service, const std::string& who, int most) {
+  int answered = 0;
+  for (; answered < most; ++answered) {
+    const Json reply = Json::parse(call(service, Json{{"do", "next"}, {"annotator", who}}.dump()).body);
+    if (reply["question"].is_null()) break;
+    const int number = std::stoi(reply["question"]["example"].get<std::string>().substr(1));
+    const DeskReply saved = call(service, Json{{"do", "answer"},
+                                               {"lease", reply["question"]["lease"]},
+                                               {"label", is_spam(number) ? "spam" : "ham"},
+                                               {"seconds", 2.5}}
+                                              .dump());
+    EXPECT_EQ(saved.status, 200) << saved.body;
+  }
+  return answered;
+}
+
+/// Examples, answers, a skip and an undo.
+void work(Service& service, int from) {
+  EXPECT_EQ(post(service, lines(from, from + 300)).status, 200);
+  EXPECT_GT(answer(service, "ann", 12), 5);
+  const Json reply = Json::parse(call(service, R"({"do":"next","annotator":"bo"})").body);
+  if (!reply["question"].is_null()) {
+    EXPECT_EQ(call(service, Json{{"do", "skip"}, {"lease", reply["question"]["lease"]}}.dump()).status, 200);
+  }
+  EXPECT_EQ(call(service, R"({"do":"undo","annotator":"ann"})").status, 200);
+  EXPECT_GT(answer(service, "bo", 5), 0);
+}
+
+TEST(Service, AReplayEqualsTheLiveRunToTheBit) {
+  const test::TempDir dir;
+  std::string model;
+  Json status;
+  {
+    Service service(options(dir.at("d")), fast());
+    work(service, 0);
+    model = service.model_bytes();
+    status = status_of(service);
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(dir.at("d")))
+    if (entry.path().filename().string().starts_with("snapshot-")) std::filesystem::remove(entry.path());
+  auto again = options(dir.at("d"));
+  again.settings.reset();
+  Service replayed(again, fast());
+  EXPECT_EQ(replayed.model_bytes(), model);
+  EXPECT_EQ(status_of(replayed), status);
+}
+
+TEST(Service, ASnapshotAndTheEventsAfterItEqualAReplayFromTheStart) {
+  const test::TempDir dir;
+  for (int run = 0; run < 3; ++run) {
+    Service service(options(dir.at("d"), 1'763'855'000 + 10'000 * run), fast());
+    work(service, 300 * run);
+  }
+  std::filesystem::create_directories(dir.at("copy"));
+  std::filesystem::copy(dir.at("d/journal"), dir.at("copy/journal"), std::filesystem::copy_options::recursive);
+  Service from_snapshot(options(dir.at("d")), fast()), from_start(options(dir.at("copy")), fast());
+  EXPECT_GT(from_snapshot.figures().snapshot_at, 0U);
+  EXPECT_EQ(from_start.figures().snapshot_at, 0U);
+  EXPECT_EQ(from_snapshot.model_bytes(), from_start.model_bytes());
+  EXPECT_EQ(status_of(from_snapshot), status_of(from_start));
+  // Both go on alike.
+  EXPECT_EQ(call(from_snapshot, R"({"do":"next","annotator":"ann"})").body,
+            call(from_start, R"({"do":"next","annotator":"ann"})").body);
+}
+
+TEST(Service, ASnapshotWhileAtWorkIsOneOfAMoment) {
+  const test::TempDir dir;
+  std::string model;
+  {
+    auto often = options(dir.at("d"));
+    often.snapshot_events = 5;
+    Service service(often, fast());
+    work(service, 0);
+    work(service, 300);
+    model = service.model_bytes();
+  }
+  std::uint64_t snapshots = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(dir.at("d")))
+    snapshots += entry.path().extension() == ".desk";
+  EXPECT_GT(snapshots, 2U);
+  for (std::uint64_t left = snapshots; left > 0; --left) {
+    Service service(options(dir.at("d")), fast());
+    EXPECT_EQ(service.model_bytes(), model);
+    const std::uint64_t at = service.figures().snapshot_at;
+    service.stop();
+    std::string digits = std::to_string(at);
+    digits.insert(0, 12 - digits.size(), '0');
+    EXPECT_TRUE(std::filesystem::remove(dir.at("d/snapshot-" + digits + ".desk")));  // the next start uses the one before
+  }
+}
+
+TEST(Service, ADamagedSnapshotIsPassedOver) {
+  const test::TempDir dir;
+  std::string model, name;
+  {
+    Service service(options(dir.at("d")), fast());
+    work(service, 0);
+    model = service.model_bytes();
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(dir.at("d")))
+    if (entry.path().extension() == ".model") name = entry.path().string();
+  std::string bytes = read_file(name);
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+  std::ofstream(name, std::ios::binary) << bytes;
+  auto again = options(dir.at("d"));
+  std::string logged;
+  again.log = [&](std::string_view line) { logged += line; };
+  Service service(again, fast());
+  EXPECT_EQ(service.model_bytes(), model);
+  EXPECT_NE(logged.find(name), std::string::npos) << logged;
+}
+
+TEST(Service, AJournalThatEndsBeforeASnapshotIsRefused) {
+  const test::TempDir dir;
+  {
+    Service service(options(dir.at("d")), fast());
+    work(service, 0);
+  }
+  std::filesystem::remove_all(dir.at("d/journal"));
+  EXPECT_THROW(Service(options(dir.at("d")), fast()), DataError);
+  {
+    Service shorter(options(dir.at("other")), fast());
+    call(shorter, R"({"do":"next","annotator":"ann"})");
+  }
+  std::filesystem::copy(dir.at("other/journal"), dir.at("d/journal"), std::filesystem::copy_options::recursive);
+  try {
+    Service service(options(dir.at("d")), fast());
+    FAIL() << "started";
+  } catch (const DataError& e) {
+    EXPECT_NE(std::string(e.what()).find("lost"), std::string::npos) << e.what();
+  }
+}
+
+TEST(Service, SettingsMustBeTheSame) {
+  const test::TempDir dir;
+  { Service service(options(dir.at("d")), fast()); }
+  auto other = options(dir.at("d"));
+  other.settings->learning.audit = 0.2;
+  try {
+    Service service(other, fast());
+    FAIL() << "started";
+  } catch (const UsageError& e) {
+    EXPECT_NE(std::string(e.what()).find("'audit'"), std::string::npos) << e.what();
+  }
+  other.settings = spam();
+  other.settings->learning.labels.clear();
+  EXPECT_THROW(Service(other, fast()), UsageError);
+  auto none = options(dir.at("new"));
+  none.settings.reset();
+  EXPECT_THROW(Service(none, fast()), UsageError);
+  EXPECT_FALSE(std::filesystem::exists(dir.at("new")));
+}
+
+TEST(Service, TwoProcessesDoNotServeOneFolder) {
+  const test::TempDir dir;
+  const Service service(options(dir.at("d")), fast());
+  EXPECT_THROW(Service(options(dir.at("d")), fast()), FileError);
+}
+
+/// Lets `good` flushes pass, then fails.
+struct FailingDisk : test::FastDisk {
+  std::atomic<int> good = 1 << 30;
+  int fdatasync(int) override {
+    if (good-- > 0) return 0;
+    errno = EIO;
+    return -1;
+  }
+};
+
+TEST(Service, AfterAFailedFlushNoEventIsTakenAndPredictionsGoOn) {
+  const test::TempDir dir;
+  FailingDisk disk;
+  std::string lease;
+  {
+    Service service(options(dir.at("d")), disk);
+    work(service, 0);
+    const Json reply = Json::parse(call(service, R"({"do":"next","annotator":"ann"})").body);
+    ASSERT_FALSE(reply["question"].is_null());
+    lease = reply["question"]["lease"];
+    disk.good = 0;
+    const std::string event = Json{{"do", "answer"}, {"lease", lease}, {"label", "spam"}, {"seconds", 1}}.dump();
+    EXPECT_EQ(call(service, event).status, 503);
+    EXPECT_EQ(call(service, event).status, 503);
+    EXPECT_NE(service.failed(), "");
+    const Json status = Json::parse(service.status().body);
+    EXPECT_EQ(status["taking_answers"], false);
+    EXPECT_EQ(status["problem"], service.failed());
+    EXPECT_EQ(service.predict(lines(0, 2)).status, 200);
+  }
+  // The next start is with what is on disk, and its answer may be given.
+  Service service(options(dir.at("d")), fast());
+  EXPECT_EQ(service.failed(), "");
+  EXPECT_EQ(Json::parse(service.status().body)["taking_answers"], true);
+}
+
+/// Flushes wait while the test holds `gate`.
+struct SlowDisk : test::FastDisk {
+  std::mutex gate;
+  int fdatasync(int) override {
+    const std::lock_guard lock(gate);
+    return 0;
+  }
+};
+
+TEST(Service, NothingIsAnsweredBeforeWhatItDependsOnIsOnDisk) {
+  const test::TempDir dir;
+  SlowDisk disk;
+  Service service(options(dir.at("d")), disk);
+  std::atomic<int> answered = 0;
+  std::vector<int> order;
+  {
+    const std::lock_guard hold(disk.gate);
+    service.submit_examples(lines(0, 10), [&](DeskReply) { order.push_back(0), ++answered; });
+    // Changes nothing, but its answer depends on the examples.
+    service.submit(R"({"do":"answer","lease":"nobody-1","label":"spam","seconds":1})",
+                   [&](DeskReply) { order.push_back(1), ++answered; });
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    EXPECT_EQ(answered, 0);
+    EXPECT_EQ(service.figures().waiting, 2U);
+  }
+  service.stop();
+  EXPECT_EQ(answered, 2);
+  EXPECT_EQ(order, (std::vector{0, 1}));
+}
+
+TEST(Service, AFullQueueIsRefused) {
+  const test::TempDir dir;
+  SlowDisk disk;
+  auto few = options(dir.at("d"));
+  few.most_waiting = 3;
+  Service service(few, disk);
+  std::atomic<int> refused = 0, taken = 0;
+  {
+    const std::lock_guard hold(disk.gate);
+    for (int i = 0; i < 10; ++i)
+      service.submit_examples(lines(i, i + 1), [&](DeskReply reply) { ++(reply.status == 503 ? refused : taken); });
+    EXPECT_EQ(refused, 7);
+  }
+  service.stop();
+  EXPECT_EQ(taken, 3);
+  EXPECT_EQ(service.figures().refused, 7U);
+  EXPECT_EQ(post(service, lines(0, 1)).status, 503);
+}
+
+TEST(Service, ManyExamplesAreEventsOfAFewHundred) {
+  const test::TempDir dir;
+  Service service(options(dir.at("d")), fast());
+  const DeskReply reply = post(service, lines(0, 1000));
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(service.figures().events, 4U);
+  EXPECT_EQ(Json::parse(service.status().body)["examples"], 1000);
+  const Json body = Json::parse(reply.body);
+  ASSERT_EQ(body["examples"].size(), 1000U);
+  EXPECT_EQ(body["examples"][999]["id"], "m999");
+  std::uint64_t asked = 0;
+  for (const Json& one : body["examples"]) asked += one["asked"] == true;
+  EXPECT_EQ(body["asked"], asked);
+  const DeskReply bad = post(service, lines(1000, 1300) + "{\n" + lines(1301, 1302));
+  EXPECT_EQ(Json::parse(bad.body)["examples"][300]["line"], 301);
+}
+
+TEST(Service, TheJournalIsReadInPages) {
+  const test::TempDir dir;
+  Service service(options(dir.at("d")), fast());
+  work(service, 0);
+  std::string all = service.journal(0, 100'000), pages;
+  for (std::uint64_t from = 0; from < service.figures().durable_events; from += 7) pages += service.journal(from, 7);
+  EXPECT_EQ(all, pages);
+  const Json first = Json::parse(all.substr(0, all.find('\n')));
+  EXPECT_EQ(first["sequence"], 0);
+  EXPECT_EQ(first["event"]["do"], "examples");
+  EXPECT_EQ(first["event"]["at"], 1'763'855'001);
+  EXPECT_EQ(first["examples"][0]["id"], "m0");
+  EXPECT_EQ(first["examples"].size(), 256U);
+  EXPECT_EQ(service.journal(1'000'000, 10), "");
+}
+
+TEST(Service, TheClockNeverGoesBack) {
+  const test::TempDir dir;
+  double now = 2'000;
+  auto how = options(dir.at("d"));
+  how.clock = [&] { return now; };
+  Service service(how, fast());
+  for (const double time : {2'000.0, 1'000.0, 3'000.0, 2'500.0}) {
+    now = time;
+    post(service, lines(static_cast<int>(time) + (time == 2'000.0), static_cast<int>(time) + 2));
+  }
+  const std::string events = service.journal(0, 10);
+  double last = 0;
+  int seen = 0;
+  for (std::size_t at = 0; at < events.size(); at = events.find('\n', at) + 1, ++seen) {
+    const double time = Json::parse(events.substr(at, events.find('\n', at) - at))["event"]["at"];
+    EXPECT_GE(time, last);
+    last = time;
+  }
+  EXPECT_EQ(seen, 4);
+  EXPECT_EQ(last, 3'000);
+}
+
+TEST(Service, AnAnswerHeldBackIsLearnedFromThoughNothingElseHappens) {
+  const test::TempDir dir;
+  ServiceOptions o = options(dir.at("s"));
+  o.clock = nullptr;
+  o.settings->learner = "cohort(query=always)";
+  o.settings->learning.audit = 0;
+  o.settings->desk.hold = 0.2;
+  Service service(o, fast());
+  post(service, lines(0, 3));
+  const Json question = Json::parse(call(service, R"({"do":"next","annotator":"eve"})").body)["question"];
+  const std::string lease = question["lease"];
+  ASSERT_EQ(call(service, R"({"do":"answer","label":"spam","lease":")" + lease + R"("})").status, 200);
+  EXPECT_EQ(service.labels(0, 10), "");
+  for (int n = 0; n < 1000 && service.labels(0, 10).empty(); ++n) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_NE(service.labels(0, 10), "");
+}
+
+TEST(Service, OldSegmentsGoOnlyByPolicy) {
+  for (const bool keep : {true, false}) {
+    const test::TempDir dir;
+    std::string model;
+    auto how = options(dir.at("d"));
+    how.segment_bytes = 20'000;
+    if (!keep) how.keep_segments = 1;
+    for (int run = 0; run < 4; ++run) {
+      how.clock = Clock{1'763'855'000.0 + 10'000 * run};
+      Service service(how, fast());
+      work(service, 300 * run);
+      model = service.model_bytes();
+    }
+    const auto segments = journal_segments(dir.at("d"));
+    EXPECT_EQ(segments.front().first == 0, keep);
+    Service service(how, fast());
+    EXPECT_EQ(service.model_bytes(), model);
+  }
+}
+
+TEST(Service, ReadersAndTheWriterRunSideBySide) {
+  const test::TempDir dir;
+  Service service(options(dir.at("d")), fast());
+  std::atomic<bool> end = false;
+  std::vector<std::jthread> readers;
+  for (int i = 0; i < 3; ++i)
+    readers.emplace_back([&] {
+      while (!end) {
+        EXPECT_EQ(service.predict(lines(0, 3)).status, 200);
+        EXPECT_EQ(service.status().status, 200);
+        service.labels(0, 10);
+        service.tasks(0, 10);
+        service.figures();
+      }
+    });
+  for (int i = 0; i < 4; ++i) work(service, 300 * i);  // would take minutes if readers could keep the writer out
+  end = true;
+}
+
+TEST(LinesOfJson, KeepsSpellingAndSplitsArrays) {
+  EXPECT_EQ(lines_of_json(R"( {"a" : 1.50, "b":"x\"]\n"} )"), "{\"a\":1.50,\"b\":\"x\\\"]\\n\"}\n");
+  EXPECT_EQ(lines_of_json("[{\"a\":[1,{\"b\":2}]},\n {\"c\":\"},{\"}]"), "{\"a\":[1,{\"b\":2}]}\n{\"c\":\"},{\"}\n");
+  EXPECT_EQ(lines_of_json("[]"), "");
+  for (const char* wrong : {"", "1", "[1]", "[{},[]]", "\"a\"", "{} {}", "{\"a\":}", "[{},]", "[[{}]]", "null"})
+    EXPECT_THROW(lines_of_json(wrong), DataError) << wrong;
+}
+
+TEST(EventLine, JoinsAnEventWithItsExamples) {
+  EXPECT_EQ(event_line(7, R"({"at":1,"do":"skip"})"), "{\"sequence\":7,\"event\":{\"at\":1,\"do\":\"skip\"}}\n");
+  EXPECT_EQ(event_line(8, "{\"do\":\"examples\"}\n{\"a\":1}\n\n{\"a\":2}\n"),
+            "{\"sequence\":8,\"event\":{\"do\":\"examples\"},\"examples\":[{\"a\":1},{\"a\":2}]}\n");
+}
+
+}  // namespace
+}  // namespace quorate::server

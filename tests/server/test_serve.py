@@ -1,0 +1,280 @@
+"""`quorate serve` as a process: examples in, questions, answers, undo, restarts, kill -9, budgets, tokens, the journal."""
+import json
+import re
+import signal
+import threading
+import time
+import urllib.request
+
+import pytest
+from serving import SETTINGS, Server, example, is_spam
+
+
+def test_questions_are_answered_and_taken_back(quorate):
+    server = Server(quorate)
+    found = server.post(0, 300)
+    assert len(found["examples"]) == 300 and found["asked"] > 10
+    assert server.ok("POST", "/v1/examples", [example(300), example(301)])["examples"][1]["id"] == "m301"
+    assert server.ok("POST", "/v1/examples", example(0))["examples"][0]["known"]
+    assert server.status()["examples"] == 302
+
+    question = server.next()["question"]
+    assert question["choices"] == ["ham", "spam"] and question["fields"][0]["value"].startswith(("free", "lunch"))
+    saved = server.answer(question)
+    assert saved["saved"] and saved["labels"]["bought"] == 1
+    assert server.answer(question) | {"labels": 0} == saved | {"labels": 0}  # the same lease and label: the same reply
+    other = "ham" if saved["label"] == "spam" else "spam"
+    status, problem = server.request("POST", "/v1/answer", {"lease": question["lease"], "label": other, "seconds": 1})
+    assert status == 409 and problem["title"] == "Conflict"
+
+    for _ in range(8):
+        question = server.next()["question"]
+        server.answer(question)
+    status, undone = server.request("POST", "/v1/undo", {"annotator": "ann"})
+    if status == 200:  # an audit is not taken back
+        assert undone["undone"]["ticket"] == question["ticket"] == undone["question"]["ticket"]
+        server.answer(undone["question"])
+    else:
+        assert status == 409
+    skipped = server.next("bo")["question"]
+    assert server.ok("POST", "/v1/skip", {"lease": skipped["lease"]})["ticket"] == skipped["ticket"]
+    until = server.next("bo")["question"]
+    assert server.ok("POST", "/v1/renew", {"lease": until["lease"]})["until"] >= until["until"]
+
+    predicted = server.ok("POST", "/v1/predict", [example(3000), example(3001)])["predictions"]
+    assert {p["label"] for p in predicted} <= {"spam", "ham"}
+    status, why = server.request("GET", f"/v1/explain/{until['ticket']}")
+    assert status == 403 or why["features"]
+    tasks = [json.loads(line) for line in server.ok("GET", "/v1/tasks?most=3", raw=True).splitlines()]
+    assert [t["name"] for t in tasks] == ["t0", "t1", "t2"]
+    labels = server.ok("GET", "/v1/labels", raw=True).splitlines()
+    assert len(labels) >= 5 and server.ok("GET", "/v1/labels?from=2&most=1", raw=True).splitlines() == labels[2:3]
+    assert any(q["ticket"] == until["ticket"] and q["holder"] == "bo" for q in server.ok("GET", "/v1/questions")["questions"])
+    assert server.ok("DELETE", "/v1/examples/m17")["forgotten"]["example"] == "m17"
+    assert server.ok("DELETE", "/v1/tasks/t3")["forgotten"]["task"] == "t3"
+    events = [json.loads(line) for line in server.ok("GET", "/v1/journal?from=1&most=4", raw=True).splitlines()]
+    assert [e["sequence"] for e in events] == [1, 2, 3, 4]
+    server.stop()
+
+
+def test_budgets_hold(quorate):
+    server = Server(quorate)
+    server.post(0, 600)
+    answered = 0
+    while question := server.next(f"a{answered % 3}")["question"]:
+        server.answer(question)
+        answered += 1
+    assert 20 < answered <= 40
+    assert server.status()["labels"]["bought"] == answered
+    assert server.ok("PUT", "/v1/limits", {"labels": answered})["labels"]["limit"] == answered
+    assert server.post(600, 1200)["asked"] == 0
+    assert server.next()["reason"] == "the label budget is spent"
+    assert server.ok("PUT", "/v1/limits", {"labels": answered + 5})["labels"]["limit"] == answered + 5
+    assert 1 <= server.post(1200, 2400)["asked"] <= 5  # one may be kept back for an audit
+    more = 0
+    while question := server.next()["question"]:
+        server.answer(question)
+        more += 1
+    assert more <= 5 and server.status()["labels"]["bought"] == answered + more
+    server.stop()
+
+
+def test_a_restart_goes_on(quorate):
+    server = Server(quorate)
+    server.post(0, 300)
+    for _ in range(5):
+        server.answer(server.next()["question"])
+    question, before = server.next()["question"], server.status()
+    server.stop(signal.SIGINT)
+    assert list((quorate.folder / "desk").glob("snapshot-*.desk"))
+    server = Server(quorate, new=False)
+    assert server.status() | {"model_bytes": 0} == before | {"model_bytes": 0}  # memory depends on the way, too
+    assert server.answer(question)["labels"]["bought"] == 6  # its lease still holds
+    server.stop()
+    refused = quorate("serve", "--dir", "desk", "--audit", "0.2")
+    assert refused.code == 2 and "--audit 0.2 cannot be changed" in refused.err
+    refused = quorate("serve", "--dir", "desk", "--positive", "ham")
+    assert refused.code == 2 and "--positive ham cannot be changed" in refused.err
+
+
+def test_no_acknowledged_answer_is_lost_by_kill_9(quorate):
+    server, acknowledged, first = Server(quorate), {}, 0
+    for run in range(6):
+        server.post(first, first + 200)
+        server.ok("PUT", "/v1/limits", {"labels": 1000})
+        first += 200
+        lock = threading.Lock()
+
+        def work(name, server=server, lock=lock):
+            try:
+                for _ in range(200):
+                    question = server.next(name)["question"]
+                    if question is None:
+                        return
+                    saved = server.answer(question)
+                    with lock:
+                        assert question["ticket"] not in acknowledged
+                        acknowledged[question["ticket"]] = saved["label"]
+            except (OSError, json.JSONDecodeError):
+                return
+
+        workers = [threading.Thread(target=work, args=(f"w{n}",)) for n in range(6)]
+        for worker in workers:
+            worker.start()
+        time.sleep(0.05 + 0.07 * run)
+        server.stop(signal.SIGKILL)
+        for worker in workers:
+            worker.join()
+        server = Server(quorate, new=False)
+    assert len(acknowledged) > 10
+    assert server.status()["labels"]["bought"] >= len(acknowledged)
+    server.stop()
+    kept = {row["ticket"]: row["label"] for row in quorate.ok("journal", "export", "--dir", "desk").lines()}
+    assert acknowledged.items() <= kept.items()
+    assert len(quorate.ok("journal", "export", "--dir", "desk", "--to", "csv").out.splitlines()) == 1 + len(kept)
+    for path in (quorate.folder / "desk").rglob("*"):
+        if path.is_file():
+            said = quorate("journal", "export", "--dir", "desk", "--out", path)
+            assert said.code == 2 and "the same file as --dir" in said.err, said
+    assert "each as it was written" in quorate.ok("journal", "verify", "--dir", "desk").out
+
+
+def test_bodies_are_checked(quorate):
+    server = Server(quorate)
+    for path, body, expected in [("/v1/next", {}, "annotator"), ("/v1/next", {"annotator": 1}, "text"),
+                                 ("/v1/next", {"annotator": ""}, "text"), ("/v1/next", {"annotator": "a" * 101}, "text"),
+                                 ("/v1/next", {"annotator": "a\n"}, "text"), ("/v1/next", {"annotator": "a", "x": 1}, "annotator"),
+                                 ("/v1/next", [], "object"), ("/v1/next", b"{", "object"), ("/v1/next", b'{"annotator":"\xff"}', "object"),
+                                 ("/v1/answer", {"lease": "1-a"}, "label"), ("/v1/answer", {"lease": "1-a", "label": "x", "seconds": -1}, "number"),
+                                 ("/v1/answer", {"lease": "1-a", "label": "x", "seconds": True}, "number"),
+                                 ("/v1/decide", {"ticket": -1, "label": "x"}, "whole"), ("/v1/examples", b"[1]", "array"),
+                                 ("/v1/examples", b"[]", "example"), ("/v1/examples", b" ", "array"), ("/v1/predict", b"{}{}", "array"),
+                                 ("/v1/next?x=1", {"annotator": "a"}, "none")]:
+        status, problem = server.request("POST", path, body)
+        assert status == 400 and problem["status"] == 400 and problem["detail"], (path, body, problem)
+        assert expected in problem["expected"], problem
+    for query in ["from=x", "from=-1", "most=0", "most=100001", "color=red"]:
+        assert server.request("GET", f"/v1/labels?{query}")[0] == 400
+    assert server.request("PUT", "/v1/limits", {"labels": 1.5})[0] == 400
+    assert server.request("POST", "/v1/answer", {"lease": "77-a", "label": "spam"})[0] == 410
+    assert server.request("POST", "/v1/answer", {"lease": "x", "label": "spam"})[0] == 404
+    assert server.request("POST", "/v1/undo", {"annotator": "ann"})[0] == 409
+    assert server.request("GET", "/v1/explain/99")[0] == 404
+    assert server.request("GET", "/v1/explain/abc")[0] == 404
+    assert server.request("DELETE", "/v1/examples/nothing")[0] == 404
+    assert server.request("POST", "/v1/next", b"{}", type="application/x-ndjson")[0] == 415
+    assert server.ok("GET", "/v1/journal", raw=True) == ""  # nothing of all this changed anything
+    bad = server.ok("POST", "/v1/examples", json.dumps(example(1)).encode() + b"\n{\n" + json.dumps(example(2)).encode(),
+                    type="application/x-ndjson")["examples"]
+    assert bad[1]["line"] == 2 and bad[1]["error"] and bad[2]["id"] == "m2"
+    server.stop()
+
+
+def test_roles(quorate):
+    token = {role: quorate.ok("serve", "token", "--dir", "desk", "--role", role, "--name", name).out.strip()
+             for role, name in [("annotator", "ann"), ("data", "pipeline"), ("owner", "eva")]}
+    server = Server(quorate)
+    status, problem = server.request("GET", "/v1/status")
+    assert status == 401 and "token" in problem["detail"]
+    assert server.request("GET", "/v1/status", token="nonsense")[0] == 401
+    server.post(0, 300, token=token["data"])
+    asked = server.ok("POST", "/v1/next", {"annotator": "ann"}, token=token["annotator"])["question"]
+    assert server.request("POST", "/v1/next", {"annotator": "bo"}, token=token["annotator"])[0] == 403
+    assert server.request("POST", "/v1/next", {"annotator": "ann"}, token=token["data"])[0] == 403
+    assert server.request("POST", "/v1/examples", example(301), token=token["annotator"])[0] == 403
+    assert server.request("PUT", "/v1/limits", {"labels": 1}, token=token["data"])[0] == 403
+    assert server.request("GET", "/v1/journal", token=token["data"])[0] == 403
+    bos = server.ok("POST", "/v1/next", {"annotator": "bo"}, token=token["owner"])["question"]
+    assert server.request("POST", "/v1/answer", {"lease": bos["lease"], "label": "ham"}, token=token["annotator"])[0] == 403
+    assert server.ok("POST", "/v1/answer", {"lease": asked["lease"], "label": "ham"}, token=token["annotator"])["saved"]
+    for path in ["/healthz", "/readyz", "/openapi.json"]:
+        server.ok("GET", path)
+    assert "<html" in server.ok("GET", "/", raw=True)
+    assert "ann" in quorate.ok("serve", "token", "--dir", "desk", "--list").out
+    quorate.ok("serve", "token", "--dir", "desk", "--revoke", "ann")
+    time.sleep(1.1)
+    assert server.request("POST", "/v1/next", {"annotator": "ann"}, token=token["annotator"])[0] == 401
+    server.stop()
+
+
+def test_other_addresses_need_tls_and_an_owner(quorate):
+    refused = quorate("serve", "--dir", "desk", "--address", "0.0.0.0", "--port", "0", *SETTINGS)
+    assert refused.code == 2 and "--tls-certificate" in refused.err
+    refused = quorate("serve", "--dir", "desk", "--address", "0.0.0.0", "--port", "0", "--insecure", *SETTINGS)
+    assert refused.code == 2 and "--role owner" in refused.err
+    refused = quorate("serve", "--dir", "desk", "--port", "0")
+    assert refused.code == 2 and "--positive" in refused.err
+
+
+def test_metrics_events_and_guidelines(quorate):
+    (quorate.folder / "guide.md").write_text("# Spam\n")
+    server = Server(quorate, "--guidelines", "guide.md", "--name", "mail")
+    assert server.ok("GET", "/v1/guidelines", raw=True) == "# Spam\n"
+    assert server.status()["name"] == "mail"
+    with urllib.request.urlopen(server.url + "/v1/events", timeout=30) as events:
+        assert events.readline() == b"event: status\n"
+        assert json.loads(events.readline()[6:])["examples"] == 0
+        server.post(0, 50)
+        events.readline()
+        assert events.readline() == b"event: status\n"
+        assert json.loads(events.readline()[6:])["examples"] == 50
+    metrics = server.ok("GET", "/metrics", raw=True)
+    values = dict(re.findall(r"^(\w+(?:\{[^}]*\})?) (\S+)$", metrics, re.M))
+    assert values["quorate_examples_total"] == "50" and values["quorate_taking_answers"] == "1"
+    assert float(values["quorate_journal_bytes"]) > 1000
+    for name in re.findall(r"^# TYPE (\w+) (?:gauge|counter)$", metrics, re.M):
+        assert re.search(rf"^# HELP {name} \S", metrics, re.M) and re.search(rf"^{name}[ {{]", metrics, re.M)
+    server.stop()
+
+
+def test_the_journal_can_be_read_exported_and_rebuilt(quorate):
+    server = Server(quorate)
+    server.post(0, 300)
+    for _ in range(12):
+        server.answer(server.next()["question"])
+    server.stop()
+    rows = quorate.ok("journal", "export", "--dir", "desk").lines()
+    assert len(rows) == 12
+    assert all(r["annotator"] == "ann" and r["seconds"] == 1.5 and 0 < r["probability"] <= 1 for r in rows)
+    assert all(r["data"]["id"] == r["example"] and (r["label"] == "spam") == is_spam(int(r["example"][1:])) for r in rows)
+    studio = quorate.ok("journal", "export", "--dir", "desk", "--to", "labelstudio").json()
+    assert [t["annotations"][0]["result"][0]["value"]["choices"][0] for t in studio] == [r["label"] for r in rows]
+    shown = quorate.ok("journal", "show", "--dir", "desk", "--from", "2", "--until", "5").lines()
+    assert [e["sequence"] for e in shown] == [2, 3, 4]
+
+    quorate.ok("journal", "rebuild", "--dir", "desk", "--out", "same")
+    server = Server(quorate, dir="same", new=False)
+    assert server.status()["labels"]["bought"] == 12
+    server.stop()
+    taken = next(r for r in rows if not r["audit"])
+    quorate.ok("journal", "rebuild", "--dir", "desk", "--out", "without", "--without", taken["ticket"])
+    left = quorate.ok("journal", "export", "--dir", "without").lines()
+    assert [r["ticket"] for r in left] == [r["ticket"] for r in rows if r != taken]
+
+    path = next((quorate.folder / "desk/journal").glob("*.qj"))
+    damaged = bytearray(path.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    path.write_bytes(damaged)
+    found = quorate("journal", "verify", "--dir", "desk")
+    assert found.code == 1 and path.name in found.err
+    found = quorate("serve", "--dir", "desk", "--port", "0")
+    assert found.code == 1 and path.name in found.err
+
+
+@pytest.mark.parametrize("classes", ["sport,news,art"])
+def test_classes(quorate, classes):
+    process = quorate.start("serve", "--dir", "c", "--port", "0", "--classes", classes, "--labels", "60", "--bits", "10")
+    server = Server.__new__(Server)
+    server.process, server.url = process, process.stdout.readline().decode().strip()
+    names = classes.split(",")
+    rows = [{"id": f"m{n}", "text": f"{names[n % 3]} word{n % 7}"} for n in range(200)]
+    server.ok("POST", "/v1/examples", rows)
+    for _ in range(10):
+        question = server.next()["question"]
+        if question is None:
+            break
+        assert question["choices"] == names
+        server.ok("POST", "/v1/answer", {"lease": question["lease"], "label": names[int(question["example"][1:]) % 3]})
+    assert server.status()["labels"]["bought"] > 0
+    assert server.ok("POST", "/v1/predict", rows[0])["predictions"][0]["label"] in names
+    server.stop()

@@ -1,0 +1,118 @@
+#include "quorate/weights/recent_labels.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+#include <vector>
+
+#include "quorate/base/memory.h"
+#include "quorate/base/rng.h"
+#include "quorate/store/state.h"
+
+namespace quorate {
+namespace {
+
+struct Made {
+  std::vector<Index> index;
+  std::vector<double> value;
+  Task task;
+  Example example() const { return {task, {index, value, 1}, 0}; }
+};
+
+Made made(std::size_t features, Task task) {
+  Made out{{}, {}, task};
+  for (std::size_t k = 0; k < features; ++k) {
+    out.index.push_back(static_cast<Index>(3 * k + task));
+    out.value.push_back(static_cast<double>(task) + 0.5 * static_cast<double>(k));
+  }
+  return out;
+}
+
+TEST(RecentLabels, KeepTheLatestAndGoRoundThem) {
+  RecentLabels kept(std::pmr::get_default_resource());
+  const Task all = 3 * RecentLabels::kMost + 10;
+  for (Task i = 0; i < all; ++i) kept.add(made(i % 5, i).example(), i % 2 == 0 ? 1 : -1, i);
+  EXPECT_EQ(kept.size(), RecentLabels::kMost);
+  for (std::size_t round = 0; round < 2; ++round)
+    for (Task i = all - RecentLabels::kMost; i < all; ++i) {
+      const auto [item, e] = kept.next();
+      const Made m = made(i % 5, i);
+      EXPECT_EQ(item->task, i);
+      EXPECT_TRUE(std::ranges::equal(e.x.index, m.index));
+      EXPECT_TRUE(std::ranges::equal(e.x.value, m.value));
+      EXPECT_EQ(item->y, i % 2 == 0 ? 1 : -1);
+      EXPECT_EQ(item->alpha, i);
+    }
+}
+
+TEST(RecentLabels, StayWithinTheirPartOfTheMemoryWhateverTheSizesAre) {
+  for (const std::size_t limit : {200u, 2'000u, 24'000u, 200'000u}) {
+    Memory memory(limit);
+    RecentLabels kept(&memory);
+    Rng rng = make_rng(7, 0);
+    for (Task i = 0; i < 5'000; ++i) {
+      kept.add(made(below(10, rng) == 0 ? below(1'000, rng) : below(20, rng), i).example(), 1, 0);
+      EXPECT_LE(memory.bytes(), limit / 16) << limit << ' ' << i;
+    }
+    EXPECT_EQ(kept.size() > 2, limit == 200'000 || limit == 24'000) << limit;
+    kept.add(made(limit, 1).example(), 1, 0);  // larger than all room: not kept
+    EXPECT_LE(memory.peak(), limit / 16);
+  }
+}
+
+TEST(RecentLabels, SavedAndLoadedTheyGoOnAsIfNeverSaved) {
+  for (const std::size_t limit : {std::size_t{20'000}, Memory::kNoLimit}) {
+    Memory here(limit);
+    RecentLabels one(&here);
+    Rng rng = make_rng(3, 0);
+    for (Task i = 0; i < 700; ++i) {
+      one.add(made(below(12, rng), i).example(), -1, 0.25);
+      one.next();
+      if (i % 97 != 5) continue;
+      Memory there(limit);
+      RecentLabels two(&there);
+      two.unpack(one.pack());
+      if (limit != Memory::kNoLimit) {
+        EXPECT_EQ(there.bytes(), here.bytes()) << i;
+      }
+      for (Task more = 0; more < 40; ++more) {
+        const Made m = made(below(12, rng), i + more);
+        one.add(m.example(), 1, more);
+        two.add(m.example(), 1, more);
+        const auto [a, of_a] = one.next();
+        const auto [b, of_b] = two.next();
+        EXPECT_EQ(std::tie(a->task, a->y, a->alpha), std::tie(b->task, b->y, b->alpha));
+        EXPECT_TRUE(std::ranges::equal(of_a.x.index, of_b.x.index) && std::ranges::equal(of_a.x.value, of_b.x.value));
+      }
+    }
+  }
+}
+
+TEST(RecentLabels, ADamagedFileIsRefused) {
+  RecentLabels kept(std::pmr::get_default_resource());
+  for (Task i = 0; i < 5; ++i) kept.add(made(3, i).example(), 1, 0);
+  const auto refused = [&](auto damage) {
+    RecentLabels::Packed packed = kept.pack();
+    damage(packed);
+    RecentLabels other(std::pmr::get_default_resource());
+    EXPECT_THROW(other.unpack(packed), DataError);
+  };
+  refused([](auto& p) { p.turn = 6; });
+  refused([](auto& p) { std::get<0>(p.queue.extra) = {1, 1, 1, 1}; });
+  refused([](auto& p) { std::get<0>(p.queue.extra) = {1, 1, 1, 1, 0.5}; });
+  refused([](auto& p) { std::get<1>(p.queue.extra) = {0, 0, 0, 0, -1}; });
+  const auto with = [](auto column, std::size_t i, auto value) {
+    auto list = column.list();
+    list[i] = value;
+    return decltype(column)(list);
+  };
+  refused([&](auto& p) { p.queue.value = with(p.queue.value, 0, std::numeric_limits<double>::infinity()); });
+  refused([&](auto& p) { p.queue.index = with(p.queue.index, 0, Index{7}); });
+  refused([&](auto& p) { p.queue.index_end = with(p.queue.index_end, 0, std::uint64_t{7}); });
+  refused([&](auto& p) { p.queue.value = p.queue.value.part(0, p.queue.value.size() - 1); });
+}
+
+}  // namespace
+}  // namespace quorate
