@@ -47,11 +47,9 @@ Command add_rebuild(CLI::App& app);
 Command add_convert(CLI::App& app);
 Command add_look(CLI::App& app);
 Command add_generate(CLI::App& app);
-#ifdef QUORATE_SERVER
-Command add_serve(CLI::App& app);
+Command add_serve(CLI::App& app);    // these three with QUORATE_SERVER only
 Command add_journal(CLI::App& app);
 Command add_label(CLI::App& app);
-#endif
 Command add_labelstudio(CLI::App& app);
 Command add_describe(CLI::App& app);
 Command add_help(CLI::App& app);
