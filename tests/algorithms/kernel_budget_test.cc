@@ -198,12 +198,67 @@ TEST(BudgetForgetron, HugeWeightsOfAModelFileGiveFiniteMargins) {
 
 /// Above 20,000 tasks every instance of the complete graph is shorter than eta.
 TEST(Projectron, LearnsHoweverManyTasksThereAre) {
-  NameTable names = task_names(25'000);
-  Session session(parse_spec("budget-projectron(kernel=linear)"), {.seed = 1, .tasks = &names});
   const Stream s = make_stream(500, 500, 5, 9);
-  feed(session, s);
-  EXPECT_GE(session.learner().support_vectors(), 5u);
-  EXPECT_LE(session.total().mistakes, 150u);
+  const auto mistakes = [&](Task tasks, const std::string& spec) {
+    NameTable names = task_names(tasks);
+    Session session(parse_spec(spec), {.seed = 1, .tasks = &names});
+    feed(session, s);
+    EXPECT_GE(session.learner().support_vectors(), 5u) << tasks;
+    return session.total().mistakes;
+  };
+  // A unit instance is as long as eta with 19,999 tasks, and twice as long with 4,999.
+  for (const Task tasks : {4'000u, 6'000u, 19'000u, 19'990u, 25'000u}) {
+    const auto all = mistakes(tasks, "budget-projectron(kernel=linear, eta=0)");
+    EXPECT_LE(mistakes(tasks, "budget-projectron(kernel=linear)"), all + all / 10) << tasks;
+  }
+}
+
+TEST(Projectron, LearnsFromSmallValuesAndWithALargeEta) {
+  const Stream s = make_stream(300, 3, 5, 9);
+  for (const char* learner : {"budget-projectron", "budget-projectron-shared"})
+    for (const auto& [eta, scale] : {std::pair{"0.01", 1e-3}, {"1", 1.0}, {"100", 1.0}}) {
+      Session session(parse_spec(std::string(learner) + "(kernel=linear, eta=" + eta + ")"), {.seed = 1});
+      for (std::size_t n = 0; n < s.size(); ++n) {
+        Vector x = s.x[n];
+        for (double& v : x.value) v *= scale;
+        feed_one(session, {session.task("t" + std::to_string(s.task[n])), x.view()}, s.y[n]);
+      }
+      EXPECT_GE(session.learner().support_vectors(), 3u) << learner << ' ' << eta;
+      EXPECT_LE(session.total().mistakes, 110u) << learner << ' ' << eta;
+    }
+}
+
+TEST(KernelMemory, AnInstanceThatWouldNotFitAloneMakesNoneLeave) {
+  const Stream s = make_stream(300, 3, 400, 5, true);
+  std::vector<double> wide(60'000, 0.004);
+  for (const char* learner : {"budget-random", "budget-forgetron", "budget-projectron", "budget-projectron-shared"}) {
+    Session session(parse_spec(std::string(learner) + "(budget=0)"), {.seed = 1, .memory_limit = 500'000});
+    feed(session, s);
+    const auto kept = session.learner().support_vectors();
+    EXPECT_GE(kept, 20u) << learner;
+    for (int y : {1, -1})  // one of them is a mistake
+      try {
+        feed_one(session, {0, {{}, wide}}, y);
+      } catch (const MemoryError&) {
+      }
+    EXPECT_EQ(session.learner().support_vectors(), kept) << learner;
+  }
+}
+
+TEST(KernelMemory, TasksWithoutEndDoNotTakeThePlaceOfAllInstances) {
+  for (const char* learner : {"budget-random", "budget-forgetron", "budget-projectron", "budget-projectron-shared"}) {
+    Session session(parse_spec(std::string(learner) + "(budget=0, kernel=linear)"), {.seed = 1, .memory_limit = 200'000});
+    const Stream s = make_stream(400, 3, 400, 5, true);
+    feed(session, s);
+    const auto kept = session.learner().support_vectors();
+    try {
+      for (int n = 0; n < 100'000; ++n) session.task("a user with a name " + std::to_string(n));
+      ADD_FAILURE() << learner;
+    } catch (const MemoryError&) {
+    }
+    EXPECT_GE(session.learner().support_vectors(), std::min<std::size_t>(kept, 10)) << learner;
+    EXPECT_LE(session.peak_bytes(), 200'000u);
+  }
 }
 
 TEST(MemoryLimit, LearnersThatCannotForgetSayThatItDoesNotHoldThem) {

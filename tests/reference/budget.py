@@ -31,8 +31,8 @@ Settled here
   - Empty active set: the span is {0} and the distance is sqrt(K([x,i],[x,i])).  If that is <= eta, the
     instance is projected on nothing: a mistake, and no change.  So a vector of zeros is never added by the
     projecting learners.
-  - MTBPRJ compares with sqrt(A^-1[i,i]) / 2 where eta is larger than sqrt(A^-1[i,i]), the length of an instance
-    with K'(x,x) = 1: otherwise every instance of a large clique is projected on nothing.
+  - Both compare with half the length of the instance where eta is larger: otherwise every instance of a large clique,
+    or of small values, is projected on nothing.
   - learn() returns True on every mistake, also when it changed nothing.
   - Ties of the score go to the oldest.  Active instances are kept in order of arrival.
   - Algorithm 2, line 8, prints |S| <= B, which would let B + 1 in; Algorithms 1 and 3 print |S| < B, used here.
@@ -268,9 +268,9 @@ class BudgetProjectron(KernelPerceptron):
 
     def mistake(self, task, x, y, draw):
         k = [self.multitask(self.X[j], self.tasks[j], x, task) for j in range(len(self.X))]
-        alpha, distance = project(self.gram(), k, self.multitask(x, task, x, task))
-        own = self.Ainv[task, task]
-        if distance <= (self.eta if self.eta * self.eta <= own * (1 + 1e-9) else math.sqrt(own) / 2):
+        length = math.sqrt(self.multitask(x, task, x, task))
+        alpha, distance = project(self.gram(), k, length * length)
+        if distance <= min(self.eta, length / 2):
             for j in range(len(self.X)):
                 self.beta[j] += y * alpha[j]
             return
@@ -323,8 +323,9 @@ class BudgetProjectronShared(BudgetProjectron):
 
     def mistake(self, task, x, y, draw):
         k = [self.kernel(self.X[j], x) for j in range(len(self.X))]
-        alpha, distance = project(self.gram(), k, self.kernel(x, x))
-        if distance <= self.eta:
+        length = math.sqrt(self.kernel(x, x))
+        alpha, distance = project(self.gram(), k, length * length)
+        if distance <= min(self.eta, length / 2):
             for j in range(len(self.X)):
                 self.beta[j][task] += y * alpha[j]
             return

@@ -6,8 +6,8 @@
 // Cost    as kernel_perceptron.cc, but a mistake O(B^2), memory O(entries + B^2).
 // Draws   decide: what the query rule draws, example by example. learn: none.
 // Differs As docs/papers.md section 4 settles it: the score has an absolute value. The distance, not its square, is compared
-//         with eta; with sqrt((A^-1)_ii) / 2 where eta > sqrt((A^-1)_ii), the length of a unit instance, as in cliques of
-//         20,000 tasks. When an inverse drifted, instances that depend on others are projected on them and leave.
+//         with eta, or with half the length of the instance if that is less, as in cliques of 5,000 tasks and more. When an
+//         inverse drifted, instances that depend on others are projected on them and leave.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -37,6 +37,7 @@ struct BudgetProjectron : WeightedMachine<BudgetProjectron, ProjectionParams> {
       for (std::size_t j = 0; j < beta.size(); ++j) beta[j] += y * P.g[j];
       return true;
     }
+    check_fits(e);
     double weight = y;
     evict_by(e, [&] {
       weight += evict();
@@ -47,13 +48,11 @@ struct BudgetProjectron : WeightedMachine<BudgetProjectron, ProjectionParams> {
     P.check_drift(*this);
     return true;
   }
-  /// Whether e is near the span of the others. Where eta exceeds the length of every unit instance, half of that decides.
   bool project(const Example& e) {
     const std::span<double> h = row(e.x);
     const auto a = A.column(e.task);
     for (std::size_t j = 0; j < h.size(); ++j) h[j] *= a(S.task[j]);
-    const double own = A.inverse(e.task, e.task);
-    return P.project(h, own * S.z.self(e.x), p.eta * p.eta <= own * (1 + 1e-9) ? p.eta : std::sqrt(own) / 2);
+    return P.project(h, A.inverse(e.task, e.task) * S.z.self(e.x), p.eta);
   }
   void free_memory(std::size_t bytes) {
     free_memory_by(bytes, [&] {
@@ -64,6 +63,7 @@ struct BudgetProjectron : WeightedMachine<BudgetProjectron, ProjectionParams> {
   }
   std::size_t bytes_to_add(const Example& e) const { return WeightedMachine::bytes_to_add(e) + P.bytes_to_add(); }
   std::size_t bytes_to_copy() const { return std::max(WeightedMachine::bytes_to_copy(), P.bytes_to_copy()); }
+  std::size_t bytes_of_instances() const { return WeightedMachine::bytes_of_instances() + P.bytes(); }
 
   /// Who costs least leaves, projected on the others and on the new instance, if there is one: its share is returned.
   double evict() {

@@ -58,6 +58,7 @@ struct BudgetProjectronShared : KernelMachine<BudgetProjectronShared, Projection
         for (std::size_t j = 0; moves(r) && j < S.size(); ++j) w.rows[r].b[j] += y * P.g[j];
       return true;
     }
+    check_fits(e);
     of_new.assign(w.rows.size(), 0.0);
     evict_by(e, [&] {
       evict();
@@ -160,6 +161,11 @@ struct BudgetProjectronShared : KernelMachine<BudgetProjectronShared, Projection
     return bytes;
   }
   std::size_t bytes_to_copy() const { return std::max(S.bytes_to_copy(), P.bytes_to_copy()); }
+  std::size_t bytes_of_instances() const {
+    std::size_t bytes = S.bytes() + P.bytes() + bytes_of(k) + bytes_of(cost);
+    for (const TaskWeights::Row& r : w.rows) bytes += bytes_of(r.b);
+    return bytes;
+  }
   /// Column i of the Gram matrix of K'.
   void column(std::size_t i, std::span<double> h) { S.z.row_of(i, h); }
 

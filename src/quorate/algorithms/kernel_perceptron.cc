@@ -41,6 +41,7 @@ struct BudgetRandom : WeightedMachine<BudgetRandom, BudgetParams> {
 
   bool learn(const Example& e, const Decision& d, double y, Rng& rng) {
     if (!mistaken(y, d.margin)) return false;
+    check_fits(e);
     evict_by(e, [&] { remove(S.order[below(S.size(), rng)]); });
     add(e, y * e.weight);
     return true;
@@ -57,6 +58,7 @@ struct BudgetForgetron : WeightedMachine<BudgetForgetron, BudgetParams> {
 
   bool learn(const Example& e, const Decision& d, double y, Rng&) {
     if (!mistaken(y, d.margin)) return false;
+    check_fits(e);
     y *= e.weight;
     ++M;
     scale = std::max(scale, S.z.self(e.x));

@@ -75,6 +75,12 @@ inline std::size_t memory_limit(std::pmr::memory_resource* memory) {
 /// Whether there is a limit to what may be allocated.
 inline bool is_limited(std::pmr::memory_resource* memory) { return memory_limit(memory) != Memory::kNoLimit; }
 
+/// Bytes that a vector has allocated.
+template <class T>
+std::size_t bytes_of(const std::pmr::vector<T>& v) {
+  return v.capacity() * sizeof(T);
+}
+
 /// Bytes that a vector allocates when it grows by `more`, the old ones being freed afterwards.
 template <class T>
 std::size_t growth(const std::pmr::vector<T>& v, std::size_t more) {

@@ -27,6 +27,7 @@ void KeptLabels::add(const Example& e, KeptLabel label) {
     queue_.erase_if([this](const Item& item) { return lot(item.id) >= bound_; });
     if (lot(label.id) >= bound_) return;
   }
+  if (!queue_.take_memory()) return;  // an empty queue gave it back
   queue_.push(e, label);
 }
 

@@ -36,6 +36,11 @@ struct ActiveSet {
     return z.bytes_to_add(e.x) + bytes_to_fit(task, size() + 1) + bytes_to_fit(order, size() + 1);
   }
   std::size_t bytes_to_copy() const { return z.bytes_to_copy(); }
+  /// Bytes of all instances; and of e, if it were the only one.
+  std::size_t bytes() const { return z.bytes() + bytes_of(task) + bytes_of(order); }
+  std::size_t bytes_of_first(const Example& e) const {
+    return z.bytes_of_first(e.x) + room_for(1) * (sizeof(task[0]) + sizeof(order[0]));
+  }
   /// After loading.
   void fit_loaded() {
     quorate::fit_loaded(task);

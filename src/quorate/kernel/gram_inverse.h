@@ -64,6 +64,7 @@ class GramInverse {
   /// Bytes that add() adds, and the largest array that add(), remove() or rebuild() copies meanwhile.
   std::size_t bytes_to_add() const { return T_.bytes_to_grow() + bytes_to_fit(column_, size() + 1); }
   std::size_t bytes_to_copy() const { return T_.bytes_to_copy(); }
+  std::size_t bytes() const { return T_.bytes() + bytes_of(column_); }
 
   struct Packed {
     std::uint64_t size = 0;

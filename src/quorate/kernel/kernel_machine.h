@@ -1,5 +1,6 @@
 // What kernel learners for many tasks share: the active set, the task graph, the query rule, and how room is made in it.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <cstdint>
@@ -37,16 +38,19 @@ struct BudgetParams : KernelParams {
 struct ProjectionParams : BudgetParams {
   double eta = 0.01;
   static constexpr auto fields() {
-    return std::tuple_cat(BudgetParams::fields(),
-                          std::tuple{Field{&ProjectionParams::eta, "eta", Interval{0},
-                                           "a new instance nearer than this to the span of the others is projected on it",
-                                           "Cavallanti Alg. 1, line 4"}});
+    return std::tuple_cat(
+        BudgetParams::fields(),
+        std::tuple{
+            Field{&ProjectionParams::eta, "eta", Interval{0},
+                  "a new instance nearer than this, and than half its length, to the span of the others is projected on it",
+                  "Cavallanti Alg. 1, line 4"}});
   }
 };
 
-/// The base of the learner L, which has f(task, row), the margin from the kernel row of an instance, and bytes_to_add() and
-/// bytes_to_copy() as SupportVectors. Evictions are decided by the bytes that are left. All arrays are fitted ones
-/// (base/memory.h), so these follow from the model's state, and a model that was saved and loaded evicts as before.
+/// The base of the learner L, which has f(task, row), the margin from the kernel row of an instance, bytes_to_add() and
+/// bytes_to_copy() as SupportVectors, and bytes_of_instances(), what would be free if all instances left. Evictions are
+/// decided by the bytes that are left. All arrays are fitted ones (base/memory.h), so these follow from the model's state,
+/// and a model that was saved and loaded evicts as before.
 template <class L, class P>
 struct KernelMachine {
   KernelMachine(const P& params, const LearnerContext& context)
@@ -86,24 +90,36 @@ struct KernelMachine {
     return k;
   }
 
-  /// Whether so many more bytes fit, beside those that tables of tasks may take before the next mistake, and those of the
-  /// learner's largest array, which is there twice while it grows or shrinks.
-  bool has_left(std::size_t bytes) const {
-    return bytes_left(memory) >= bytes + 2048 + 112 * A.tasks() + self().bytes_to_copy();
+  /// Bytes that stay free: those that tables of tasks may take before the next mistake, and those of the learner's largest
+  /// array, which is there twice while it grows or shrinks.
+  std::size_t spare_bytes() const { return 2048 + 112 * A.tasks(); }
+  bool has_left(std::size_t bytes) const { return bytes_left(memory) >= bytes + spare_bytes() + self().bytes_to_copy(); }
+  /// Nothing is forgotten for an instance that would not fit alone: throws MemoryError, before any leaves.
+  void check_fits(const Example& e) const {
+    if (has_left(self().bytes_to_add(e))) return;
+    if (bytes_left(memory) + self().bytes_of_instances() < S.bytes_of_first(e) + spare_bytes()) refuse(e);
   }
-  /// Calls evict(), by which an instance leaves, until e may be kept.
+  [[noreturn]] void refuse(const Example& e) const {
+    throw MemoryError("the memory limit does not hold a single instance of " + std::to_string(e.x.size()) +
+                      " features; expected a larger --memory");
+  }
+  /// After check_fits(e). Calls evict(), by which an instance leaves, until e may be kept.
   template <class Evict>
   void evict_by(const Example& e, Evict evict) {
     while ((p.budget > 0 && S.size() >= p.budget) || !has_left(self().bytes_to_add(e))) {
-      if (S.size() == 0)
-        throw MemoryError("the memory limit does not hold a single instance of " + std::to_string(e.x.size()) +
-                          " features; expected a larger --memory");
+      if (S.size() == 0) refuse(e);
       evict();
     }
   }
-  /// The same, until so many bytes are left or no instance is.
+  /// The same, until so many bytes are left. Nothing leaves if the instances would be left with less than a quarter of the
+  /// limit: tables of tasks may have three.
   template <class Evict>
   void free_memory_by(std::size_t bytes, Evict evict) {
+    const auto may_give = [this] {
+      const std::size_t all = self().bytes_of_instances(), kept = memory_limit(memory) / 4;
+      return all - std::min(all, kept);
+    };
+    if (has_left(bytes) || bytes_left(memory) + may_give() < bytes + spare_bytes()) return;
     while (S.size() > 0 && !has_left(bytes)) evict();
   }
 
@@ -145,6 +161,7 @@ struct WeightedMachine : KernelMachine<L, P> {
     return S.bytes_to_add(e) + bytes_to_fit(beta, S.size() + 1) + bytes_to_fit(k, S.size() + 1);
   }
   std::size_t bytes_to_copy() const { return S.bytes_to_copy(); }
+  std::size_t bytes_of_instances() const { return S.bytes() + bytes_of(beta) + bytes_of(k); }
   void add(const Example& e, double weight) {
     S.add(e);
     fit(beta, S.size());

@@ -16,14 +16,14 @@ namespace quorate {
 struct Projection {
   explicit Projection(std::pmr::memory_resource* memory) : H(memory), g(memory), scratch(memory) {}
 
-  /// v comes: its inner products with the set, and its squared length. Whether it is nearer than eta (or than rounding can
-  /// tell): then g are the coefficients of its projection.
+  /// v comes: its inner products with the set, and its squared length. Whether it is nearer than eta and than half its own
+  /// length (or than rounding can tell): then g are the coefficients of its projection.
   bool project(std::span<const double> h, double vv, double eta) {
     constexpr double kLeast = 1e-200;  // what can be divided by
     g.resize(H.size());
     s = H.project(h, vv, g);
     const double floor = std::max(GramInverse::kFloor * vv, kLeast);
-    const bool near = s <= std::max(eta * eta, floor);
+    const bool near = s <= std::max(std::min(eta * eta, vv / 4), floor);
     s = std::max(s, floor);
     return near;
   }
@@ -92,6 +92,7 @@ struct Projection {
     return H.bytes_to_add() + bytes_to_fit(g, H.size() + 1) + bytes_to_fit(scratch, H.size() + 1);
   }
   std::size_t bytes_to_copy() const { return H.bytes_to_copy(); }
+  std::size_t bytes() const { return H.bytes() + bytes_of(g) + bytes_of(scratch); }
 
   GramInverse H;
   std::pmr::vector<double> g;        // of the instance at hand

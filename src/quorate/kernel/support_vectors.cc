@@ -122,6 +122,13 @@ std::size_t SupportVectors::bytes_to_copy() const {
                    room_for(blocks_.size()) * sizeof(Block)});
 }
 
+std::size_t SupportVectors::bytes() const {
+  std::size_t bytes = bytes_of(squared_) + bytes_of(blocks_) + bytes_of(bucket_) + bytes_of(of_slot_) + bytes_of(spare_);
+  for (const Block& block : blocks_) bytes += bytes_of(block);
+  for (const Entries& entries : of_slot_) bytes += bytes_of(entries);
+  return bytes;
+}
+
 void SupportVectors::add(const Features& x) { add(x, size() + 1); }
 
 void SupportVectors::add(const Features& x, std::size_t vectors) {

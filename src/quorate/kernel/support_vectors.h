@@ -41,6 +41,9 @@ class SupportVectors {
   /// add() may take a little more.)
   std::size_t bytes_to_add(const Features& x) const;
   std::size_t bytes_to_copy() const;
+  /// Bytes of all vectors, O(size()); and of x, if it were the only one.
+  std::size_t bytes() const;
+  std::size_t bytes_of_first(const Features& x) const { return SupportVectors(kernel_, memory()).bytes_to_add(x); }
   /// Vector `slot`, non-zeros in ascending order, in the arrays given.
   Features vector(std::size_t slot, std::vector<Index>& index, std::vector<double>& value) const;
 

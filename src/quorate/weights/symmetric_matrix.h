@@ -32,6 +32,12 @@ class SymmetricMatrix {
   }
   /// Bytes of the list of rows, which is copied when it grows or shrinks.
   std::size_t bytes_to_copy() const { return room_for(n_) * sizeof(decltype(rows_)::value_type); }
+  /// Bytes of all rows. O(n).
+  std::size_t bytes() const {
+    std::size_t bytes = bytes_of(rows_);
+    for (const auto& row : rows_) bytes += bytes_of(row);
+    return bytes;
+  }
   double operator()(std::size_t i, std::size_t j) const { return i >= j ? row(i)[j] : row(j)[i]; }
 
   /// x^T T x. O(non-zeros^2 / 2), sums in one order.
