@@ -7,13 +7,29 @@ import socket
 import subprocess
 import termios
 import time
+from collections.abc import Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
+
+import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 TESTS = str(CHECKOUT / "tests")
 GUARD = 300  # seconds after which something hangs; long enough for the slowest machine, as no test depends on its speed
+
+
+def one_in(n: int, *axes: Iterable) -> list:
+    """All combinations of the values of some axes, as parameters of a test; those of ./run test are one in `n`, in which each value
+    of an axis meets each of another (if the others have `n` values), the rest is marked `check`. A tuple on an axis is several
+    parameters."""
+    found = []
+    for places in product(*(list(enumerate(axis)) for axis in axes)):
+        values = [part for _, value in places for part in (value if isinstance(value, tuple) else (value,))]
+        marks = [pytest.mark.check] if sum(place for place, _ in places) % n else []
+        found.append(pytest.param(*values, marks=marks))
+    return found
 
 
 def wait_until(condition, what="what was expected"):
