@@ -159,7 +159,7 @@ def test_an_answer_counts_after_the_lease_has_gone_elsewhere(studio, quorate, tm
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))))
     library, ahead = tmp_path / "clock.so", tmp_path / "ahead"
     subprocess.run([compiler, "-shared", "-fPIC", "-o", library, CHECKOUT / "tests/server/clock.c", "-ldl"], check=True)
-    server = Client(start_server(quorate, LD_PRELOAD=str(library), CLOCK_AHEAD=str(ahead))[0])
+    server = Client(start_server(quorate, LD_PRELOAD=library.name, LD_LIBRARY_PATH=str(tmp_path), CLOCK_AHEAD=str(ahead))[0])
     server.post(rows(0, 3))
     bridge(studio, server).run_pass()
     tasks = studio.waiting()

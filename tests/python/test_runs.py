@@ -507,7 +507,9 @@ def test_the_list_has_every_paper(folder, papers):
 # ---- pictures
 
 @pytest.fixture
-def plt():
+def plt(monkeypatch, tmp_path_factory):
+    if not os.access(Path.home(), os.W_OK):  # matplotlib keeps its fonts there, or else in TMPDIR, which must stay empty
+        monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path_factory.mktemp("matplotlib")))
     pytest.importorskip("matplotlib").use("Agg")
     from matplotlib import pyplot
     yield pyplot
