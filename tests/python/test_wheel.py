@@ -64,7 +64,7 @@ def test_the_source_archive_is_what_git_tracks_but_for_what_no_build_needs(tmp_p
     done = subprocess.run([sys.executable, "-c", code, tmp_path], cwd=ROOT, capture_output=True, text=True, check=True)
     with tarfile.open(tmp_path / done.stdout.split()[-1]) as archive:
         held = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
-    tracked = set(subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split())
+    tracked = set(subprocess.run(["git", "-c", "safe.directory=*", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split())
     needed = {f for f in tracked if f.startswith(("src/", "apps/", "python/", "papers/", "cmake/"))}
     needed |= {"CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE"}
     assert needed <= held, sorted(needed - held)[:5]
