@@ -7,6 +7,7 @@ import samples
 from test_budget_traces import Case, Counted, NEAR, comparable, words
 from test_traces import GRAPHS
 
+from program import one_in
 from reference import common
 
 ROWS = samples.rows(160, 4, 3, seed=31, noise=1.0)
@@ -36,10 +37,8 @@ def start(case):
     return ["--learner", case.spec(), "--seed", SEED]
 
 
-@pytest.mark.parametrize("query", ["always", "margin(b=1)"])
-@pytest.mark.parametrize("B", [0, 7])
-@pytest.mark.parametrize("kernel", ["gaussian", "polynomial", "linear"])
-@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("learner, kernel, B, query",
+                         one_in(3, LEARNERS, ["gaussian", "polynomial", "linear"], [0, 7], ["always", "margin(b=1)"]))
 def test_two_halves_give_the_bytes_of_the_whole(quorate, folder, learner, kernel, B, query):
     case = Case(learner, kernel, "edges", query, B, LEARNERS[learner])
     whole = train(quorate, "whole", "all.csv", start=start(case))
@@ -58,8 +57,7 @@ def test_what_a_budget_holds_does_not_grow(quorate, folder, learner):
     assert len(train(quorate, "n", "second.csv", "all.csv", "all.csv")) > len(half) + 64
 
 
-@pytest.mark.parametrize("kernel", ["gaussian", "square", "linear"])
-@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("learner, kernel", one_in(3, LEARNERS, ["gaussian", "square", "linear"]))
 def test_two_halves_of_text_give_the_bytes_of_the_whole(quorate, folder, learner, kernel):
     data = words()
     lines = data.text.splitlines(keepends=True)

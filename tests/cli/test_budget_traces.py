@@ -13,6 +13,7 @@ import pytest
 import samples
 from test_traces import GRAPHS
 
+from program import one_in
 from reference import budget, common, generator
 from reference.replay import replay
 
@@ -203,10 +204,7 @@ def did_what_it_is_for(case, lines, counted, model):
         assert counted.phi < 0.5
 
 
-@pytest.mark.parametrize("query", QUERIES)
-@pytest.mark.parametrize("graph", GRAPHS)
-@pytest.mark.parametrize("kernel", ["gaussian", "polynomial", "linear"])
-@pytest.mark.parametrize("learner, eta", VARIANTS)
+@pytest.mark.parametrize("learner, eta, kernel, graph, query", one_in(4, VARIANTS, ["gaussian", "polynomial", "linear"], GRAPHS, QUERIES))
 def test_every_step_equals_the_literal_reference(quorate, learner, eta, kernel, graph, query):
     case = Case(learner, kernel, graph, query, eta=eta)
     if (learner, kernel) == ("shared", "linear"):
@@ -319,10 +317,8 @@ def svmlight(rows):
 SPARSE = {"text": words(), "far": svmlight(far_rows()), "mixed": svmlight(far_rows(start=20))}
 
 
-@pytest.mark.parametrize("graph", ["complete", "disconnected"])
-@pytest.mark.parametrize("learner, eta", VARIANTS)
-@pytest.mark.parametrize("kernel", ["square", "gaussian", "linear"])
-@pytest.mark.parametrize("kind", SPARSE)
+@pytest.mark.parametrize("kind, kernel, learner, eta, graph",
+                         one_in(3, SPARSE, ["square", "gaussian", "linear"], VARIANTS, ["complete", "disconnected"]))
 def test_sparse_instances_equal_the_literal_reference(quorate, kind, learner, eta, kernel, graph):
     case = Case(learner, kernel, graph, "margin(b=1)", eta=eta)
     _, counted, model = compared(quorate, SPARSE[kind], case)

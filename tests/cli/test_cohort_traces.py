@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import samples
 
+from program import one_in
 from reference import common
 from reference.cmtl import Cmtl
 from reference.cohort import Cohort, by_margin, confidence
@@ -139,10 +140,8 @@ def went_everywhere(lines, stream, model, query):
     assert len(set(model.learner.m)) > 1 or stream.K == 1
 
 
-@pytest.mark.parametrize("stream", ["dense", "dense alone", "counts", "counts alone"])
-@pytest.mark.parametrize("guess", [0, 1])
-@pytest.mark.parametrize("scale", ["none", "auto"])
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("query, scale, guess, stream",
+                         one_in(3, QUERIES, ["none", "auto"], [0, 1], ["dense", "dense alone", "counts", "counts alone"]))
 def test_every_step_equals_the_literal_reference(quorate, query, scale, guess, stream):
     stream = STREAMS[stream]
     spec, model = built(stream, query, scale, f", guess={guess}", guess=float(guess))
@@ -222,9 +221,7 @@ OTHERS = {"perceptron(query=margin(b=1), scale={})": lambda s: Perceptron(s.K, s
           "cmtl(query=random(p=0.6), scale={})": lambda s: Cmtl(s.K, s.d, query=common.random(0.6))}
 
 
-@pytest.mark.parametrize("stream", STREAMS)
-@pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("learner", OTHERS)
+@pytest.mark.parametrize("learner, scale, stream", one_in(2, OTHERS, SCALES, STREAMS))
 def test_scaled_instances_are_those_of_the_literal_formula(quorate, learner, scale, stream):
     stream = STREAMS[stream]
     lines = trace(quorate, stream, learner.format(scale))

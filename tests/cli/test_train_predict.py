@@ -1,6 +1,7 @@
 """`quorate train`, `predict` and `inspect`: continuing equals never stopping, the model file is whole or untouched."""
 import csv as csv_format
 import io
+import itertools
 import json
 import re
 import signal
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 import samples
 
+from program import GUARD, wait_for_rest, wait_for_work
 from reference import common
 from reference.cmtl import Cmtl
 
@@ -18,7 +20,6 @@ ROWS = samples.rows(160, seed=4)
 NEW = samples.rows(240, seed=4)[160:]  # of the same tasks
 LEARNERS = ["perceptron", "cmtl(query=random(p=0.5))", "cmtl(graph=cliques(file=groups.csv), query=margin(b=0.5))",
             "cmtl(graph=edges(file=edges.csv))", "amtl(query=similarity)", "amtl(graph=disconnected, query=margin(b=1))"]
-PROMPT = 5  # seconds within which a stopped program ends
 
 
 @pytest.fixture
@@ -437,9 +438,9 @@ def test_inspect_shows_as_many_tasks_as_asked_for(quorate, folder):
 # ---- streams that stop and go
 
 def stopped(process) -> str:
-    """Ctrl-C; the program must end soon although its input is still open. Returns its standard error."""
+    """Ctrl-C; the program must end although its input is still open. Returns its standard error."""
     process.send_signal(signal.SIGINT)
-    process.wait(PROMPT)
+    process.wait(GUARD)
     return process.stderr.read().decode()
 
 
@@ -469,36 +470,38 @@ def test_ctrl_c_on_a_slow_stream_saves_what_was_learned(quorate):
     for line in lines[:20]:
         process.stdin.write(line.encode())
         process.stdin.flush()
-        time.sleep(0.01)
-    time.sleep(0.5)
+        wait_for_rest(process)
     err = stopped(process)
     assert process.returncode == 130, err
     assert "m is saved" in err and "standard input" in err
-    assert place(err) == 20  # what arrived half a second ago is learned
+    assert place(err) == 20
     goes_on_as_if_never_stopped(quorate, lines, 20)
 
 
 @pytest.fixture
 def busy(quorate):
-    """Starts a run on an endless stream of the same 2,000 examples, stops it after half a second; gives the examples and
-    what the run said."""
+    """Starts a run on an endless stream of the same 2,000 examples, stops it after some thousand; gives the examples and what
+    the run said."""
     def run(*command):
         lines = samples.svmlight(samples.rows(2000, seed=8)).splitlines(keepends=True)
         block = "".join(lines).encode()
         process = quorate.start(*command)
+        taken = threading.Event()
 
         def feed():
             try:
-                while True:
+                for n in itertools.count():
                     process.stdin.write(block)
-                    time.sleep(0.02)
+                    if n == 3:
+                        taken.set()
+                    time.sleep(0.02)  # so that not much comes behind it
             except (BrokenPipeError, ValueError):  # the program ended
                 pass
 
         feeder = threading.Thread(target=feed)
         feeder.start()
         try:
-            time.sleep(0.5)
+            assert taken.wait(GUARD)
             err = stopped(process)
         finally:
             process.kill()
@@ -526,7 +529,7 @@ def test_ctrl_c_while_examples_are_passed_over_does_not_learn_them_again(quorate
 
 def test_ctrl_c_before_the_first_example_ends_at_once(quorate):
     process = quorate.start(*START)
-    time.sleep(0.3)
+    wait_for_rest(process)
     err = stopped(process)
     assert process.returncode == 130 and "interrupted" in err and err.count("\n") == 1
 
@@ -540,7 +543,7 @@ def test_predictions_stream_out_as_examples_come_in(quorate, folder):
     answer = []
     reader = threading.Thread(target=lambda: answer.append(process.stdout.readline()))
     reader.start()
-    reader.join(PROMPT)  # the stream is still open
+    reader.join(GUARD)  # the stream is still open
     streamed = bool(answer)
     process.stdin.close()
     reader.join()
@@ -553,7 +556,8 @@ def test_ctrl_c_on_a_simulation_leaves_nothing_behind(quorate, folder, trace):
     before = sorted(p.name for p in folder.iterdir())
     process = quorate.start("simulate", "--data", "all.csv", "--passes", 10**7, "--runs", 3, "--threads", 2,
                             *(["--trace", trace] if trace else []))
-    time.sleep(0.4)
+    wait_for_work(process, 0.2)
+    assert (trace is None) == (sorted(p.name for p in folder.iterdir()) == before), "a trace has its temporary"
     err = stopped(process)
     assert process.returncode == 130, err
     assert process.stdout.read() == b"" and err.count("\n") == 1
@@ -564,7 +568,7 @@ def test_ctrl_c_on_a_simulation_leaves_nothing_behind(quorate, folder, trace):
 def test_ctrl_c_while_waiting_for_a_csv_header_ends_quietly(quorate):
     """Nothing has come yet, so there is nothing to say of the data."""
     child = quorate.start("train", "--data", "-", "--format", "csv", "--model", "m", "--learner", "perceptron")
-    time.sleep(0.3)
+    wait_for_rest(child)
     child.send_signal(signal.SIGINT)
-    assert child.wait(timeout=10) == 130
+    assert child.wait(GUARD) == 130
     assert b"interrupted" in child.stderr.read()

@@ -3,12 +3,15 @@ import asyncio
 import os
 import re
 import signal
-import socket
 import subprocess
+import threading
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from program import GUARD, reserved_port
 from quorate import AsyncClient, Client, ServerError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,7 +36,7 @@ class Running:
 
     def stop(self, how=signal.SIGTERM):
         self.process.send_signal(how)
-        self.process.wait(30)
+        self.process.wait(GUARD)
         self.process.stdout.close()
 
 
@@ -77,10 +80,13 @@ def test_what_was_sent_twice_counts_once(server):
     assert client.post([]) == [] and client.predict([]) == []
 
 
-def test_a_restart_of_the_server_goes_unnoticed(tmp_path):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+@pytest.fixture
+def port():
+    with reserved_port() as port:
+        yield port
+
+
+def test_a_restart_of_the_server_goes_unnoticed(tmp_path, port, monkeypatch):
     running = Running(tmp_path, port)
     client = Client(running.url)
     client.post(rows(0, 5))
@@ -88,9 +94,17 @@ def test_a_restart_of_the_server_goes_unnoticed(tmp_path):
     with pytest.raises(ConnectionError, match=str(port)):
         Client(running.url, patience=0.2).status()
 
+    refused = threading.Event()
+
+    def wait(seconds):
+        refused.set()
+        time.sleep(seconds)
+
+    monkeypatch.setattr("quorate.client.time", SimpleNamespace(monotonic=time.monotonic, sleep=wait))
+
     async def both():
-        posted = asyncio.create_task(AsyncClient(running.url).post(rows(0, 8)))
-        await asyncio.sleep(0.3)
+        posted = asyncio.create_task(AsyncClient(running.url, patience=GUARD).post(rows(0, 8)))
+        assert await asyncio.to_thread(refused.wait, GUARD)
         again = await asyncio.to_thread(Running, tmp_path, port)
         return again, await posted
 

@@ -451,13 +451,14 @@ def test_tasks_that_are_not_asked_for_are_no_secret(routing):
         cross_val_score(Cohort(), DATA.X, DATA.y, params={"task": DATA.task})
 
 
-def test_a_task_column_needs_no_routing():
+@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.check)])
+def test_a_task_column_needs_no_routing(processes):
     X = pd.DataFrame(DATA.X, columns=list("abcdef")).assign(task=DATA.task)
     found = cross_validate(
         Cohort(task_column="task", query="always"), X, DATA.y, cv=3, error_score="raise", return_estimator=True
     )
     assert sorted(found["estimator"][0].tasks_) == ["t0", "t1", "t2", "t3"]
-    scored = GridSearchCV(Cohort(task_column="task"), {"noise": [0.1, 1]}, cv=2, error_score="raise", n_jobs=2).fit(
+    scored = GridSearchCV(Cohort(task_column="task"), {"noise": [0.1, 1]}, cv=2, error_score="raise", n_jobs=processes).fit(
         X, DATA.y
     )
     assert scored.best_estimator_.task_column == "task"

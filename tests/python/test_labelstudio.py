@@ -6,15 +6,16 @@ import os
 import random
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 
 import pytest
 from fake_label_studio import PERSONAL, TOKEN, FakeLabelStudio
+from program import CHECKOUT, GUARD, reserved_port, wait_until
 
 from quorate import Client, ServerError
 from quorate.labelstudio import Bridge, Form, Listener, Log, SetupError, _image, main
@@ -28,10 +29,10 @@ def rows(begin, end):
     ]  # fmt: skip
 
 
-def start_server(quorate, *more, port="0", new=("--positive", "spam", "--negative", "ham", "--labels", "40")):
-    process = quorate.start("serve", "--dir", "desk", "--port", port, *new, *more)
-    ready, _, _ = select.select([process.stdout], [], [], 60)
-    assert ready, "no address within a minute"
+def start_server(quorate, *more, port="0", new=("--positive", "spam", "--negative", "ham", "--labels", "40"), **environment):
+    process = quorate.start("serve", "--dir", "desk", "--port", port, *new, *more, env=os.environ | environment)
+    ready, _, _ = select.select([process.stdout], [], [], GUARD)
+    assert ready, "no address"
     url = process.stdout.readline().decode().strip()
     assert url.startswith("http"), process.stderr.read().decode()
     return url, process
@@ -154,12 +155,16 @@ def test_nothing_is_lost_or_doubled_whatever_fails(studio, server):
     assert sum(a["answers"] for a in learned["annotators"]) == len(expected) > 15
 
 
-def test_an_answer_counts_after_the_lease_has_gone_elsewhere(studio, quorate):
-    server = Client(start_server(quorate, "--lease", "10")[0])
+def test_an_answer_counts_after_the_lease_has_gone_elsewhere(studio, quorate, tmp_path):
+    compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))))
+    library, ahead = tmp_path / "clock.so", tmp_path / "ahead"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, CHECKOUT / "tests/server/clock.c", "-ldl"], check=True)
+    server = Client(start_server(quorate, LD_PRELOAD=library.name, LD_LIBRARY_PATH=str(tmp_path), CLOCK_AHEAD=str(ahead))[0])
     server.post(rows(0, 3))
     bridge(studio, server).run_pass()
     tasks = studio.waiting()
-    time.sleep(10.5)  # nobody renews
+    (tmp_path / "later").write_text("301")
+    (tmp_path / "later").rename(ahead)  # nobody renews for longer than a lease
     taken = {question["ticket"]: question for question in (server.next("eve"), server.next("eve"))}
     late, kept = [task for task in tasks if ticket(studio, task) in taken]
     studio.annotate(late, "spam")
@@ -286,7 +291,7 @@ def test_a_form_is_made_for_any_question():
 
 def post(url, body, **headers):
     data = json.dumps(body).encode()
-    with urllib.request.urlopen(urllib.request.Request(url, data, {"Content-Type": "application/json"} | headers), timeout=30) as reply:
+    with urllib.request.urlopen(urllib.request.Request(url, data, {"Content-Type": "application/json"} | headers), timeout=GUARD) as reply:
         return json.loads(reply.read())
 
 
@@ -299,7 +304,7 @@ def test_the_ml_backend_protocol(server):
     listener = backend(server, password="secret")
     code = base64.b64encode(b"user:secret").decode()
     config = '<View><Text name="t" value="$text"/><Choices name="c" toName="t"><Choice value="ham"/><Choice value="spam"/></Choices></View>'
-    with urllib.request.urlopen(listener.url + "/health", timeout=30) as reply:
+    with urllib.request.urlopen(listener.url + "/health", timeout=GUARD) as reply:
         assert json.loads(reply.read())["status"] == "UP"
     version = post(listener.url + "/setup", {"access_token": "x", "schema": config}, Authorization=f"Basic {code}")["model_version"]
     tasks = [{"id": 1, "data": {"text": "win money now"}, "meta": {}}, {"id": 2, "data": {"text": "lunch at noon"}}]
@@ -318,18 +323,15 @@ def test_the_ml_backend_protocol(server):
     listener.close()
 
 
-def wait_for(what, seconds=60):
-    end = time.monotonic() + seconds
-    while not (found := what()):
-        assert time.monotonic() < end, "in vain"
-        time.sleep(0.05)
-    return found
+@pytest.fixture
+def port():
+    with reserved_port() as port:
+        yield str(port)
 
 
-def test_the_program(studio, quorate, tmp_path, monkeypatch):
+def test_the_program(studio, quorate, tmp_path, monkeypatch, port):
     """Webhooks are hints; both servers may go; the token is in no log and in no journal; the webhook is taken away."""
-    url, process = start_server(quorate)
-    port = url.rpartition(":")[2]
+    url, process = start_server(quorate, port=port)
     server = Client(url)
     server.post(rows(0, 20))
     script = tmp_path / "quorate-labelstudio"
@@ -341,35 +343,39 @@ def test_the_program(studio, quorate, tmp_path, monkeypatch):
     environment = os.environ | {"LABEL_STUDIO_TOKEN": TOKEN, "PATH": f"{tmp_path}:/usr/bin:/bin"}
     words = ["labelstudio", "--server", url, "--url", studio.url, "--project", "mail", "--json", "--every", "600", "--listen", "127.0.0.1:0"]
     program = quorate.start(*words, env=environment)
-    hook = wait_for(lambda: list(studio.webhooks.values()))[0]
+    hook = wait_until(lambda: list(studio.webhooks.values()))[0]
     assert TOKEN not in json.dumps(hook) and not hook["send_payload"]
-    wait_for(studio.waiting)
+    wait_until(studio.waiting)
     with pytest.raises(urllib.error.HTTPError, match="403"):
         post(hook["url"], {}, **{"X-Quorate": "guess"})
     task = studio.waiting()[0]
     studio.annotate(task, "spam")
     for _ in range(2):  # it comes twice
         post(hook["url"], {"action": "ANNOTATION_CREATED"}, **hook["headers"])
-    wait_for(lambda: server.status()["labels"]["bought"] == 1)
+    wait_until(lambda: server.status()["labels"]["bought"] == 1)
     process.send_signal(signal.SIGKILL)
-    process.wait(30)
+    process.wait(GUARD)
     studio.annotate(studio.waiting()[0], "ham")
     post(hook["url"], {}, **hook["headers"])
-    time.sleep(4)  # it cannot reach the server, and goes on
+    shown, logged = "", []
+    while "down" not in logged:  # it cannot reach the server, and goes on
+        shown += (line := program.stdout.readline().decode())
+        logged.append(json.loads(line)["event"])
     start_server(quorate, port=port, new=())
-    wait_for(lambda: server.status()["labels"]["bought"] == 2)
+    wait_until(lambda: server.status()["labels"]["bought"] == 2)
     program.send_signal(signal.SIGTERM)
-    out, err = program.communicate(timeout=30)
+    out, err = program.communicate(timeout=GUARD)
     assert program.returncode == 0, err
     assert not studio.webhooks
-    logged = [json.loads(line)["event"] for line in out.decode().splitlines()]
+    logged += [json.loads(line)["event"] for line in out.decode().splitlines()]
     assert logged.count("answer") == 2 and logged.count("down") == 1
-    assert TOKEN not in (out + err).decode()
+    assert TOKEN not in shown + (out + err).decode()
     assert all(TOKEN.encode() not in path.read_bytes() for path in (tmp_path / "desk").rglob("*") if path.is_file())
 
 
-def test_errors_of_the_program(studio, server, monkeypatch, capsys, tmp_path):
+def test_errors_of_the_program(studio, server, monkeypatch, capsys, tmp_path, port):
     monkeypatch.setattr(signal, "signal", lambda *args: None)
+    monkeypatch.setattr("quorate.labelstudio.Client", lambda url, token, patience: Client(url, token, patience=0.05))
     words = ["--server", server.url, "--url", studio.url, "--project", "mail", "--once"]
     monkeypatch.delenv("LABEL_STUDIO_TOKEN", raising=False)
 
@@ -389,7 +395,7 @@ def test_errors_of_the_program(studio, server, monkeypatch, capsys, tmp_path):
     code, shown = error()
     assert code == 3 and re.search(r"Label Studio at http.*: 500 trouble", shown.out)
     studio.trouble = lambda method, path: None
-    assert main(["--server", "http://127.0.0.1:9", *words[2:]]) == 3
+    assert main(["--server", f"http://127.0.0.1:{port}", *words[2:]]) == 3
     server.post(rows(0, 3))
     assert error()[0] == 0 and len(studio.waiting()) == 3
     with pytest.raises(SystemExit):

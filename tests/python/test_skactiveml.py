@@ -280,7 +280,8 @@ def pool_loop(strategy, X, y, cycles, clf, batch_size=1, missing=np.nan):
     return known, clf.fit(X, known)
 
 
-def test_pool_sixty_labels_do_as_well_as_eighty_at_random():
+@pytest.mark.parametrize("seeds", [8, pytest.param(20, marks=pytest.mark.check)])
+def test_pool_sixty_labels_do_as_well_as_eighty_at_random(seeds):
     def score(strategy, labels):
         known = np.full(400, np.nan)
         for _ in range(labels // 4):
@@ -289,7 +290,7 @@ def test_pool_sixty_labels_do_as_well_as_eighty_at_random():
         return logistic().fit(X[:400], known).score(X[400:], y[400:])
 
     scores = []
-    for seed in range(20):
+    for seed in range(seeds):
         X, y = linear(800, seed, d=5)
         pool = PoolQuery(quorate.Shampo(b=0.01), classes=[0, 1], random_state=seed)
         scores.append([score(pool, 60), *(score(RandomSampling(random_state=seed), labels) for labels in (60, 80))])

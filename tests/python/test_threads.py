@@ -6,15 +6,18 @@ import sys
 import textwrap
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from interpreter import ENOUGH, most_beats
+from program import GUARD, wait_until
 
 import quorate
 from quorate import Cohort
 
-SECONDS = 2.0
+BESIDE = f"import sys; sys.path.append({str(Path(__file__).parent)!r})\nfrom interpreter import signal_after\n"
 
 
 def big(n=20_000, d=2_000, nonzeros=50, seed=1):
@@ -30,7 +33,7 @@ def big(n=20_000, d=2_000, nonzeros=50, seed=1):
 X, Y, TASK = big()
 
 
-def run_all(workers, timeout=60):
+def run_all(workers):
     """Runs functions in threads; raises what one of them raised, or that one did not end."""
     errors = []
 
@@ -43,31 +46,12 @@ def run_all(workers, timeout=60):
     threads = [threading.Thread(target=guarded, args=(work,), daemon=True) for work in workers]
     for thread in threads:
         thread.start()
-    end = time.monotonic() + timeout
+    end = time.monotonic() + GUARD
     for thread in threads:
         thread.join(max(0, end - time.monotonic()))
     if errors:
         raise errors[0]
     assert not any(thread.is_alive() for thread in threads), "a thread did not end: a deadlock, or starved"
-
-
-def beats_during(call):
-    """How often another Python thread got to run during a call, in beats of 2 ms, and how long the call took."""
-    times, stop = [], threading.Event()
-
-    def count():
-        while not stop.is_set():
-            times.append(time.monotonic())
-            time.sleep(0.002)
-
-    counter = threading.Thread(target=count)
-    counter.start()
-    begin = time.monotonic()
-    call()
-    end = time.monotonic()
-    stop.set()
-    counter.join()
-    return sum(begin < t < end for t in times), end - begin
 
 
 @pytest.mark.parametrize("what", ["fit", "predict", "decide", "partial_fit", "influence"])
@@ -83,11 +67,7 @@ def test_other_threads_run_during_long_calls(what):
         "partial_fit": lambda: model.partial_fit(rows, labels),
         "influence": model.influence,
     }
-    beats, seconds = beats_during(calls[what])
-    if seconds < 0.03:
-        pytest.skip(f"only {seconds:.3f} s: too short to tell")
-    # A held interpreter gives one beat at either end, a free one all of them, or what a loaded machine leaves.
-    assert beats >= max(3, seconds / 0.002 * 0.02), (beats, seconds)
+    assert most_beats(calls[what]) >= ENOUGH
 
 
 def test_readers_of_a_snapshot_see_it_to_the_bit_while_a_writer_learns():
@@ -99,27 +79,28 @@ def test_readers_of_a_snapshot_see_it_to_the_bit_while_a_writer_learns():
     chances = frozen.predict_proba(part, task=tasks).tobytes()
     row, task = X[5].toarray().ravel(), TASK[5]
     one = frozen.score_one(row, task)
-    end = time.monotonic() + SECONDS
-    counts = dict.fromkeys(("batch", "one", "bytes", "written"), 0)
+    counts, enough = dict.fromkeys(("batch", "one", "written"), 0), {"batch": 40, "one": 400, "written": 10}
+
+    def goes_on():
+        return any(counts[what] < enough[what] for what in enough)
 
     def read():
-        while time.monotonic() < end:
+        while goes_on():
             assert frozen.decision_function(part, task=tasks).tobytes() == expected
             assert frozen.predict_proba(part, task=tasks).tobytes() == chances
             counts["batch"] += 1
 
     def read_one():
-        while time.monotonic() < end:
+        while goes_on():
             assert frozen.score_one(row, task) == one
             counts["one"] += 1
 
     def write():
-        while time.monotonic() < end:
+        while goes_on():
             model.partial_fit(X[2000:2500], Y[2000:2500], task=TASK[2000:2500])
             counts["written"] += 1
 
     run_all([read] * 4 + [read_one] * 2 + [write])
-    assert min(counts["batch"], counts["one"], counts["written"]) > 3
     assert (
         frozen.decision_function(part, task=tasks).tobytes()
         == expected
@@ -140,19 +121,21 @@ def test_readers_of_the_live_model_see_whole_states():
     known = [model.decision_function(part, task=tasks).tobytes() for model, _ in states()]
     live = next(states())[0]
     done = threading.Event()
-    seen = set()
+    seen, reads = set(), []
 
     def write():
         try:
             for n in range(500, 4500, 200):
                 live.partial_fit(X[n : n + 200], Y[n : n + 200], task=TASK[n : n + 200])
-                time.sleep(0.02)
+                before = len(reads)
+                wait_until(lambda: len(reads) > before)  # noqa: B023
         finally:
             done.set()
 
     def read():
         while not done.is_set():
             seen.add(known.index(live.decision_function(part, task=tasks).tobytes()))
+            reads.append(1)
 
     run_all([write] + [read] * 3)
     assert len(seen) > 2
@@ -162,63 +145,63 @@ def test_readers_of_the_live_model_see_whole_states():
 def test_a_writer_is_not_starved_by_readers():
     model = Cohort(query="always").fit(X[:2000], Y[:2000], task=TASK[:2000])
     readers, reads, writes = 12, [], []
-    end = time.monotonic() + SECONDS
+
+    def goes_on():
+        return len(writes) < 20 and len(reads) < 4 * 20 * readers
 
     def read():
-        while time.monotonic() < end:
-            model.decision_function(X, task=TASK)
+        while goes_on():
+            model.decision_function(X[:5000], task=TASK[:5000])
             reads.append(1)
 
     def write():
-        while time.monotonic() < end:
+        while goes_on():
             model.partial_fit(X[:1], Y[:1], task=TASK[:1])
             writes.append(1)
 
     run_all([read] * readers + [write])
     # A reader that comes while the writer waits, waits behind it; where readers may pass, it hardly ever writes.
-    assert len(writes) * readers > len(reads)
+    assert len(writes) >= 20, (len(writes), len(reads))
 
 
 def test_many_threads_mix_everything_without_a_deadlock(tmp_path):
     model = Cohort(query="always", max_pending=50).fit(X[:500], Y[:500], task=TASK[:500])
     row = X[7].toarray().ravel()
     record = {"7": 1.0, "word": "x"}
-    end = time.monotonic() + SECONDS
-
-    def forever(call):
-        def work():
-            while time.monotonic() < end:
-                call()
-
-        return work
 
     def decide_and_learn():
         d = model.decide(X[:20], task=TASK[:20])
         model.learn(d.ids[d.ask], Y[:20][d.ask])
 
-    run_all(
-        [
-            forever(call)
-            for call in (
-                decide_and_learn,
-                lambda: model.partial_fit(X[:50], Y[:50], task=TASK[:50]),
-                lambda: model.learn_one(row, 1, 3),
-                lambda: model.learn_one(record, 0, 4),
-                lambda: model.predict_proba(X[:50], task=TASK[:50]),
-                lambda: model.score_one(record, "new"),
-                lambda: model.predict_one(row),
-                lambda: model.snapshot().predict(X[:5]),
-                lambda: model.save(tmp_path / "m"),
-                lambda: (model.info_, model.counts_, model.tasks_, model.influence()),
-                lambda: quorate.load(tmp_path / "m") if (tmp_path / "m").exists() else None,
-            )
-        ]
-    )
+    calls = [
+        decide_and_learn,
+        lambda: model.partial_fit(X[:50], Y[:50], task=TASK[:50]),
+        lambda: model.learn_one(row, 1, 3),
+        lambda: model.learn_one(record, 0, 4),
+        lambda: model.predict_proba(X[:50], task=TASK[:50]),
+        lambda: model.score_one(record, "new"),
+        lambda: model.predict_one(row),
+        lambda: model.snapshot().predict(X[:5]),
+        lambda: model.save(tmp_path / "m"),
+        lambda: (model.info_, model.counts_, model.tasks_, model.influence()),
+        lambda: quorate.load(tmp_path / "m") if (tmp_path / "m").exists() else None,
+    ]
+    done = [0] * len(calls)
+
+    def until_all_did(n):
+        def work():
+            while min(done) < 15:
+                calls[n]()
+                done[n] += 1
+
+        return work
+
+    run_all([until_all_did(n) for n in range(len(calls))])
     assert model.info_["pending"] <= 50 and model.info_["examples"] > 500
 
 
 INTERRUPTED = """
-    import os, signal, threading, time
+    import signal, time
     import numpy as np
     import quorate
     rng = np.random.default_rng(1)
@@ -236,26 +219,25 @@ INTERRUPTED = """
         (quorate.Cohort, lambda m: m.set_params(passes=10**6).fit(X, np.arange(len(y)) % 4)),
     ]:
         model = make().fit(X[:200], y[:200])
-        timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
-        timer.start()
-        begin = time.monotonic()
+        begin = time.process_time()
         try:
+            sender = signal_after(signal.SIGINT, 0.1)
             call(model)
-            print("not interrupted in", time.monotonic() - begin)
+            print("not interrupted in", time.process_time() - begin)
         except KeyboardInterrupt:
-            assert time.monotonic() - begin < 10
+            assert time.process_time() - begin < 10
             model.predict(X[:10])
             model.partial_fit(X[:10], np.arange(10) % 2)
             kept = model.to_bytes()
             assert quorate._core.Model.from_bytes(kept).to_bytes() == kept
             print("interrupted")
-        timer.join()
+        sender.join()
 """
 
 
 def test_ctrl_c_ends_a_long_call_and_the_model_stays_usable():
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(INTERRUPTED)], capture_output=True, text=True, timeout=100
+        [sys.executable, "-c", BESIDE + textwrap.dedent(INTERRUPTED)], capture_output=True, text=True, timeout=GUARD
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["interrupted"] * 8, done.stdout
@@ -264,7 +246,7 @@ def test_ctrl_c_ends_a_long_call_and_the_model_stays_usable():
 def test_a_signal_handler_that_uses_the_model_does_not_hang(tmp_path):
     """A handler runs in the thread that learns: the model is in use, and that is said instead of waited for."""
     script = textwrap.dedent("""
-        import os, signal, sys, threading
+        import signal, sys
         import numpy as np, quorate
         X = np.random.default_rng(1).normal(size=(20_000, 100)); y = np.arange(20_000) % 2
         model = quorate.KernelPerceptron().fit(X[:1000], y[:1000])
@@ -279,13 +261,13 @@ def test_a_signal_handler_that_uses_the_model_does_not_hang(tmp_path):
             raise InterruptedError
         signal.signal(signal.SIGTERM, use)
         for work in (lambda: model.partial_fit(X, y), lambda: model.predict(X)):
-            threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGTERM)).start()
             try:
+                signal_after(signal.SIGTERM, 0.1)
                 work()
             except InterruptedError:
                 pass
     """)
-    done = subprocess.run([sys.executable, "-c", script, tmp_path / "m"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", BESIDE + script, tmp_path / "m"], capture_output=True, text=True, timeout=GUARD)
     assert done.returncode == 0 and done.stdout.count("in use") == 10, done.stdout + done.stderr
 
 
@@ -324,8 +306,11 @@ def learn():
 learner = threading.Thread(target=learn)
 learner.start()
 ends = []
-for _ in range(12):
-    time.sleep(0.02)
+learns = time.pthread_getcpuclockid(learner.ident)
+while len(ends) < 12 or (7 not in ends and len(ends) < 300):
+    before = time.clock_gettime(learns)
+    while time.clock_gettime(learns) < before + 0.005:
+        time.sleep(0.001)
     child = os.fork()
     if child == 0:
         try:
@@ -335,7 +320,7 @@ for _ in range(12):
             os._exit(0)
         except RuntimeError as error:
             os._exit(7 if "forked" in str(error) else 8)
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while (done := os.waitpid(child, os.WNOHANG))[0] == 0 and time.monotonic() < end:
         time.sleep(0.01)
     if done[0] == 0:
@@ -348,5 +333,5 @@ print(set(ends) <= {0, 7} and 7 in ends, ends)
 
 
 def test_a_child_forked_while_a_thread_learns_gets_an_error_and_does_not_hang():
-    found = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKING], capture_output=True, text=True, timeout=300)
+    found = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKING], capture_output=True, text=True, timeout=GUARD)
     assert found.stdout.startswith("True"), found.stdout + found.stderr

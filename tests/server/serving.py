@@ -5,6 +5,8 @@ import signal
 import urllib.error
 import urllib.request
 
+from program import GUARD
+
 SETTINGS = ["--positive", "spam", "--negative", "ham", "--labels", "40", "--audit", "0.1", "--bits", "10"]
 
 
@@ -20,8 +22,8 @@ def example(number, **more):
 class Server:
     def __init__(self, quorate, *args, dir="desk", new=True):
         self.process = quorate.start("serve", "--dir", dir, "--port", "0", *(SETTINGS if new else []), *args)
-        ready, _, _ = select.select([self.process.stdout], [], [], 60)
-        assert ready, "no address within a minute"
+        ready, _, _ = select.select([self.process.stdout], [], [], GUARD)
+        assert ready, "no address"
         self.url = self.process.stdout.readline().decode().strip()
         assert self.url.startswith("http"), self.process.stderr.read().decode()
 
@@ -31,7 +33,7 @@ class Server:
             headers["Authorization"] = f"Bearer {token}"
         data = body if isinstance(body, bytes | None) else json.dumps(body).encode()
         try:
-            with urllib.request.urlopen(urllib.request.Request(self.url + path, data, headers, method=method), timeout=60) as reply:
+            with urllib.request.urlopen(urllib.request.Request(self.url + path, data, headers, method=method), timeout=GUARD) as reply:
                 status, found, kind = reply.status, reply.read(), reply.headers["Content-Type"]
         except urllib.error.HTTPError as error:
             status, found, kind = error.code, error.read(), error.headers["Content-Type"]
@@ -59,5 +61,5 @@ class Server:
 
     def stop(self, how=signal.SIGTERM):
         self.process.send_signal(how)
-        code = self.process.wait(60)
+        code = self.process.wait(GUARD)
         assert how == signal.SIGKILL or code == 0, self.process.stderr.read().decode()

@@ -3,10 +3,10 @@ import json
 import re
 import signal
 import threading
-import time
 import urllib.request
 
 import pytest
+from program import GUARD, wait_until
 from serving import SETTINGS, Server, example, is_spam
 
 
@@ -121,7 +121,8 @@ def test_no_acknowledged_answer_is_lost_by_kill_9(quorate):
         workers = [threading.Thread(target=work, args=(f"w{n}",)) for n in range(6)]
         for worker in workers:
             worker.start()
-        time.sleep(0.05 + 0.07 * run)
+        wanted = len(acknowledged) + 1 + 6 * run
+        wait_until(lambda: len(acknowledged) >= wanted or not any(worker.is_alive() for worker in workers), "the work")  # noqa: B023
         server.stop(signal.SIGKILL)
         for worker in workers:
             worker.join()
@@ -192,8 +193,8 @@ def test_roles(quorate):
     assert "<html" in server.ok("GET", "/", raw=True)
     assert "ann" in quorate.ok("serve", "token", "--dir", "desk", "--list").out
     quorate.ok("serve", "token", "--dir", "desk", "--revoke", "ann")
-    time.sleep(1.1)
-    assert server.request("POST", "/v1/next", {"annotator": "ann"}, token=token["annotator"])[0] == 401
+    # The server looks once a second.
+    wait_until(lambda: server.request("POST", "/v1/next", {"annotator": "ann"}, token=token["annotator"])[0] == 401)
     server.stop()
 
 
@@ -211,7 +212,7 @@ def test_metrics_events_and_guidelines(quorate):
     server = Server(quorate, "--guidelines", "guide.md", "--name", "mail")
     assert server.ok("GET", "/v1/guidelines", raw=True) == "# Spam\n"
     assert server.status()["name"] == "mail"
-    with urllib.request.urlopen(server.url + "/v1/events", timeout=30) as events:
+    with urllib.request.urlopen(server.url + "/v1/events", timeout=GUARD) as events:
         assert events.readline() == b"event: status\n"
         assert json.loads(events.readline()[6:])["examples"] == 0
         server.post(0, 50)

@@ -26,7 +26,8 @@ def served_with(quorate, faults, log, monkeypatch, **settings):
     if b"__asan_init" in Path(quorate.path).read_bytes():
         pytest.skip("the address sanitizer wants to be loaded first")
     with monkeypatch.context() as patch:
-        patch.setenv("LD_PRELOAD", str(faults))
+        patch.setenv("LD_PRELOAD", faults.name)  # where a blank ends a name
+        patch.setenv("LD_LIBRARY_PATH", str(faults.parent))
         patch.setenv("FAULTS_LOG", str(log))
         for name, value in settings.items():
             patch.setenv(name, str(value))
