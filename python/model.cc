@@ -23,6 +23,7 @@
 #include "quorate/engine/explanation.h"
 #include "quorate/engine/model.h"
 #include "quorate/engine/round_builder.h"
+#include "quorate/learner.h"
 #include "quorate/stream/example_reader.h"
 
 namespace nb = nanobind;

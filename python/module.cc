@@ -10,6 +10,7 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include "quorate/base/simd.h"
 #include "quorate/experiments/simulate.h"
 #include "quorate/registry.h"
 #include "quorate/stream/example_reader.h"
@@ -131,6 +132,8 @@ std::string canonical_text(const std::string& spec) { return to_text(canonical(p
 NB_MODULE(_core, m) {
   using namespace quorate;
   using namespace quorate::python;
+  if (const char* set = std::getenv("QUORATE_SIMD"); set != nullptr && !use_simd(set))
+    throw std::runtime_error("QUORATE_SIMD=" + std::string(set) + " in the environment: expected plain, avx2 or avx512");
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
     const auto raise = [](PyObject* type, const std::exception& e) {  // a path or a value need not be UTF-8
       const std::string_view what = e.what();

@@ -9,6 +9,7 @@
 #include "quorate/base/portable_math.h"
 #include "quorate/engine/model.h"
 #include "quorate/experiments/measures.h"
+#include "quorate/learner.h"
 #include "quorate/metrics/metrics.h"
 #include "quorate/metrics/statistics.h"
 #include "quorate/stream/example_reader.h"

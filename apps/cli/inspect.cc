@@ -4,6 +4,7 @@
 #include "common.h"
 #include "papers/plot.h"
 #include "quorate/engine/model.h"
+#include "quorate/learner.h"
 
 namespace quorate::cli {
 namespace {

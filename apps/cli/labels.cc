@@ -7,6 +7,7 @@
 #include "quorate/base/csv.h"
 #include "quorate/base/portable_math.h"
 #include "quorate/engine/model.h"
+#include "quorate/learner.h"
 #include "quorate/store/files.h"
 #include "quorate/stream/record.h"
 

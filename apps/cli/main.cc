@@ -1,11 +1,13 @@
 // The quorate program: one command a file.
 #include <csignal>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
 
 #include "common.h"
 #include "help.h"
 #include "quorate/base/error.h"
+#include "quorate/base/simd.h"
 #include "quorate/base/utf8.h"
 #include "quorate/version.h"
 
@@ -73,6 +75,10 @@ int main(int argc, char** argv) {
     commands.emplace_back(sub, e.add(*sub));
   }
   arrange(app);
+  if (const char* set = std::getenv("QUORATE_SIMD"); set != nullptr && !quorate::use_simd(set)) {
+    std::cerr << "quorate: QUORATE_SIMD=" << shortened(set) << " in the environment: expected plain, avx2 or avx512\n";
+    return kBadUsage;
+  }
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large is an error of its write
   for (int i = 1; i < argc; ++i)
     if (const std::string_view word = argv[i]; quorate::find_not_utf8(word) != word.npos) {

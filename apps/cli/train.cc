@@ -14,6 +14,7 @@
 #include "quorate/engine/model.h"
 #include "quorate/engine/prefetcher.h"
 #include "quorate/engine/round_builder.h"
+#include "quorate/learner.h"
 #include "quorate/registry.h"
 #include "quorate/store/files.h"
 #include "quorate/stream/example_reader.h"

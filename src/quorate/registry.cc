@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "quorate/learner.h"
+
 namespace quorate {
 
 extern const Algorithm kPerceptron, kCmtl, kAmtl, kPeer, kAmlc, kShampo, kShampoSecondOrder, kKernelPerceptron,

@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "quorate/base/learner_context.h"
-#include "quorate/learner.h"
+#include "quorate/capabilities.h"
 #include "quorate/params/params.h"
 
 namespace quorate {
+
+class Learner;
 
 /// A learner's row in the registry.
 struct Algorithm {

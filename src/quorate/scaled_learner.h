@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "quorate/queries/query_rules.h"
+#include "quorate/learner.h"
 #include "quorate/registry.h"
 #include "quorate/weights/scaling.h"
 

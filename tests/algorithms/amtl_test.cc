@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "quorate/learner.h"
 #include "support/make.h"
 
 namespace quorate::test {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "quorate/learner.h"
 #include "support/make.h"
 #include "support/temp.h"
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <thread>
 
+#include "quorate/learner.h"
 #include "quorate/metrics/metrics.h"
 #include "quorate/registry.h"
 #include "quorate/store/tensors.h"

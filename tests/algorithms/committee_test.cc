@@ -1,6 +1,7 @@
 // Identities that tie peer and amlc to learners that are simpler.
 #include <gtest/gtest.h>
 
+#include "quorate/learner.h"
 #include "support/make.h"
 
 namespace quorate::test {

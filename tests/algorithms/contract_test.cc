@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "quorate/engine/model.h"
+#include "quorate/learner.h"
 #include "support/allocations.h"
 #include "support/make.h"
 #include "support/settings.h"

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "quorate/graph/task_graph.h"
+#include "quorate/learner.h"
 #include "support/make.h"
 #include "support/temp.h"
 

@@ -7,6 +7,7 @@
 #include "quorate/engine/model.h"
 #include "quorate/engine/session.h"
 #include "quorate/experiments/generate_drift.h"
+#include "quorate/learner.h"
 #include "support/make.h"
 #include "support/settings.h"
 

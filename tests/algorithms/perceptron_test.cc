@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "quorate/learner.h"
 #include "support/make.h"
 
 namespace quorate::test {

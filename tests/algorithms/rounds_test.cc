@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "quorate/engine/model.h"
+#include "quorate/learner.h"
 #include "support/allocations.h"
 #include "support/rounds.h"
 #include "support/settings.h"

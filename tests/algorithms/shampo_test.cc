@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "quorate/learner.h"
 #include "quorate/registry.h"
 #include "support/dense_matrix.h"
 #include "support/rounds.h"

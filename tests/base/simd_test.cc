@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <string>
 
@@ -15,13 +17,19 @@
 namespace quorate::test {
 namespace {
 
+/// All tests, not only those here, use the set that the environment names.
+const bool told = std::getenv("QUORATE_SIMD") != nullptr && use_simd(std::getenv("QUORATE_SIMD"));
+
 /// Takes an instruction set while it lives.
 class Using {
  public:
-  explicit Using(Simd simd) { simd_in_use = simd; }
-  ~Using() { simd_in_use = widest_simd(); }
+  explicit Using(Simd simd) : before_(simd_in_use.exchange(simd)) {}
+  ~Using() { simd_in_use = before_; }
   Using(const Using&) = delete;
   Using& operator=(const Using&) = delete;
+
+ private:
+  Simd before_;
 };
 
 /// Those that this processor has.
@@ -33,14 +41,29 @@ std::vector<Simd> all_simd() {
 }
 
 TEST(Simd, TakesTheWidestUnlessToldOtherwise) {
-  EXPECT_EQ(simd_in_use, widest_simd());
+  const Simd before = simd_in_use;
+  if (!told) {
+    EXPECT_EQ(before, widest_simd());
+  }
   for (const Simd use : all_simd()) {
     const Using using_it(use);
     int calls = 0;
     simd([&] { ++calls; });
     EXPECT_EQ(calls, 1);
   }
+  EXPECT_EQ(simd_in_use, before);
+}
+
+TEST(Simd, IsNamedInTheEnvironment) {
+  const Using back(simd_in_use);
+  EXPECT_TRUE(use_simd("plain"));
+  EXPECT_EQ(simd_in_use, Simd::kPlain);
+  EXPECT_TRUE(use_simd("avx512"));
   EXPECT_EQ(simd_in_use, widest_simd());
+  EXPECT_TRUE(use_simd("avx2"));
+  EXPECT_EQ(simd_in_use, std::min(Simd::kAvx2, widest_simd()));
+  EXPECT_FALSE(use_simd("sse9"));
+  EXPECT_FALSE(use_simd(""));
 }
 
 TEST(Simd, ALoopGivesTheSameBitsInEveryInstructionSet) {

@@ -523,3 +523,11 @@ def test_the_model_is_an_argument_or_an_option_of_the_commands_about_one(quorate
     for command in (["inspect"], ["labels"], ["rebuild", "--out", "n"]):
         shown = quorate.ok(*command, "m").out
         assert quorate.ok(*command, "--model", "m").out == shown
+
+
+def test_an_instruction_set_is_chosen_in_the_environment(quorate, program):
+    def run(simd):
+        return subprocess.run([program, "version"], env={"QUORATE_SIMD": simd}, capture_output=True, text=True, check=False)
+    assert run("plain").returncode == run("avx512").returncode == 0
+    refused = run("sse9")
+    assert refused.returncode == 2 and refused.stderr == "quorate: QUORATE_SIMD=sse9 in the environment: expected plain, avx2 or avx512\n"

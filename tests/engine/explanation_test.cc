@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "quorate/engine/round_builder.h"
+#include "quorate/learner.h"
 
 namespace quorate {
 namespace {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "quorate/base/rng.h"
+#include "quorate/learner.h"
 #include "quorate/store/files.h"
 #include "quorate/stream/example_reader.h"
 #include "support/allocations.h"

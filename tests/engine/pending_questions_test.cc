@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "quorate/engine/session.h"
+#include "quorate/learner.h"
 #include "quorate/registry.h"
 #include "support/edit.h"
 #include "support/make.h"

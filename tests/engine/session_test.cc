@@ -5,6 +5,7 @@
 
 #include <deque>
 
+#include "quorate/learner.h"
 #include "quorate/store/state.h"
 #include "support/allocations.h"
 #include "support/edit.h"

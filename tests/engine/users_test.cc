@@ -5,6 +5,7 @@
 #include "quorate/base/error.h"
 #include "quorate/engine/model.h"
 #include "quorate/engine/round_builder.h"
+#include "quorate/learner.h"
 #include "support/edit.h"
 #include "support/make.h"
 

@@ -1,5 +1,6 @@
 #include "quorate/experiments/simulate.h"
 
+#include "quorate/learner.h"
 #include "quorate/registry.h"
 
 #include <gmock/gmock.h>
@@ -334,7 +335,7 @@ TEST(Simulate, AStopEndsAllRunsAndLeavesNone) {
     std::stop_source stop;
     std::atomic<std::uint64_t> seen = 0;
     SimulateOptions o = options("perceptron");
-    o.runs = 20'000;
+    o.runs = 200'000;  // minutes of work
     o.threads = threads;
     o.stop = stop.get_token();
     o.progress = &seen;
@@ -345,7 +346,7 @@ TEST(Simulate, AStopEndsAllRunsAndLeavesNone) {
     const SimulateResult result = simulate(train, nullptr, task_names(kTasks), o);
     EXPECT_TRUE(result.interrupted);
     EXPECT_TRUE(result.runs.empty());
-    EXPECT_LT(seen, 20'000u * 200);
+    EXPECT_LT(seen, 200'000u * 200);
   }
 }
 

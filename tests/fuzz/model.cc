@@ -5,6 +5,7 @@
 
 #include "fuzz.h"
 #include "quorate/base/hash.h"
+#include "quorate/learner.h"
 
 namespace {
 

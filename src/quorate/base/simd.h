@@ -1,7 +1,9 @@
 // One loop compiled for several instruction sets; the processor's best one is chosen at run time.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <string_view>
 
 namespace quorate {
 
@@ -19,8 +21,17 @@ inline Simd widest_simd() {
   return Simd::kPlain;
 }
 
-/// The set that simd() uses. Only tests change it, to at most widest_simd().
+/// The set that simd() uses, at most widest_simd().
 inline std::atomic<Simd> simd_in_use = widest_simd();
+
+/// Uses "plain", "avx2" or "avx512", or what this processor has of it. False: another word. Programs call it with the
+/// environment's QUORATE_SIMD, to show that results are the same on another processor.
+inline bool use_simd(std::string_view name) {
+  const Simd simd = name == "avx512" ? Simd::kAvx512 : name == "avx2" ? Simd::kAvx2 : Simd::kPlain;
+  if (simd == Simd::kPlain && name != "plain") return false;
+  simd_in_use = std::min(simd, widest_simd());
+  return true;
+}
 
 namespace detail {
 #ifdef __x86_64__

@@ -8,6 +8,7 @@
 #include "quorate/base/portable_math.h"
 #include "quorate/engine/explanation.h"
 #include "quorate/engine/progressive.h"
+#include "quorate/learner.h"
 #include "quorate/stream/example_reader.h"
 
 namespace quorate {

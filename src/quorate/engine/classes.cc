@@ -5,6 +5,7 @@
 
 #include "quorate/base/error.h"
 #include "quorate/base/portable_math.h"
+#include "quorate/learner.h"
 
 namespace quorate {
 
@@ -38,6 +39,11 @@ Answer Classes::feedback(Task task, std::size_t truth) const {
   if (reduction_ == Reduction::kOneVsRest) return task == truth ? kYes : kNo;
   const auto& [plus, minus] = pairs_[task];
   return plus == truth ? kYes : minus == truth ? kNo : kNeither;
+}
+
+void Classes::score(const Learner& learner, Task first, const Features& x, std::vector<double>& out) const {
+  out.resize(tasks());
+  for (Task task = 0; task < tasks(); ++task) out[task] = learner.score(example(first, task, x));
 }
 
 Classes::Prediction Classes::predict(std::span<const double> margins, Ballot& ballot) const {

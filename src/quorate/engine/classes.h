@@ -12,9 +12,10 @@
 #include "quorate/base/answer.h"
 #include "quorate/base/example.h"
 #include "quorate/base/name_table.h"
-#include "quorate/learner.h"
 
 namespace quorate {
+
+class Learner;
 
 class Classes {
  public:
@@ -57,10 +58,7 @@ class Classes {
   /// Which of tasks() such an example is of.
   Task task_of(const Example& e) const { return users_ ? e.group : e.task; }
   /// The margins of all tasks on x, in `out`.
-  void score(const Learner& learner, Task first, const Features& x, std::vector<double>& out) const {
-    out.resize(tasks());
-    for (Task task = 0; task < tasks(); ++task) out[task] = learner.score(example(first, task, x));
-  }
+  void score(const Learner& learner, Task first, const Features& x, std::vector<double>& out) const;
 
   /// What a good annotator answers, kNeither if it is neither of the two. truth < size(). O(1).
   Answer feedback(Task task, std::size_t truth) const;

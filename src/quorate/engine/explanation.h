@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "quorate/engine/model.h"
+#include "quorate/learner.h"
 
 namespace quorate {
 

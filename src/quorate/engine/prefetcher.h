@@ -5,6 +5,7 @@
 
 #include "quorate/base/prefetch.h"
 #include "quorate/engine/session.h"
+#include "quorate/learner.h"
 
 namespace quorate {
 

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "quorate/base/utf8.h"
+#include "quorate/learner.h"
 #include "quorate/registry.h"
 #include "quorate/store/rng_state.h"
 
@@ -36,6 +37,9 @@ InstanceQueue<Unasked> make_unasked(std::pmr::memory_resource* memory, std::size
 }
 
 }  // namespace
+
+Session::Session(Session&&) = default;
+Session::~Session() = default;
 
 Session::Session(const Spec& spec, std::size_t memory_limit, std::size_t memory_for_names, std::size_t keep_labels)
     : spec_(canonical(spec)),

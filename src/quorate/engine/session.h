@@ -15,10 +15,11 @@
 #include "quorate/engine/kept_labels.h"
 #include "quorate/engine/label_ledger.h"
 #include "quorate/engine/pending_questions.h"
-#include "quorate/learner.h"
 #include "quorate/params/spec.h"
 
 namespace quorate {
+
+class Learner;
 
 /// What happened with one example.
 struct Outcome {
@@ -82,7 +83,8 @@ class Session {
   /// A new learner. `spec` may leave parameters out. Throws as make_learner; UsageError for options out of range.
   explicit Session(const Spec& spec, const SessionOptions& options = {});
 
-  Session(Session&&) = default;
+  Session(Session&&);
+  ~Session();
   Session& operator=(Session&&) = delete;  // its parts live in its own memory
 
   /// The id of the task called `name`, given to it now if it is new; kUntracked if memory holds no more tasks and the

@@ -13,6 +13,7 @@
 #include "quorate/engine/prefetcher.h"
 #include "quorate/engine/progressive.h"
 #include "quorate/experiments/splits.h"
+#include "quorate/learner.h"
 #include "quorate/registry.h"
 
 namespace quorate {
