@@ -262,6 +262,9 @@ class ScaledLearner final : public Learner {
     for (Decision& d : out) d.margin = finite(d.margin);
   }
   bool learn_once(const Example& e, const Decision& d, Answer y, Rng& rng) {
+    if constexpr (requires { a_->query.reserve_task(e.task); }) a_->query.reserve_task(e.task);
+    if constexpr (requires { a_->reserve(e); })
+      if (y != kNeither) a_->reserve(e);
     const bool updated = scaling_.changes() ? learn_scaled(scaled(e, values_), d, y, rng) : learn_scaled(e, d, y, rng);
     if constexpr (requires { a_->recent; })
       if (y != kNeither) replay(e, y);

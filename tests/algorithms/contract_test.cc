@@ -81,6 +81,16 @@ class Arriving {
     return out;
   }
 
+  /// Example n up to its question, then at_question() if there is one.
+  template <class AtQuestion>
+  void decide(Session& session, std::size_t n, AtQuestion at_question) const {
+    const Example e{session.task(task_name(stream_.task[n])), x(n)};
+    session.decide({{&e, 1}});
+    if (session.next_question()) at_question();
+  }
+  Reply reply(std::size_t n) const { return reply_of(known(stream_.y[n])); }
+  Features x(std::size_t n) const { return stream_.x[n].view(); }
+
  private:
   Stream stream_;
   bool late_;
@@ -147,6 +157,65 @@ TEST_P(Contract, SaveAndContinueEqualsNeverSavedUnderAMemoryLimit) {
       if (!full) {
         EXPECT_EQ(never->to_bytes(), often->to_bytes()) << where;
       }
+    }
+  }
+}
+
+/// Memory that is refused has taught nothing, and what is saved then loads under its own limit.
+TEST_P(Contract, AModelThatRanOutOfMemoryIsWhatItWasAndLoads) {
+  if (GetParam().can().forgets) return;  // it makes room instead
+  const auto new_model = [&](std::size_t limit) {
+    return std::make_unique<Model>(Model::make(spec(), {.seed = 3, .memory_limit = limit}, FeatureSettings{}, Labels{}));
+  };
+  std::vector<double> shares{0.25, 0.4, 0.55, 0.7, 0.8, 0.9, 0.97, 1.0};  // of the peak without a limit
+  if (std::getenv("QUORATE_LIMITS") == nullptr) {
+    const std::size_t first = std::hash<std::string>()(GetParam().name) % shares.size();
+    shares = {shares[first], shares[(first + 3) % shares.size()], shares[(first + 6) % shares.size()]};
+  }
+  const Arriving stream(true, false);
+  const auto free = new_model(Memory::kNoLimit);
+  for (std::size_t n = 0; n < Arriving::kExamples; ++n) stream.feed(free->session, n);
+  for (const double share : shares) {
+    const auto limit = static_cast<std::size_t>(share * static_cast<double>(free->session.peak_bytes()));
+    std::unique_ptr<Model> model, again;
+    try {
+      model = new_model(limit);
+      again = new_model(limit);
+    } catch (const MemoryError&) {
+      continue;
+    }
+    const std::string where = "limit " + std::to_string(limit);
+    std::size_t stop = 0;
+    try {
+      for (; stop < Arriving::kExamples; ++stop) stream.feed(model->session, stop);
+    } catch (const MemoryError&) {
+    }
+    const auto scores = [&](const Session& session) {
+      std::vector<double> out;
+      for (std::size_t n = 0; n < Arriving::kExamples; n += 8)
+        for (const Task task : {Task{0}, static_cast<Task>(n % 27)})
+          out.push_back(session.learner().score({task, stream.x(n)}));
+      return out;
+    };
+    if (stop < Arriving::kExamples) {  // once more, to look at it before its last label
+      for (std::size_t n = 0; n < stop; ++n) stream.feed(again->session, n);
+      try {
+        stream.decide(again->session, stop, [&] {
+          const std::vector<double> before = scores(again->session);
+          EXPECT_THROW(again->session.reply(stream.reply(stop)), MemoryError) << where;
+          EXPECT_EQ(scores(again->session), before) << "example " << stop << ", " << where;
+        });
+      } catch (const MemoryError&) {  // before the label
+      }
+    }
+    const std::string bytes = model->to_bytes();
+    try {
+      const Model loaded = Model::from_bytes(bytes);
+      EXPECT_LE(loaded.session.peak_bytes(), limit);
+      EXPECT_EQ(scores(loaded.session), scores(model->session)) << where;
+      EXPECT_EQ(loaded.to_bytes(), bytes) << where;
+    } catch (const DataError& e) {
+      ADD_FAILURE() << e.what() << ", example " << stop << ", " << where;
     }
   }
 }

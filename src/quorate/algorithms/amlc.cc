@@ -57,7 +57,7 @@ struct Amlc {
         tau(context.memory),
         counts(context.memory),
         c(context.memory) {
-    ensure_tasks(context.tasks.size());
+    if (!context.restore) ensure_tasks(context.tasks.size());
   }
 
   void prefetch(const Example&) const {}
@@ -82,6 +82,7 @@ struct Amlc {
     const int committee_says = predicted(d.margin);
     const bool mistake = committee_says != y;  // line 10
     const std::span<const double> margins = w.margins(e.x);
+    if (mistake || !std::holds_alternative<ShareNobody>(p.share)) w.reserve(e.x);  // from here on nothing can fail
     counts.add(k, predicted(margins[k]) == y, !mistake);
     if (mistake || std::holds_alternative<WeighBought>(p.weigh)) {  // line 12
       hinge_losses(margins, y, p.cap, c);
@@ -110,7 +111,11 @@ struct Amlc {
 
   void ensure_tasks(std::size_t K) {
     if (K <= w.tasks()) return;
-    w.ensure_tasks(K);
+    w.reserve_tasks(K);
+    tau.reserve_tasks(K);
+    counts.reserve_tasks(K);
+    reserve(c, K);
+    w.ensure_tasks(K);  // from here on nothing can fail
     tau.ensure_tasks(K);
     counts.ensure_tasks(K);
     c.resize(K);

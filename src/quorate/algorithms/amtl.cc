@@ -44,7 +44,7 @@ struct Amtl {
         w(context.memory),
         G(context.memory),
         c(context.memory) {
-    ensure_tasks(A.tasks());
+    if (!context.restore) ensure_tasks(A.tasks());
   }
 
   void prefetch(const Example&) const {}
@@ -73,7 +73,9 @@ struct Amtl {
       const double a = column(j);
       c[j] = a == 0 ? 0 : y * e.weight * a * c[j];
     }
-    G.add(c, w.margins(e.x), squared_norm(e.x));
+    const std::span<const double> margins = w.margins(e.x);
+    w.reserve(e.x);  // from here on nothing can fail
+    G.add(c, margins, squared_norm(e.x));
     w.add(c, e.x);  // w_j += y (A^-1)[j,i] U[j,i] x
     return true;
   }
@@ -94,7 +96,10 @@ struct Amtl {
 
   void ensure_tasks(std::size_t K) {
     if (K <= w.tasks()) return;
-    A.ensure_tasks(K);
+    w.reserve_tasks(K);
+    G.reserve_tasks(K);
+    reserve(c, K);
+    A.ensure_tasks(K);  // from here on nothing can fail
     w.ensure_tasks(K);
     G.ensure_tasks(K);
     c.resize(K);

@@ -55,9 +55,12 @@ struct Cmtl {
     if (!mistaken(y, d.margin)) return false;
     y *= e.weight;
     if (A.regular()) {
-      v.add(e.task, y, e.x);
+      v.reserve(e.task, e.x);
+      if (shares(e.task)) s.reserve(A.group(e.task), e.x);
+      v.add(e.task, y, e.x);  // from here on nothing can fail
       if (shares(e.task)) s.add(A.group(e.task), y, e.x);
     } else {
+      A.for_each_related(e.task, [&](Task j, double) { v.reserve(j, e.x); });
       A.for_each_related(e.task, [&](Task j, double a) { v.add(j, y * a, e.x); });  // w_j += y (A^-1)[j,i] x
     }
     return true;

@@ -169,6 +169,7 @@ struct Cohort {
         labels_of(2 * groups, context.memory),
         weight_of(2 * groups, context.memory),
         recent(context.memory),
+        limited(is_limited(context.memory)),
         directions(params.rank(), context.memory),
         wz(0, context.memory),
         vz(0, context.memory),
@@ -328,6 +329,19 @@ struct Cohort {
       if (!out[n].ask) guess(round[n], predictions[n]);
   }
 
+  /// Before learn(e): makes places for all weights that it and its replays may change, so that under a memory limit neither
+  /// can fail. If memory is refused nothing was learned.
+  void reserve(const Example& e) {
+    if (e.task != kUntracked && e.task >= tasks.size()) tasks.reserve(std::size_t{e.task} + 1);
+    if (slots() > 0 || !limited) return;
+    const auto touch = [this](const Example& one) {
+      w.touch(one.group, one.x);
+      if (one.task != kUntracked) v.touch(one.task, one.x);
+    };
+    touch(e);
+    const std::uint64_t replays = replays_of(due + replay_share(bought + 1));
+    for (std::uint64_t k = 0; k < replays; ++k) touch(recent.coming(k));
+  }
   bool learn(const Example& e, const Decision& d, double y, Rng&) {
     if (e.task != kUntracked) {
       if (e.task >= tasks.size()) tasks.resize(std::size_t{e.task} + 1);
@@ -376,11 +390,18 @@ struct Cohort {
 
   /// The replays of the label learned last; they are made before it is kept.
   std::uint64_t replays_due() {
-    constexpr std::uint64_t kMost = RecentLabels::kMost;
-    due += p.replays * (bought <= kMost ? kMost : kMost * kMost / bought);
-    const std::uint64_t now = std::min<std::uint64_t>(due / kMost, recent.size());
-    due %= kMost;
+    due += replay_share(bought);
+    const std::uint64_t now = replays_of(due);
+    due %= RecentLabels::kMost;
     return now;
+  }
+  /// What label number n adds to `due`.
+  std::uint64_t replay_share(std::uint64_t n) const {
+    constexpr std::uint64_t kMost = RecentLabels::kMost;
+    return p.replays * (n <= kMost ? kMost : kMost * kMost / n);
+  }
+  std::uint64_t replays_of(std::uint64_t all) const {
+    return std::min<std::uint64_t>(all / RecentLabels::kMost, recent.size());
   }
   void learn_again(RecentLabels::Item& item, const Example& e) {
     const double noise = noise_of(e.group, item.y) / e.weight, before = item.alpha;
@@ -441,6 +462,10 @@ struct Cohort {
     const double n = t.labels, sure = std::abs(j.p) / std::sqrt(j.p * j.p + j.r);
     const double balance = std::min(1.0, (of_other + 0.1) / (of_this + 0.1));
     const double weight = p.guess * (n / (n + kHalf)) * std::sqrt(sure) * (balance * balance * balance);
+    if (limited && predicted(j.p) * j.x.p < 1) {  // there are no places under a limit
+      w.reserve(e.group, e.x);
+      v.reserve(e.task, e.x);
+    }
     of_this = static_cast<float>(of_this + weight);
     const double y = predicted(j.p);
     if (y * j.x.p < 1) move(e, weight / (j.x.r + p.noise) * (1 - y * j.x.p) * y, 0);
@@ -537,6 +562,7 @@ struct Cohort {
   std::pmr::vector<double> weight_of;          // the sums of their weights
   double weight_all = 0, weight_positive = 0;  // sums of weight_of
   RecentLabels recent;
+  bool limited;  // memory is
   Directions directions;
   Beliefs wz, vz;                               // groups x rank, K x rank: w and v of places
   std::pmr::vector<double> betas;               // of the recent labels: b

@@ -42,7 +42,7 @@ struct Peer {
   };
   Peer(const Params& params, const LearnerContext& context)
       : p(params), w(context.memory), tau(context.memory), counts(context.memory), c(context.memory) {
-    ensure_tasks(context.tasks.size());
+    if (!context.restore) ensure_tasks(context.tasks.size());
   }
 
   void prefetch(const Example&) const {}
@@ -76,6 +76,7 @@ struct Peer {
     ensure_tasks(std::size_t{k} + 1);
     const bool mistake = predicted(d.margin) != y;
     const std::span<const double> margins = w.margins(e.x);
+    if (mistake || !std::holds_alternative<ShareNone>(p.share)) w.reserve(e.x);  // from here on nothing can fail
     if (!std::isnan(d.peer_margin)) counts.add(k, !mistake, predicted(d.peer_margin) == y);
     if (mistake && w.tasks() > 1) {
       hinge_losses(margins, y, std::numeric_limits<double>::infinity(), c);
@@ -108,7 +109,11 @@ struct Peer {
 
   void ensure_tasks(std::size_t K) {
     if (K <= w.tasks()) return;
-    w.ensure_tasks(K);
+    w.reserve_tasks(K);
+    tau.reserve_tasks(K);
+    counts.reserve_tasks(K);
+    reserve(c, K);
+    w.ensure_tasks(K);  // from here on nothing can fail
     tau.ensure_tasks(K);
     counts.ensure_tasks(K);
     c.resize(K);

@@ -87,6 +87,12 @@ std::size_t growth(const std::pmr::vector<T>& v, std::size_t more) {
   return v.size() + more <= v.capacity() ? 0 : std::max(2 * v.capacity(), v.size() + more) * sizeof(T);
 }
 
+/// Makes room for `size` elements, as resize(size) would: amortised O(1) an element. If memory is refused nothing changed.
+template <class T>
+void reserve(std::pmr::vector<T>& v, std::size_t size) {
+  if (size > v.capacity()) v.reserve(std::max(size, 2 * v.size()));
+}
+
 // Fitted arrays. A learner that forgets decides by the bytes that are left, so under a memory limit these must follow from
 // the model's state alone: not from how it grew, nor from when it was saved and loaded, nor from the standard library.
 
@@ -120,6 +126,13 @@ void fit_loaded(std::pmr::vector<T>& v) {
   v = std::pmr::vector<T>(v.get_allocator());
   v.reserve(room_for(loaded.size()));
   v.assign(loaded.begin(), loaded.end());
+}
+/// v becomes `list`, fitted as if it had grown to it.
+template <class T, class List>
+void load_fitted(std::pmr::vector<T>& v, const List& list) {
+  v = std::pmr::vector<T>(v.get_allocator());
+  v.reserve(is_limited(v.get_allocator().resource()) ? room_for(list.size()) : list.size());
+  v.assign(list.begin(), list.end());
 }
 /// The same for an array whose elements need not be kept: never holds two.
 template <class T>

@@ -117,6 +117,9 @@ class QueryPolicy {
         },
         rule_);
   }
+  void reserve_task(Task task) {  ///< as SharedAnnotator
+    if (annotator_) annotator_->reserve_task(task);
+  }
   void learned(Task task, bool mistake, bool updated) {
     if (annotator_) annotator_->learned(task, mistake, updated);
   }

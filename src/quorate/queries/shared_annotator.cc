@@ -122,13 +122,19 @@ void SharedAnnotator::by_score(std::span<const Example> round, Rng& rng, std::sp
   fit_scratch(share_, 0);  // no state: a model that was just loaded has none either
 }
 
+void SharedAnnotator::reserve_task(Task task) {
+  if (task == kUntracked || task < queries_.size()) return;
+  for (auto* of : {&mistakes_, &updates_, &queries_}) {
+    fit(*of, std::size_t{task} + 1);
+    reserve(*of, std::size_t{task} + 1);
+  }
+}
+
 void SharedAnnotator::learned(Task task, bool mistake, bool updated) {
   if (task == kUntracked) return;
+  reserve_task(task);
   if (task >= queries_.size())
-    for (auto* of : {&mistakes_, &updates_, &queries_}) {
-      fit(*of, std::size_t{task} + 1);
-      of->resize(std::size_t{task} + 1);
-    }
+    for (auto* of : {&mistakes_, &updates_, &queries_}) of->resize(std::size_t{task} + 1);
   ++queries_[task];
   ++all_queries_;
   mistakes_[task] += mistake;
@@ -147,12 +153,10 @@ void SharedAnnotator::unpack(const Packed& packed) {
   }
   for (const double weight : packed.weight)
     if (!kWeight.contains(weight)) throw DataError("choice: a weight out of range");
-  mistakes_ = packed.mistakes;
-  updates_ = packed.updates;
-  queries_ = packed.queries;
-  weight_ = packed.weight;
-  for (auto* of : {&mistakes_, &updates_, &queries_}) fit(*of);
-  fit(weight_);
+  load_fitted(mistakes_, packed.mistakes);
+  load_fitted(updates_, packed.updates);
+  load_fitted(queries_, packed.queries);
+  load_fitted(weight_, packed.weight);
   all_queries_ = all;
 }
 

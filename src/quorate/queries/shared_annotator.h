@@ -91,6 +91,8 @@ class SharedAnnotator {
   void by_score(std::span<const Example> round, Rng& rng, std::span<Decision> out) const;
   /// The same with score_j = |margin_j| - min_m |margin_m| (Perceptron SHAMPO).
   void by_margin(std::span<const Example> round, Rng& rng, std::span<Decision> out) const;
+  /// Makes room, so that learned(task, ..) cannot fail.
+  void reserve_task(Task task);
   /// Counts a bought answer, unless it is about kUntracked. mistake: it was +1 or -1 and the margin was 0 or of the other
   /// sign; updated: the model changed.
   void learned(Task task, bool mistake, bool updated);

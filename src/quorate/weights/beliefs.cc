@@ -61,6 +61,14 @@ void Beliefs::learn(std::uint32_t block, const Features& x, double scale, double
   std::visit([&](auto& store) { store.change(block, x, change); }, store_);
 }
 
+void Beliefs::reserve(std::uint32_t block, const Features& x) {
+  if (auto* blocks = std::get_if<SparseBlocks<Belief>>(&store_)) blocks->reserve(block, x);
+}
+
+void Beliefs::touch(std::uint32_t block, const Features& x) {
+  if (auto* blocks = std::get_if<SparseBlocks<Belief>>(&store_)) blocks->change(block, x, [](std::size_t, Belief&) {});
+}
+
 std::size_t Beliefs::slots() const {
   const auto* fixed = std::get_if<HashedCells<Belief>>(&store_);
   return fixed != nullptr ? fixed->cells().size() : 0;
@@ -89,6 +97,7 @@ void Beliefs::unpack(const Packed& packed) {
   check(packed.information.size() == n && packed.feature.size() == named && (named == n || named == 0),
         "block, feature, weight and information differ in size");
   std::pair<std::uint32_t, Index> before;
+  std::size_t count = 0;  // of blocks
   for (std::size_t i = 0; i < n; ++i) {
     check(std::isfinite(packed.weight[i]) && std::isfinite(packed.information[i]) && packed.information[i] >= 0,
           "a value that cannot be");
@@ -96,6 +105,7 @@ void Beliefs::unpack(const Packed& packed) {
     check(packed.feature[i] <= kMaxIndex + 1 && packed.block[i] != 0xFFFFFFFFu, "a place out of range");
     const std::pair place(packed.block[i], packed.feature[i]);
     check(i == 0 || place > before, "out of order");
+    count += i == 0 || place.first != before.first;
     before = place;
   }
   const auto belief = [&](std::size_t i) { return Belief{packed.weight[i], packed.information[i]}; };
@@ -105,6 +115,7 @@ void Beliefs::unpack(const Packed& packed) {
     return;
   }
   auto& blocks = store_.emplace<SparseBlocks<Belief>>(memory_);
+  blocks.reserve_blocks(count);
   for (std::size_t begin = 0, end = 0; begin < n; begin = end) {  // a block at a time
     const std::uint32_t block = packed.block[begin];
     while (end < n && packed.block[end] == block) ++end;

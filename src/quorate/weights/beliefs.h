@@ -32,8 +32,14 @@ class Beliefs {
   MarginEstimate operator()(std::uint32_t block, const Features& x) const;
   /// Lets the processor fetch what the next call for x will need.
   void prefetch(std::uint32_t block, const Features& x) const;
+  /// Makes room, so that learn(block, x) cannot fail as long as nothing else changes. If memory is refused no belief
+  /// changed.
+  void reserve(std::uint32_t block, const Features& x);
+  /// Makes places for all of x, so that learn(block, x) can never fail. If memory is refused no belief changed.
+  /// O(non-zeros).
+  void touch(std::uint32_t block, const Features& x);
   /// w_f += alpha s_f x_f, then s_f -= beta (s_f x_f)^2 (AROW), x scaled by `scale` first. beta 0: how sure they are stays
-  /// as it is. beta scale^2 sum_f s_f x_f^2 <= 1. O(non-zeros).
+  /// as it is. beta scale^2 sum_f s_f x_f^2 <= 1. If memory is refused no belief changed. O(non-zeros).
   void learn(std::uint32_t block, const Features& x, double scale, double alpha, double beta);
 
   /// Exact: what is not as at first, in ascending order of (block, feature). Fixed: every slot, block and feature empty.

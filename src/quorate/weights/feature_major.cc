@@ -5,20 +5,24 @@
 #include <utility>
 
 #include "quorate/base/error.h"
+#include "quorate/base/memory.h"
 #include "quorate/base/prefetch.h"
 #include "quorate/base/simd.h"
 
 namespace quorate {
 
+void FeatureMajorWeights::reserve_tasks(std::size_t K) {
+  if (K <= stride_) return;
+  const std::size_t stride = std::max(K, stride_ + stride_ / 2), rows = row_.size();
+  std::pmr::vector<float> grown(rows * stride, 0.0f, weights_.get_allocator());
+  for (std::size_t r = 0; r < rows; ++r) std::copy_n(weights_.data() + r * stride_, stride_, grown.data() + r * stride);
+  weights_.swap(grown);
+  stride_ = stride;
+}
+
 void FeatureMajorWeights::ensure_tasks(std::size_t K) {
   if (K <= tasks_) return;
-  if (K > stride_) {
-    const std::size_t stride = std::max(K, stride_ + stride_ / 2), rows = row_.size();
-    std::pmr::vector<float> grown(rows * stride, 0.0f, weights_.get_allocator());
-    for (std::size_t r = 0; r < rows; ++r) std::copy_n(weights_.data() + r * stride_, stride_, grown.data() + r * stride);
-    weights_.swap(grown);
-    stride_ = stride;
-  }
+  reserve_tasks(K);
   tasks_ = K;
   kept_ = false;
 }
@@ -99,8 +103,21 @@ std::span<const double> FeatureMajorWeights::margins(const Features& x) {
 std::uint32_t FeatureMajorWeights::row_at(Index feature) {
   const auto rows = static_cast<std::uint32_t>(row_.size());
   std::uint32_t& row = row_.at(feature);
-  if (row_.size() > rows) row = rows;
+  if (row_.size() > rows) {
+    row = rows;
+    weights_.resize((std::size_t{rows} + 1) * stride_, 0.0f);
+  }
   return row;
+}
+
+void FeatureMajorWeights::reserve(const Features& x) {
+  const auto room = [&](std::size_t more) { return (row_.size() + more) * stride_; };
+  if (row_.has_room(x.size()) && room(x.size()) <= weights_.capacity()) return;
+  std::size_t more = 0;
+  for (std::size_t k = 0; k < x.size(); ++k) more += row_.find(x.at(k)) == nullptr;
+  if (more == 0) return;
+  row_.reserve(row_.size() + more);
+  quorate::reserve(weights_, room(more));
 }
 
 void FeatureMajorWeights::add(std::span<const double> c, const Features& x) {
@@ -112,12 +129,12 @@ void FeatureMajorWeights::add(std::span<const double> c, const Features& x) {
       if (c[j] != 0) add(static_cast<Task>(j), c[j], x), --taught;
     return;
   }
+  reserve(x);
   kept_ = false;
   std::uint32_t rows[kRows];
   for (std::size_t begin = 0; begin < x.size(); begin += kRows) {
     const std::size_t n = std::min(kRows, x.size() - begin), stride = stride_;
     for (std::size_t k = 0; k < n; ++k) rows[k] = row_at(x.at(begin + k));
-    weights_.resize(row_.size() * stride_, 0.0f);
     float* const weights = weights_.data();
     const double* const value = x.value.data() + begin;
     simd([=] {
@@ -131,12 +148,12 @@ void FeatureMajorWeights::add(std::span<const double> c, const Features& x) {
 }
 
 void FeatureMajorWeights::add(Task task, double a, const Features& x) {
+  reserve(x);
   kept_ = false;
   std::uint32_t rows[kRows];
   for (std::size_t begin = 0; begin < x.size(); begin += kRows) {
     const std::size_t n = std::min(kRows, x.size() - begin);
     for (std::size_t k = 0; k < n; ++k) rows[k] = row_at(x.at(begin + k));
-    weights_.resize(row_.size() * stride_, 0.0f);
     for (std::size_t k = 0; k < n; ++k) {
       float& w = weights_[std::size_t{rows[k]} * stride_ + task];
       w = static_cast<float>(static_cast<double>(w) + a * x.value[begin + k]);
@@ -168,13 +185,13 @@ void FeatureMajorWeights::unpack(const Packed& packed) {
   }
   for (std::size_t i = 0; i < packed.value.size(); ++i)
     if (!std::isfinite(packed.value[i])) throw DataError("weights: a value is not finite");
-  ensure_tasks(packed.tasks);
-  kept_ = false;
-  for (std::size_t r = 0; r < rows; ++r) {
-    const std::size_t row = row_at(packed.feature[r]);
-    weights_.resize(row_.size() * stride_, 0.0f);
-    packed.value.read(r * tasks_, std::span(weights_).subspan(row * stride_, tasks_));
-  }
+  FeatureMajorWeights out(weights_.get_allocator().resource());
+  out.ensure_tasks(packed.tasks);
+  out.row_.reserve(rows);
+  out.weights_.resize(rows * out.tasks_);
+  for (std::size_t r = 0; r < rows; ++r) out.row_.at(packed.feature[r]) = static_cast<std::uint32_t>(r);
+  packed.value.read(0, out.weights_);
+  *this = std::move(out);
 }
 
 }  // namespace quorate

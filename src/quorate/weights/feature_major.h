@@ -16,8 +16,10 @@ class FeatureMajorWeights {
       : row_(memory), weights_(memory), margins_(memory), of_index_(memory), of_value_(memory) {}
 
   std::size_t tasks() const { return tasks_; }
-  /// Makes room for at least K tasks; new ones start at 0. Amortised O(rows) per task.
+  /// At least K tasks from now on; new ones start at 0. Amortised O(rows) per task.
   void ensure_tasks(std::size_t K);
+  /// Makes room for K tasks, so that ensure_tasks(K) cannot fail.
+  void reserve_tasks(std::size_t K);
 
   /// <w_task, x>; 0 for a task that is not covered. O(non-zeros).
   double operator()(Task task, const Features& x) const;
@@ -25,7 +27,10 @@ class FeatureMajorWeights {
   void margins(const Features& x, std::span<double> p) const;
   /// The same, kept until weights change: who learns from the example just judged does not compute them again.
   std::span<const double> margins(const Features& x);
-  /// w_j += c[j] x for all j; c.size() == tasks(). O(K non-zeros), or O(non-zeros) if few c are not 0.
+  /// Makes room for the rows of x, so that add() of x cannot fail as long as no task comes. O(non-zeros).
+  void reserve(const Features& x);
+  /// w_j += c[j] x for all j; c.size() == tasks(). O(K non-zeros), or O(non-zeros) if few c are not 0. If
+  /// memory is refused nothing changed.
   void add(std::span<const double> c, const Features& x);
   /// w_task += a x; task < tasks(). O(non-zeros), and O(K) for every feature that is new.
   void add(Task task, double a, const Features& x);
@@ -50,7 +55,7 @@ class FeatureMajorWeights {
     const std::uint32_t* row = row_.find(feature);
     return row == nullptr ? nullptr : weights_.data() + std::size_t{*row} * stride_;
   }
-  std::uint32_t row_at(Index feature);  // weights_ has to grow afterwards
+  std::uint32_t row_at(Index feature);  // after reserve()
 
   std::size_t tasks_ = 0, stride_ = 0;  // stride_: room for tasks in a row
   Table<Index, std::uint32_t> row_;     // feature -> its row, rows in order of first use

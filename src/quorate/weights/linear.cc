@@ -35,15 +35,18 @@ void Linear::unpack(const Packed& packed) {
   if (packed.block.size() != n || packed.feature.size() != n)
     throw DataError("weights: block, feature and value differ in size");
   std::pair<std::uint32_t, Index> before;
+  std::size_t blocks = 0;
   for (std::size_t i = 0; i < n; ++i) {
     const auto fail = [i](const char* why) { throw DataError("weights: entry " + std::to_string(i) + " is " + why); };
     if (!std::isfinite(packed.value[i])) fail("not finite");
     if (packed.feature[i] > kMaxIndex + 1 || packed.block[i] == 0xFFFFFFFFu) fail("out of range");
     const std::pair place(packed.block[i], packed.feature[i]);
     if (i > 0 && place <= before) fail("out of order");
+    blocks += i == 0 || place.first != before.first;
     before = place;
   }
   w_ = SparseBlocks<float>(w_.memory());
+  w_.reserve_blocks(blocks);
   for (std::size_t begin = 0, end = 0; begin < n; begin = end) {  // a block at a time
     const std::uint32_t block = packed.block[begin];
     while (end < n && packed.block[end] == block) ++end;

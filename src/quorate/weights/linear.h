@@ -18,7 +18,8 @@ class Linear {
   double operator()(std::uint32_t block, const Features& x) const;
   /// out[k] = the weight of x's feature begin + k. O(out.size()).
   void gather(std::uint32_t block, const Features& x, std::size_t begin, std::span<double> out) const;
-  /// w_block += a x. O(non-zeros), amortised when it grows.
+  void reserve(std::uint32_t block, const Features& x) { w_.reserve(block, x); }  ///< as SparseBlocks
+  /// w_block += a x. If memory is refused nothing changed. O(non-zeros), amortised when it grows.
   void add(std::uint32_t block, double a, const Features& x);
 
   /// Non-zero weights in ascending order of (block, feature).

@@ -34,6 +34,8 @@ class RecentLabels {
   bool add(const Example& e, double y, double alpha);
   /// The one after that of the call before, and its example, until add() is called. size() > 0.
   std::pair<Item*, Example> next();
+  /// What the k-th of the coming calls of next() will return, k = 0, 1, ...
+  Example coming(std::size_t k) const { return queue_.example(((turn_ >= size() ? 0 : turn_) + k) % size()); }
   /// Those kept, the oldest first; whose turn it is does not change.
   Item& operator[](std::size_t place) { return queue_[place]; }
   Example example(std::size_t place) const { return queue_.example(place); }

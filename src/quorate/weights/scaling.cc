@@ -141,7 +141,8 @@ void Scaling::count(const Features& x) {
 void Scaling::count_spreads(const Features& x) {
   const unsigned level = Spread::level_of(examples_);
   bool changed = nearly_always(1) && add_spreads(x);
-  std::size_t k = 0, kept = 0;
+  std::size_t k = 0;
+  std::vector<std::size_t> dropped;  // at the end, as memory may be refused before
   for (std::size_t i = 0; i < spread_.size(); ++i) {
     const Index feature = spread_feature_[i];
     if (x.dense()) {
@@ -156,15 +157,22 @@ void Scaling::count_spreads(const Features& x) {
     if (comes && nearly_always(spread_[i].size() + 1))
       spread_[i].count(value, level);
     else if (comes || (std::has_single_bit(examples_) && !nearly_always(spread_[i].size())))
-      continue;  // dropped
+      dropped.push_back(i);
+  }
+  changed |= !dropped.empty();
+  if (!changed) return;
+  std::size_t kept = 0, next = 0;
+  for (std::size_t i = 0; i < spread_.size(); ++i) {
+    if (next < dropped.size() && dropped[next] == i) {
+      ++next;
+      continue;
+    }
     if (kept < i) {
-      spread_feature_[kept] = feature;
+      spread_feature_[kept] = spread_feature_[i];
       spread_[kept] = std::move(spread_[i]);
     }
     ++kept;
   }
-  changed |= kept < spread_.size();
-  if (!changed) return;
   spread_feature_.resize(kept);
   spread_.erase(spread_.begin() + static_cast<std::ptrdiff_t>(kept), spread_.end());
   spread_feature_.shrink_to_fit();
@@ -181,8 +189,8 @@ bool Scaling::add_spreads(const Features& x) {
     if (feature != 0 && x.value[k] != 0 && !has_one) added.push_back(feature);
   }
   if (added.empty()) return false;
-  spread_feature_.resize(old + added.size());
   spread_.reserve(old + added.size());
+  spread_feature_.resize(old + added.size());
   while (spread_.size() < old + added.size()) spread_.emplace_back(memory_);
   std::size_t i = old, to = spread_.size();  // merged from the end
   for (std::size_t a = added.size(); a > 0;) {
@@ -430,6 +438,7 @@ void Scaling::unpack(const Packed& packed) {
             packed.spread_end.size() == spreads && packed.spread_numbers.size() == 4 * spreads,
         "spreads of features differ in size");
   std::pmr::vector<Spread> all(memory_);
+  all.reserve(spreads);
   std::size_t begin = 0;
   for (std::size_t i = 0; i < spreads; ++i) {
     check(packed.spread_feature[i] <= kMaxIndex + 1 &&
@@ -445,7 +454,6 @@ void Scaling::unpack(const Packed& packed) {
     begin = end;
   }
   check(begin == packed.spread_sample.size(), "values that are of no spread");
-  all.shrink_to_fit();
   examples_ = packed.examples;
   nonzeros_ = packed.nonzeros;
   dense_ = packed.dense != 0;
@@ -462,9 +470,10 @@ void Scaling::unpack(const Packed& packed) {
       return;
     }
     auto& blocks = store.template emplace<SparseBlocks<Cell>>(memory_);
-    if (size > 0)
-      blocks.restore(
-          0, size, [&](std::size_t k) { return feature[k]; }, cell);
+    if (size == 0) return;
+    blocks.reserve_blocks(1);
+    blocks.restore(
+        0, size, [&](std::size_t k) { return feature[k]; }, cell);
   };
   restore(df_, n, packed.feature, [&](std::size_t i) { return packed.df[i]; });
   if (is_auto() && named == 0 && n > 0 && valued == 0)  // of a file without values

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "quorate/base/error.h"
+#include "quorate/base/memory.h"
 
 namespace quorate {
 namespace {
@@ -33,21 +34,32 @@ FullConfidence::One& FullConfidence::prepare(Task task, const Features& x) {
                     std::to_string(n / 1024 * n / 1024 * 8 / 1024) + " GB a task; expected at most " +
                     std::to_string(kMaxFeatures) +
                     " features: --bits 0, which numbers only the names that occur, or diagonal=true");
-  std::uint32_t& place = place_.at(task);
-  if (place_.size() > tasks_.size()) {
-    place = static_cast<std::uint32_t>(tasks_.size());
-    tasks_.emplace_back(place_.memory());
+  if (const std::uint32_t* place = place_.find(task)) {
+    One& one = tasks_[*place];
+    if (n > one.w.size()) grow(one, n);
+    return one;
   }
-  One& one = tasks_[place];
-  if (n > one.w.size()) {
-    one.A.grow(n);
-    one.inverse.grow(n);
-    one.w.resize(n, 0.0);
-    one.u.resize(n, 0.0);
-  }
-  g_.resize(std::max(g_.size(), one.w.size()));
-  check_.resize(g_.size());
-  return one;
+  place_.reserve(place_.size() + 1);
+  reserve(tasks_, tasks_.size() + 1);
+  One made(place_.memory());
+  grow(made, n);
+  place_.at(task) = static_cast<std::uint32_t>(tasks_.size());  // from here on nothing can fail
+  tasks_.push_back(std::move(made));
+  return tasks_.back();
+}
+
+/// To n features, or leaves it as it is if memory is refused.
+void FullConfidence::grow(One& one, std::size_t n) {
+  if (n > g_.size()) g_.resize(n);
+  if (n > check_.size()) check_.resize(n);
+  one.A.reserve(n);
+  one.inverse.reserve(n);
+  reserve(one.w, n);
+  reserve(one.u, n);
+  one.A.grow(n);  // from here on nothing can fail
+  one.inverse.grow(n);
+  one.w.resize(n, 0.0);
+  one.u.resize(n, 0.0);
 }
 
 void FullConfidence::update(Task task, double y, const Features& x) {
@@ -150,6 +162,8 @@ void FullConfidence::unpack(const Packed& packed) {
   auto* memory = place_.memory();
   Table<Task, std::uint32_t> place(memory);
   std::pmr::vector<One> ones(memory);
+  place.reserve(tasks);
+  ones.reserve(tasks);
   const double *w = packed.w.data(), *u = packed.u.data();
   std::size_t begin = 0;  // of the task's triangles
   for (std::size_t i = 0; i < tasks; ++i) {
@@ -196,9 +210,11 @@ void DiagonalConfidence::check() const {
 }
 
 void DiagonalConfidence::update(Task task, double y, const Features& x) {
-  w_.add(task, y, x);
   square_.assign(x.value.begin(), x.value.end());
   for (double& v : square_) v = std::min(v * v, 1e30);  // sums of them stay finite as float
+  w_.reserve(task, x);
+  squares_.reserve(task, x);
+  w_.add(task, y, x);  // from here on nothing can fail
   squares_.add(task, 1, {x.index, square_});
 }
 

@@ -28,9 +28,9 @@ class FullConfidence {
 
   /// O(non-zeros^2 / 2).
   RidgeEstimate operator()(Task task, const Features& x) const;
-  /// A += x x^T, w += y x. O(d^2). Throws DataError beyond kMaxFeatures.
+  /// A += x x^T, w += y x. O(d^2). Throws DataError beyond kMaxFeatures. If memory is refused nothing changed.
   void update(Task task, double y, const Features& x);
-  /// w += a x. O(d^2).
+  /// w += a x. O(d^2). Throws as update().
   void nudge(Task task, double a, const Features& x);
 
   std::uint64_t rebuilt() const { return rebuilt_; }  ///< how often an inverse drifted
@@ -63,6 +63,7 @@ class FullConfidence {
     std::uint64_t updates = 0;
   };
   One& prepare(Task task, const Features& x);
+  void grow(One& one, std::size_t n);
   void repair(One& one, const Features& x);
   void rebuild(One& one);  // A^-1 and u, from A and w
 

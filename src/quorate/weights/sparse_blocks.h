@@ -66,16 +66,14 @@ class SparseBlocks {
     else
       use([cell, extent](Index feature) { return feature < extent ? cell[feature] : Cell{}; });
   }
-  /// change(k, cell) for every feature k of x, in order. O(non-zeros), amortised when it grows.
+  /// Makes room, so that change(block, x) cannot fail as long as nothing else changes. If memory is refused no cell changed.
+  /// O(1), amortised.
+  void reserve(std::uint32_t block, const Features& x) { block_for(block, x.size(), x.extent()); }
+  /// change(k, cell) for every feature k of x, in order. If memory is refused no cell changed. O(non-zeros), amortised when
+  /// it grows.
   template <class F>
   void change(std::uint32_t block, const Features& x, F change_one) {
-    std::uint32_t& place = place_.at(block);
-    if (place_.size() > blocks_.size()) {
-      place = static_cast<std::uint32_t>(blocks_.size());
-      blocks_.emplace_back(Cells(memory()));
-    }
-    Block& b = blocks_[place];
-    reserve_for(b, x.size(), x.extent());
+    Block& b = block_for(block, x.size(), x.extent());
     if (auto* cells = std::get_if<Cells>(&b)) {
       for (std::size_t k = 0; k < x.size(); ++k) change_one(k, cells->at(x.at(k)));
     } else {
@@ -168,12 +166,16 @@ class SparseBlocks {
           return std::span<const T>(read->out);
         });
   }
-  /// Fills a block that has never changed with n cells: feature(k), in ascending order, and value(k), k < n.
+  /// Makes room for so many blocks, and no more.
+  void reserve_blocks(std::size_t blocks) {
+    place_.reserve(blocks);
+    blocks_.reserve(blocks);
+  }
+  /// Fills a block that has never changed with n cells: feature(k), in ascending order, and value(k), k < n. After
+  /// reserve_blocks() it never takes more than the block took when it was saved.
   template <class Feature, class Value>
   void restore(std::uint32_t block, std::size_t n, Feature feature, Value value) {
-    place_.at(block) = static_cast<std::uint32_t>(blocks_.size());
-    Block& b = blocks_.emplace_back(Cells(memory()));
-    reserve_for(b, n, std::size_t{feature(n - 1)} + 1);
+    Block& b = block_for(block, n, std::size_t{feature(n - 1)} + 1);
     for (std::size_t k = 0; k < n; ++k) {
       if (auto* cells = std::get_if<Cells>(&b))
         cells->at(feature(k)) = value(k);
@@ -255,6 +257,22 @@ class SparseBlocks {
     if (bytes > spare_) return false;
     spare_ -= bytes;
     return true;
+  }
+  /// The block, made if there was none, with room for `more` features below `extent`. If memory is refused the blocks are
+  /// as they were.
+  Block& block_for(std::uint32_t block, std::size_t more, std::size_t extent) {
+    if (const std::uint32_t* place = place_.find(block)) {
+      Block& b = blocks_[*place];
+      reserve_for(b, more, extent);
+      return b;
+    }
+    place_.reserve(place_.size() + 1);
+    quorate::reserve(blocks_, blocks_.size() + 1);
+    Block made{Cells(memory())};
+    reserve_for(made, more, extent);
+    place_.at(block) = static_cast<std::uint32_t>(blocks_.size());  // from here on nothing can fail
+    blocks_.push_back(std::move(made));
+    return blocks_.back();
   }
   /// Lets `more` features below `extent` be changed: a row long enough, or a table with slots enough unless a row is to be
   /// had.

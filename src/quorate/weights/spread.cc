@@ -34,13 +34,13 @@ unsigned Spread::level_of(std::uint64_t n) {
 }
 
 void Spread::count(double v, unsigned level) {
+  if (level >= level_) sample_.reserve(room_for(sample_.size() + 1, level_));
   ++n_;
   bool moved = n_ == 1 || v < low_ || v > high_;
   low_ = n_ == 1 ? v : std::min(low_, v);
   high_ = n_ == 1 ? v : std::max(high_, v);
   if (level >= level_) {
     moved = true;
-    sample_.reserve(room_for(sample_.size() + 1, level_));
     sample_.insert(std::upper_bound(sample_.begin(), sample_.end(), v), v);
     if (sample_.size() == kMost) {  // every second one stays
       std::size_t kept = 0;

@@ -22,7 +22,7 @@ class Spread {
   /// How rarely example n (1, 2, ...) enters samples: at least k with probability 2^-k, by a hash of n.
   static unsigned level_of(std::uint64_t n);
 
-  /// One more value; level: of its example.
+  /// One more value; level: of its example. If memory is refused nothing changed.
   void count(double v, unsigned level);
   std::uint64_t size() const { return n_; }
   bool constant() const { return !(low_ < high_); }

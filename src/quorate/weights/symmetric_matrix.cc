@@ -7,14 +7,16 @@
 
 namespace quorate {
 
-void SymmetricMatrix::grow(std::size_t n) {
+void SymmetricMatrix::reserve(std::size_t n) {
   if (n <= n_) return;
-  fit(rows_, n);
+  fit(rows_, std::max(n, rows_.size()));
+  while (rows_.size() < n) rows_.emplace_back(rows_.size() + 1, 0.0);
+}
+
+void SymmetricMatrix::grow(std::size_t n) {
+  reserve(n);
   for (; n_ < n; ++n_) {
-    if (n_ == rows_.size())
-      rows_.emplace_back(n_ + 1, 0.0);
-    else
-      std::fill(rows_[n_].begin(), rows_[n_].end(), 0.0);
+    std::fill(rows_[n_].begin(), rows_[n_].end(), 0.0);
     rows_[n_][n_] = 1;
   }
 }

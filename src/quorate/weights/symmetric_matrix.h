@@ -18,12 +18,13 @@ class SymmetricMatrix {
   explicit SymmetricMatrix(std::pmr::memory_resource* memory) : rows_(memory) {}
 
   std::size_t size() const { return n_; }
-  void grow(std::size_t n);  ///< at least n x n
+  void grow(std::size_t n);     ///< at least n x n; if memory is refused it is as it was
+  void reserve(std::size_t n);  ///< makes room, so that grow(n) cannot fail
   /// The last row and column go. Their memory stays for the next ones, unless memory is limited.
   void pop() {
     --n_;
     if (!is_limited(rows_.get_allocator().resource())) return;
-    rows_.pop_back();
+    while (rows_.size() > n_) rows_.pop_back();
     fit(rows_);
   }
   /// Bytes that grow(size() + 1) adds.

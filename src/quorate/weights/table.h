@@ -56,9 +56,9 @@ class Table {
   }
   /// Whether `more` new keys fit without growing.
   bool has_room(std::size_t more) const { return 4 * (size_ + more) <= 3 * slots_.size(); }
-  /// Room for `entries` in all.
+  /// Room for `entries` in all; for none it takes no memory.
   void reserve(std::size_t entries) {
-    if (slots_for(entries) > slots_.size()) resize(slots_for(entries));
+    if (entries > 0 && slots_for(entries) > slots_.size()) resize(slots_for(entries));
   }
   /// Slots that a table of so many entries has at least.
   static std::size_t slots_for(std::size_t entries) {

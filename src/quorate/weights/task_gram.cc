@@ -5,6 +5,7 @@
 #include <string>
 
 #include "quorate/base/error.h"
+#include "quorate/base/memory.h"
 #include "quorate/base/prefetch.h"
 #include "quorate/base/simd.h"
 
@@ -18,8 +19,17 @@ inline double added(double c_j, double c_l, double p_j, double p_l, double xx) {
 
 }  // namespace
 
+void TaskGram::reserve_tasks(std::size_t K) {
+  if (K <= tasks()) return;
+  reserve(below_, row(K));
+  reserve(c_, kWaiting * K);
+  reserve(p_, kWaiting * K);
+  reserve(diagonal_, K);
+}
+
 void TaskGram::ensure_tasks(std::size_t K) {
   if (K <= tasks()) return;
+  reserve_tasks(K);
   apply();
   below_.resize(row(K), 0.0);
   c_.resize(kWaiting * K);
@@ -132,12 +142,13 @@ void TaskGram::unpack(const Packed& packed) {
       if (value(j, l) != value(l, j))
         throw DataError("Gram matrix: not symmetric at " + std::to_string(j) + ", " + std::to_string(l));
   }
-  waiting_ = 0;
-  ensure_tasks(K);
+  TaskGram out(below_.get_allocator().resource());
+  out.ensure_tasks(K);
   for (std::size_t j = 0; j < K; ++j) {
-    diagonal_[j] = value(j, j);
-    packed.value.read(j * K, std::span(below_).subspan(j > 0 ? row(j) : 0, j));
+    out.diagonal_[j] = value(j, j);
+    packed.value.read(j * K, std::span(out.below_).subspan(j > 0 ? row(j) : 0, j));
   }
+  *this = std::move(out);
 }
 
 }  // namespace quorate

@@ -18,8 +18,10 @@ class TaskGram {
   explicit TaskGram(std::pmr::memory_resource* memory) : diagonal_(memory), below_(memory), c_(memory), p_(memory) {}
 
   std::size_t tasks() const { return diagonal_.size(); }
-  /// Makes room for at least K tasks; new ones have zero weights. O(K^2) when it grows.
+  /// At least K tasks from now on; new ones have zero weights. O(K^2) when it grows.
   void ensure_tasks(std::size_t K);
+  /// Makes room for K tasks, so that ensure_tasks(K) cannot fail.
+  void reserve_tasks(std::size_t K);
 
   /// w_j += c[j] x for all j, where p[j] = <w_j, x> before and xx = |x|^2:
   /// G[j,l] += c_j p_l + c_l p_j + c_j c_l |x|^2. c.size() == p.size() == tasks(). O(K^2).

@@ -18,17 +18,19 @@ class TaskMatrix {
   TaskMatrix(double initial, std::pmr::memory_resource* memory) : initial_(initial), values_(memory) {}
 
   std::size_t tasks() const { return tasks_; }
-  /// Makes room for at least K tasks. O(K^2) when it grows.
+  /// At least K tasks from now on. O(K^2) when it grows.
   void ensure_tasks(std::size_t K) {
-    if (K <= tasks_) return;
-    if (K > stride_) {
-      const std::size_t stride = std::max(K, stride_ + stride_ / 2);
-      std::pmr::vector<double> grown(stride * stride, initial_, values_.get_allocator());
-      for (std::size_t j = 0; j < tasks_; ++j) std::copy_n(values_.data() + j * stride_, tasks_, grown.data() + j * stride);
-      values_.swap(grown);
-      stride_ = stride;
-    }
-    tasks_ = K;
+    reserve_tasks(K);
+    tasks_ = std::max(tasks_, K);
+  }
+  /// Makes room for K tasks, so that ensure_tasks(K) cannot fail.
+  void reserve_tasks(std::size_t K) {
+    if (K <= stride_) return;
+    const std::size_t stride = std::max(K, stride_ + stride_ / 2);
+    std::pmr::vector<double> grown(stride * stride, initial_, values_.get_allocator());
+    for (std::size_t j = 0; j < tasks_; ++j) std::copy_n(values_.data() + j * stride_, tasks_, grown.data() + j * stride);
+    values_.swap(grown);
+    stride_ = stride;
   }
 
   std::span<double> row(std::size_t j) { return {values_.data() + j * stride_, tasks_}; }
@@ -53,8 +55,10 @@ class TaskMatrix {
     if (K > 1'000'000 || packed.value.size() != K * K) throw DataError("matrix of tasks: expected tasks x tasks values");
     for (std::size_t i = 0; i < K * K; ++i)
       if (!std::isfinite(packed.value[i])) throw DataError("matrix of tasks: a value is not finite");
-    ensure_tasks(K);
-    for (std::size_t j = 0; j < K; ++j) packed.value.read(j * K, row(j));
+    TaskMatrix out(initial_, values_.get_allocator().resource());
+    out.ensure_tasks(K);
+    for (std::size_t j = 0; j < K; ++j) packed.value.read(j * K, out.row(j));
+    *this = std::move(out);
   }
 
  private:

@@ -1,5 +1,6 @@
 // Who listens to whom: the relationship matrix tau of a committee.
 #pragma once
+#include "quorate/base/memory.h"
 #include "quorate/base/portable_math.h"
 #include "quorate/base/simd.h"
 #include "quorate/weights/peer_benefit.h"
@@ -16,6 +17,7 @@ class Trust {
 
   std::size_t tasks() const { return tau_.tasks(); }
   void ensure_tasks(std::size_t K) { tau_.ensure_tasks(K); }
+  void reserve_tasks(std::size_t K) { tau_.reserve_tasks(K); }  ///< as TaskMatrix
   double operator()(Task k, Task m) const { return tau_(k, m); }
 
   std::span<const double> row(Task k) const { return tau_.row(k); }
@@ -106,8 +108,14 @@ class PeerBenefitCounts {
 
   void ensure_tasks(std::size_t K) {
     if (K <= hurt_.size()) return;
+    reserve_tasks(K);
     hurt_.resize(K);
     helped_.resize(K);
+  }
+  /// Makes room for K tasks, so that ensure_tasks(K) cannot fail.
+  void reserve_tasks(std::size_t K) {
+    reserve(hurt_, K);
+    reserve(helped_, K);
   }
   void add(Task task, bool own_right, bool others_right) {
     hurt_[task] += own_right && !others_right;
