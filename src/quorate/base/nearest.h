@@ -12,7 +12,8 @@ namespace quorate {
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
 /// The shortest name that begins with `word`, if that has three bytes or more; else the nearest, no further away than a
-/// third of the word's length; of equals the first; else "". A word longer than 200 bytes is compared by its beginning alone.
+/// third of the word's length; of equals the first; else "". A word longer than 200 bytes is compared by its beginning
+/// alone.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> names);
 
 /// " (did you mean NAME?)" with the nearest name, or "".
