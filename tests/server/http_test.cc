@@ -21,7 +21,6 @@
 #include <set>
 #include <stdexcept>
 #include <thread>
-#include <tuple>
 
 #include "quorate/base/error.h"
 #include "server/router.h"
@@ -417,7 +416,8 @@ TEST(Http, LimitsBodies) {
   // Whichever comes second finds no memory left, and is answered before its end.
   pollfd waiting[] = {{one.socket(), POLLIN, 0}, {other.socket(), POLLIN, 0}};
   ASSERT_EQ(poll(waiting, 2, 300'000), 1);
-  auto& [first, second] = waiting[0].revents != 0 ? std::tie(other, one) : std::tie(one, other);
+  const bool refused_one = waiting[0].revents != 0;
+  HttpClient &first = refused_one ? other : one, &second = refused_one ? one : other;
   const auto reply = second.receive();
   expect_problem(reply, 503);
   EXPECT_EQ(reply.headers.at("Retry-After"), "1");
