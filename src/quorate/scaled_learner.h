@@ -14,8 +14,8 @@
 #include <variant>
 #include <vector>
 
-#include "quorate/queries/query_rules.h"
 #include "quorate/learner.h"
+#include "quorate/queries/query_rules.h"
 #include "quorate/registry.h"
 #include "quorate/weights/scaling.h"
 

@@ -352,17 +352,24 @@ def test_the_program(studio, quorate, tmp_path, monkeypatch, port):
     studio.annotate(task, "spam")
     for _ in range(2):  # it comes twice
         post(hook["url"], {"action": "ANNOTATION_CREATED"}, **hook["headers"])
-    wait_until(lambda: server.status()["labels"]["bought"] == 1)
+    shown, logged = "", []
+
+    def read_until(event):
+        while not logged or logged[-1] != event:
+            nonlocal shown
+            shown += (line := program.stdout.readline().decode())
+            logged.append(json.loads(line)["event"])
+
+    read_until("answer")  # so it has the reply, and the server's end is no part of it
+    assert server.status()["labels"]["bought"] == 1
     process.send_signal(signal.SIGKILL)
     process.wait(GUARD)
     studio.annotate(studio.waiting()[0], "ham")
     post(hook["url"], {}, **hook["headers"])
-    shown, logged = "", []
-    while "down" not in logged:  # it cannot reach the server, and goes on
-        shown += (line := program.stdout.readline().decode())
-        logged.append(json.loads(line)["event"])
+    read_until("down")  # it cannot reach the server, and goes on
     start_server(quorate, port=port, new=())
-    wait_until(lambda: server.status()["labels"]["bought"] == 2)
+    read_until("answer")
+    assert server.status()["labels"]["bought"] == 2
     program.send_signal(signal.SIGTERM)
     out, err = program.communicate(timeout=GUARD)
     assert program.returncode == 0, err
