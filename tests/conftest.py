@@ -1,6 +1,7 @@
 """What the tests share: the program, prepared data sets, the reference learners (`from reference import ...`)."""
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,11 @@ if TESTS not in sys.path:
     sys.path.append(TESTS)
 
 from program import CHECKOUT, Program  # noqa: E402  (of this folder)
+
+# Who is started by nohup, or in the background of a script, inherits signals that are ignored, and so would each program here.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for ignored in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+    signal.signal(ignored, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")
