@@ -38,6 +38,20 @@ def test_measures_are_those_of_the_predictions(quorate, folder):
         assert found["tasks"][f"u{u}"]["measures"]["accuracy"]["value"] == pytest.approx(right[u::3].mean())
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_measures_are_those_of_simulate(quorate, folder, classes):
+    (folder / "some.csv").write_text(table(300, classes, seed=2))
+    (folder / "others.csv").write_text(table(200, classes, seed=3))
+    reduction = ["--classes", "one-vs-rest"] if classes > 2 else []
+    simulated = quorate.ok("simulate", "--data", "some.csv", "--test", "others.csv", "--in-order", "--seed", 7, "--labels", 60, "--json", *reduction).json()
+    quorate.ok("train", "--data", "some.csv", "--model", "s", "--seed", 7, "--labels", 60, *reduction)
+    measures = quorate.ok("evaluate", "--model", "s", "--data", "others.csv", "--json").json()["measures"]
+    same = [name for name in measures if name in simulated["mean"]]
+    assert "accuracy" in same and len(same) >= 2
+    for name in same:
+        assert measures[name]["value"] == pytest.approx(simulated["mean"][name], rel=1e-12), name
+
+
 def test_a_models_file_is_not_changed(quorate, folder):
     before = (folder / "m").read_bytes()
     quorate.ok("evaluate", "--model", "m", "--data", "test.csv")

@@ -22,7 +22,7 @@ def test_reasons_have_the_names_of_the_data_and_sum_to_the_margin(model):
     for line, without in zip(lines, plain):
         reasons = line.pop("reasons")
         assert line == without
-        assert sum(r["contribution"] for r in reasons) == pytest.approx(line["margin"], abs=1e-9)
+        assert sum(r["contribution"] for r in reasons) == pytest.approx(line["margin"], rel=1e-12, abs=1e-14)
         assert all(r["contribution"] == pytest.approx(r["shared"] + r["own"]) and r["uncertainty"] > 0 for r in reasons)
         assert all(r["value"] == 1 for r in reasons if r["feature"] not in ("age", "constant"))  # not 0.9999999999999999
         assert all(r["value"] == int(r["value"]) for r in reasons)
@@ -30,6 +30,14 @@ def test_reasons_have_the_names_of_the_data_and_sum_to_the_margin(model):
         assert sizes == sorted(sizes, reverse=True)
     first = model.ok("predict", "--model", "m", "--data", "a.csv", "--explain", "3").lines()[0]["reasons"]
     assert len(first) == 3 and {r["feature"] for r in first} <= {"subject^free", "subject^cash", "subject^offer", "channel=mail", "age", "constant"}
+
+
+def test_reasons_of_texts_sum_to_the_margin(quorate, data):
+    lines = (data("spam-b") / "all.svm").read_text().splitlines(keepends=True)
+    (quorate.folder / "a.svm").write_text("".join(lines[::4]))
+    quorate.ok("train", "--data", "a.svm", "--model", "m", "--labels", 200)  # also with what unlabelled texts taught
+    for line in quorate.ok("predict", "--model", "m", "--data", "a.svm", "--explain", 100_000).lines():
+        assert sum(r["contribution"] for r in line["reasons"]) == pytest.approx(line["margin"], rel=1e-12, abs=1e-14)
 
 
 def test_a_stranger_has_no_weights_of_its_own(model):

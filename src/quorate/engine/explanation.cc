@@ -33,13 +33,16 @@ std::vector<Reason> explain(const Model& model, Task first, const Features& x,
   check_explains(model);
   const Learner& learner = model.session.learner();
   std::vector<Contribution> sum(x.size()), one(x.size());
+  double margin = 0;
   if (!model.classes) {
     learner.explain({first, x}, sum);
+    margin = learner.score({first, x});
   } else {
     for (Task task = 0; task < model.classes->tasks(); ++task) {
       const double sign = model.classes->feedback(task, predicted);
       if (sign == 0 || (sign < 0 && model.classes->reduction() == Classes::Reduction::kOneVsRest)) continue;
       learner.explain(model.classes->example(first, task, x), one);
+      margin += sign * learner.score(model.classes->example(first, task, x));
       for (std::size_t k = 0; k < x.size(); ++k) {
         sum[k].shared += sign * one[k].shared;
         sum[k].own += sign * one[k].own;
@@ -52,6 +55,9 @@ std::vector<Reason> explain(const Model& model, Task first, const Features& x,
   for (std::size_t k = 0; k < x.size(); ++k)
     if (sum[k].shared != 0 || sum[k].own != 0) order.push_back(k);
   const auto shown = std::min(count, order.size());
+  for (const std::size_t k : order) margin -= sum[k].shared + sum[k].own;
+  const auto largest = std::max_element(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return size(a) < size(b); });
+  if (largest != order.end()) sum[*largest].shared += margin;  // what rounding left
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(shown), order.end(),
                     [&](std::size_t a, std::size_t b) { return size(a) != size(b) ? size(a) > size(b) : a < b; });
   std::vector<Reason> out;
