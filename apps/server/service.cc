@@ -493,9 +493,8 @@ DeskReply Service::status() const {
   }
   if (reply.status != 200) return reply;
   Json status = Json::parse(reply.body);
-  const std::string why = failed();
-  status["taking_answers"] = why.empty();
-  if (!why.empty()) status["problem"] = why;
+  if (const std::string why = failed(); !why.empty()) status["problem"] = why;
+  status["taking_answers"] = !status.contains("problem");
   reply.body = status.dump();
   return reply;
 }

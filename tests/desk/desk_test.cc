@@ -223,6 +223,110 @@ TEST(Desk, AHeldAnswerIsSettledForgottenAndSaved) {
   EXPECT_EQ(back.model().session.labels().size(), 3u);
 }
 
+/// Letters only: the tokenizer drops digits.
+std::string word(int n) {
+  std::string out;
+  for (; out.size() < 4 || n > 0; n /= 26) out += static_cast<char>('a' + n % 26);
+  return out;
+}
+
+TEST(Desk, AFullSessionAsksNoMoreRatherThanLoseAnAnswer) {
+  for (const double hold : {0.0, 1000.0}) {
+    DeskSettings settings = spam();
+    settings.learning.max_pending = 10;
+    settings.desk.hold = hold;
+    Office o(settings);
+    std::vector<Json> leased;
+    std::map<std::string, std::string> saved;  // example -> label
+    for (int i = 0; i < 60; ++i) {
+      o.post("m" + std::to_string(i), "ann", word(7 * i) + " " + word(11 * i));
+      if (const Json q = o.call({{"do", "next"}, {"annotator", "eve"}, {"hold", 60}})["question"]; !q.is_null())
+        leased.push_back(q);
+      if (i % 6 != 5) continue;
+      for (const Json& q : leased) {
+        const std::string label = saved.size() % 2 == 0 ? "spam" : "ham";
+        if (o.answer(q, label).status == 200) saved.emplace(q["example"].get<std::string>(), label);
+      }
+      leased.clear();
+    }
+    o.now += 2000;
+    o.raw({{"do", "tick"}});
+    EXPECT_GE(saved.size(), hold > 0 ? 10u : 50u);
+    const Session& session = o.desk.model().session;
+    EXPECT_EQ(session.labels().size(), saved.size()) << "what was saved is learned from";
+    EXPECT_EQ(session.total().labels, saved.size());
+    EXPECT_EQ(session.too_late(), 0u);
+    Desk again(settings);
+    for (const std::string& event : o.journal) EXPECT_TRUE(again.apply(event).changed);
+    EXPECT_EQ(model_of(again), model_of(o.desk));
+    EXPECT_EQ(again.save(), o.desk.save());
+  }
+}
+
+TEST(Desk, QuestionsThatEverybodySkippedMakeRoom) {
+  DeskSettings settings = spam();
+  settings.learning.max_pending = 4;
+  Office o(settings);
+  for (int i = 0; i < 4; ++i) {
+    o.post("m" + std::to_string(i), "ann", word(7 * i));
+    o.raw({{"do", "skip"}, {"lease", o.next("eve")["lease"]}});
+  }
+  EXPECT_EQ(o.next("eve"), nullptr);
+  o.post("m4", "ann", "lunch");
+  const Json q = o.next("eve");
+  ASSERT_NE(q, nullptr);
+  EXPECT_EQ(o.answer(q, "ham").status, 200);
+  EXPECT_EQ(o.desk.model().session.labels().size(), 1u);
+}
+
+TEST(Desk, ALearnerWithoutMemoryTakesNoMoreAnswersAndSaysSo) {
+  for (const double hold : {0.0, 10.0}) {
+    DeskSettings settings = spam();
+    settings.learner = "kernel-perceptron(query=always)";
+    settings.learning.memory = ByteSize{60'000};
+    settings.learning.keep_labels = ByteSize{0};
+    settings.desk.hold = hold;
+    Office o(settings);
+    std::size_t saved = 0, refused = 0;
+    std::string said;
+    for (int i = 0; i < 400; ++i) {
+      std::string text;
+      for (int w = 0; w < 30; ++w) text += word(30 * i + w) + " ";
+      o.raw({{"do", "examples"}}, Json{{"id", "m" + std::to_string(i)}, {"task", "ann"}, {"text", text}}.dump());
+      const DeskReply next = o.raw({{"do", "next"}, {"annotator", "eve"}});
+      const Json q = Json::parse(next.body)["question"];
+      o.now += 1;
+      if (q.is_null()) {
+        said = Json::parse(next.body)["reason"];
+        break;
+      }
+      const DeskReply reply = o.answer(q, i % 2 == 0 ? "spam" : "ham");
+      saved += reply.status == 200;
+      refused += reply.status == 507;
+    }
+    EXPECT_THAT(said, HasSubstr("cannot learn any more"));
+    EXPECT_GT(saved, 5u);
+    o.now += 100;
+    o.raw({{"do", "tick"}});
+    const std::size_t learned = o.desk.model().session.total().labels - refused;  // which were bought nevertheless
+    const std::string problem = o.status()["problem"];
+    EXPECT_THAT(problem, HasSubstr("60000 bytes"));
+    if (hold == 0) {
+      EXPECT_EQ(refused, 1u);
+      EXPECT_EQ(learned, saved);
+      EXPECT_THAT(problem, testing::Not(HasSubstr("could not be learned from")));
+    } else {
+      EXPECT_THAT(problem, HasSubstr("could not be learned from"));
+    }
+    EXPECT_EQ(o.call({{"do", "examples"}}, R"({"id":"last","task":"ann","text":"lunch"})")["examples"][0]["id"], "last")
+        << "predictions go on";
+    Desk again(settings);
+    for (const std::string& event : o.journal) EXPECT_TRUE(again.apply(event).changed) << event;
+    EXPECT_EQ(again.save(), o.desk.save());
+    EXPECT_EQ(Desk(settings, Model::from_bytes(model_of(o.desk)), o.desk.save()).save(), o.desk.save());
+  }
+}
+
 TEST(Desk, AFloodOfExamplesLeavesTheBudgetToTheAnswers) {
   DeskSettings settings = spam({"30"});
   settings.learner = "cohort";

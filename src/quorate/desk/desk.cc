@@ -83,10 +83,13 @@ Model make_model(const DeskSettings& s) {
 
 }  // namespace
 
-Desk::Desk(const DeskSettings& settings) : settings_(settings), model_(make_model(settings)) {}
+Desk::Desk(const DeskSettings& settings) : settings_(settings), model_(make_model(settings)) {
+  model_.session.keep_waiting();  // what waits was shown to somebody: the desk itself withdraws, and says so
+}
 
 Desk::Desk(const DeskSettings& settings, Model model, std::string_view state)
     : settings_(settings), model_(std::move(model)) {
+  model_.session.keep_waiting();
   try {
     const Json in = Json::parse(state);
     now_ = in.at("now");
@@ -138,6 +141,8 @@ Desk::Desk(const DeskSettings& settings, Model model, std::string_view state)
     for (const Json& p : in.at("curve")) curve_.push_back({p.at(0), p.at(1), p.at(2), p.at(3)});
     if (in.contains("held"))
       for (const Json& p : in["held"]) held_.push_back({p.at(0), p.at(1)});
+    full_ = in.value("full", full_);
+    unlearned_ = in.value("unlearned", unlearned_);
   } catch (const nlohmann::json::exception& e) {
     throw DataError(std::string("state of the desk: ") + e.what());
   }
@@ -193,6 +198,8 @@ std::string Desk::save() const {
            {"pool", pool},
            {"curve", curve}};
   if (!held_.empty()) out["held"] = held_;
+  if (!full_.empty()) out["full"] = full_;
+  if (unlearned_ > 0) out["unlearned"] = unlearned_;
   return out.dump();
 }
 
@@ -413,7 +420,9 @@ Json Desk::arrive(const Record& record, const Features& x, std::string_view line
     out["learned"] = true;
     return out;
   }
+  const std::uint64_t no_room = session.no_room();
   const auto outcomes = run_round(session, {round, round.size()}, [](std::size_t) { return Reply::later(); });
+  if (session.no_room() > no_room) make_room();  // for those that come later; this one competes in the pool
   Classes::Work work;
   for (const Outcome& outcome : outcomes) {
     work.margins.push_back(outcome.decision.margin);
@@ -480,6 +489,16 @@ void Desk::withdraw_surest() {
   }
   std::sort(weighed.begin(), weighed.end());
   for (std::size_t i = 0; i < weighed.size() && open_.size() > most; ++i) withdraw(weighed[i].second, true);
+}
+
+/// Of the questions that nobody holds, the surest quarter goes to the pool. False if there is none.
+bool Desk::make_room() {
+  std::vector<std::pair<double, std::uint64_t>> weighed;
+  for (const auto& [id, question] : open_)
+    if (may_go(question) && (question.holder.empty() || question.until < now_)) weighed.push_back({worth(question), id});
+  std::sort(weighed.begin(), weighed.end());
+  for (std::size_t i = 0; i < (weighed.size() + 3) / 4; ++i) withdraw(weighed[i].second, true);
+  return !weighed.empty();
 }
 
 void Desk::withdraw(std::uint64_t id, bool to_pool) {
@@ -680,10 +699,11 @@ DeskReply Desk::next(const Json& event) {
       if (worth(question) < -kPointless) gone.push_back(id);
     }
   for (const std::uint64_t id : gone) withdraw(id, true);
-  const bool changed = !gone.empty();
+  bool changed = !gone.empty();
   const auto nothing = [&](const std::string& reason) {
     return reply({{"question", nullptr}, {"reason", reason}, {"labels", labels_json()}}, changed);
   };
+  if (!full_.empty()) return nothing(problem());
   if (const auto found = annotators_.find(name); found != annotators_.end() && settings_.desk.labels_per_annotator) {
     const auto answers = std::count_if(found->second.times.begin(), found->second.times.end(),
                                        [&](double time) { return time > now_ - kDay; });
@@ -707,9 +727,18 @@ DeskReply Desk::next(const Json& event) {
     if (!best || value > best->first) best = {value, it->first};
   }
   const LabelBudget& budget = model_.session.budget();
-  if (budget.left() && (!best || best->first < 0))  // what others have to be asked about comes before the pool
+  const auto from_pool = [&] {
     if (const auto pick = best_of_pool(); pick && (!best || pick->worth > best->first))
       if (const auto id = ask_from_pool(*pick)) best = {pick->worth, *id};
+  };
+  if (budget.left() && (!best || best->first < 0)) {  // what others have to be asked about comes before the pool
+    const std::uint64_t no_room = model_.session.no_room();
+    from_pool();
+    if (!best && model_.session.no_room() > no_room && make_room()) {
+      changed = true;
+      from_pool();
+    }
+  }
   if (!best && !held.empty()) return oldest_held();
   if (!best)
     return nothing(!open_.empty()                             ? "the questions that wait are for somebody else"
@@ -738,16 +767,35 @@ void Desk::give(Question& question, std::span<const Example> round, Label label)
       note_label(question, model_.session.give(e, reply.answer()));
 }
 
-/// The label of an answer reaches the learner.
+/// The label of an answer reaches the learner. Throws MemoryError; then no answer is taken any more.
 void Desk::learn(Question& question, Label label) {
-  if (question.tickets.empty())  // taken back before: the label is paid for
-    return with_examples(question, [&](const std::vector<Example>& round) { give(question, round, label); });
   Session& session = model_.session;
-  for (const std::uint64_t ticket : question.tickets)
-    if (const auto* item = session.pending().find(ticket)) {
-      const Reply reply = reply_of(label, model_.classes ? &*model_.classes : nullptr, item->example());
-      note_label(question, session.answer(ticket, reply.answer()));
-    }
+  try {
+    bool waited = false;
+    for (const std::uint64_t ticket : question.tickets)
+      if (const auto* item = session.pending().find(ticket)) {
+        const Reply reply = reply_of(label, model_.classes ? &*model_.classes : nullptr, item->example());
+        waited = true;
+        note_label(question, session.answer(ticket, reply.answer()));
+      }
+    if (!waited)  // taken back before: the label is paid for
+      with_examples(question, [&](const std::vector<Example>& round) { give(question, round, label); });
+  } catch (const MemoryError& e) {
+    full_ = e.what();
+    throw;
+  }
+}
+
+void Desk::check_memory() const {
+  if (!full_.empty()) throw Refused{507, problem()};
+}
+
+/// Why no answer is taken; empty: they are.
+std::string Desk::problem() const {
+  if (full_.empty()) return "";
+  return "the learner cannot learn any more: " + full_ + "; expected a larger --memory in a new folder, or " +
+         "something forgotten" +
+         (unlearned_ == 0 ? "" : ". Of the answers saved, " + counted(unlearned_, "answer") + " could not be learned from");
 }
 
 double Desk::hold() const {
@@ -760,7 +808,11 @@ void Desk::learn_held(std::uint64_t id) {
   if (question == nullptr || !question->held) return;
   question->held = false;
   std::erase_if(held_, [&](const auto& item) { return item.second == id; });
-  learn(*question, label_of(question->settled.empty() ? question->given[0].label : question->settled));
+  try {
+    learn(*question, label_of(question->settled.empty() ? question->given[0].label : question->settled));
+  } catch (const MemoryError&) {  // it stays in the journal, and the status says so
+    ++unlearned_;
+  }
   note_curve();
 }
 
@@ -833,12 +885,18 @@ void Desk::note_answer(std::uint64_t id, const Given& given, const Json& event) 
 /// An open question is answered, or answered a second time.
 void Desk::take_answer(std::uint64_t id, Question& question, Given given, const Json& event) {
   if (question.given.empty()) {
+    check_memory();
     // An audit's answer cannot be taken back, and one whose question was withdrawn has no label of the budget to wait with.
     if (const double wait = hold(); wait > 0 && !question.audit && !question.tickets.empty()) {
       question.held = true;
       held_.push_back({now_ + wait, id});
     } else {
-      learn(question, label_of(given.label));
+      try {
+        learn(question, label_of(given.label));
+      } catch (const MemoryError&) {  // nobody can answer it
+        drop(id);
+        throw;
+      }
     }
   }
   question.release();
@@ -956,11 +1014,12 @@ DeskReply Desk::put(const Json& event) {
     if (example.empty() || item == pool_.end())
       throw Refused{410, "ticket " + std::to_string(id) + ": its question is not open any more"};
     if (back) return done(false);
+    check_memory();
     Question late = question_about(std::move(*item));
     pool_.erase(item);
     late.unasked = true;
+    learn(late, label);
     ++gifts_;
-    with_examples(late, [&](const std::vector<Example>& round) { give(late, round, label); });
     late.given.push_back({name, word, source, now_});
     note_answer(id, late.given[0], event);
     if (const auto seen = seen_.find(hash64(example)); seen != seen_.end()) seen->second = id + 1;
@@ -980,6 +1039,7 @@ DeskReply Desk::put(const Json& event) {
     given->lease = source;
     return done(!same);
   }
+  if (!back) check_memory();
   take_back(id, *question, given);
   if (!back) {
     take_answer(id, *question, {name, word, source, now_}, event);
@@ -1032,7 +1092,12 @@ DeskReply Desk::decide(const Json& event) {
   const std::string learned = question.settled.empty() ? question.given[0].label : question.settled;
   if (learned != word && !question.labels.empty()) {
     unlearn(id, question);
-    learn(question, label);
+    try {
+      learn(question, label);
+    } catch (const MemoryError&) {
+      ++unlearned_;
+      throw;
+    }
   }
   question.settled = word;
   return reply({{"saved", true}, {"ticket", id}, {"label", word}}, true);
@@ -1072,6 +1137,7 @@ DeskReply Desk::forget_task(const Json& event) {
   if (model_.classes && !model_.users()) throw Refused{409, "task: the learner knows no tasks beside the classes"};
   if (model_.session.known_task(task) == kUntracked) throw Refused{404, "task '" + task + "': no example of it was posted"};
   model_.session.forget(task);
+  full_.clear();
   std::vector<std::uint64_t> ids;
   for (const auto* all : {&open_, &closed_})
     for (const auto& [id, question] : *all)
@@ -1089,7 +1155,10 @@ DeskReply Desk::forget_example(const Json& event) {
   std::size_t labels = 0;
   if (const Question* question = number > 0 ? find(number - 1) : nullptr) {
     labels = question->labels.size();
-    if (labels > 0) model_.session.undo(question->labels);
+    if (labels > 0) {
+      model_.session.undo(question->labels);
+      full_.clear();
+    }
     drop(number - 1);
   }
   std::erase(seen_order_, found->first);
@@ -1178,6 +1247,7 @@ DeskReply Desk::status() const {
            {"questions", Json::array()},
            {"disagreements", Json::array()},
            {"model_bytes", model_.bytes()}};
+  if (!full_.empty()) out["problem"] = problem();
   if (audit != nullptr && audit->scored() > 0) {
     const double now = audit->recent().value, target = std::ceil(20 * now + 0.01) / 20;
     if (target < 1)

@@ -28,6 +28,8 @@ struct DeskReply {
 /// The events and the requests of the desk. An event is one line of JSON, {"do": .., "at": seconds since 1970, ..}; that
 /// of `examples` is followed by their lines. The events alone decide the state: a desk with the same settings that is given
 /// the same events has the same model, to the bit, and gives the same replies. An event that is refused changes nothing.
+/// An answer that was taken (200) is learned from, now or when it was held back long enough, or the status says that it was
+/// not: that of a learner without memory for it. Answers after it are refused (507) until something is forgotten.
 ///
 ///   examples                      lines of JSON, one example each: id, task, label (a gift), and whatever describes it
 ///   next      annotator hold      the question worth most now, leased, while the annotator holds fewer than `hold` (2)
@@ -188,10 +190,13 @@ class Desk {
   template <class Use>
   void with_examples(const Question& question, Use use) const;
   void withdraw_surest();
+  bool make_room();
   void note_curve();
   Json question_json(std::uint64_t id, const Question& question) const;
   Json fields_json(const Question& question) const;
   Json labels_json() const;
+  std::string problem() const;
+  void check_memory() const;
   Json curve_json() const;
   DeskReply reply(const Json& body, bool changed) const;
   /// Calls begin(reader), then use(record, line) for each good line and bad(line number, what) for the others.
@@ -212,6 +217,8 @@ class Desk {
   std::deque<Posted> pool_;
   std::vector<CurvePoint> curve_;
   std::deque<std::pair<double, std::uint64_t>> held_;  // when a question's answer is due, in order
+  std::string full_;                                   // why the learner could learn no more; empty: it can
+  std::uint64_t unlearned_ = 0;                        // answers that were held back and could not be learned from then
 };
 
 }  // namespace quorate

@@ -394,13 +394,18 @@ void Session::rename(std::uint32_t place) {
 std::optional<std::uint64_t> Session::enqueue(const Example& e, const Decision& d, bool audit) {
   const std::size_t bytes = pending_.bytes_of(e.x), limit = memory_->limit();
   if (max_pending_ == 0 || bytes > limit / kPendingPart) return std::nullopt;
-  while (pending_.size() > 0 &&
-         (pending_.size() >= max_pending_ || (memory_->limited() && pending_.bytes() + bytes > limit / kPendingPart)))
-    give_up(pending_.oldest());
+  const auto make_room = [&](auto full) {
+    while (!keep_waiting_ && full() && pending_.size() > 0) give_up(pending_.oldest());
+    no_room_ += full();
+    return !full();
+  };
+  if (!make_room([&] {
+        return pending_.size() >= max_pending_ || (memory_->limited() && pending_.bytes() + bytes > limit / kPendingPart);
+      }))
+    return std::nullopt;
   if (memory_->limited()) {
     free_memory(bytes);
-    while (memory_->left() < bytes && pending_.size() > 0) give_up(pending_.oldest());
-    if (memory_->left() < bytes) return std::nullopt;
+    if (!make_room([&] { return memory_->left() < bytes; })) return std::nullopt;
   }
   Audit::Held held;
   if (audit)

@@ -131,6 +131,9 @@ class Session {
   /// Nobody will answer: the label goes back to the budget (a rate keeps it) and is counted as unanswered. Returns whether
   /// the ticket waited. Throws UsageError for a ticket never issued.
   bool withdraw(std::uint64_t ticket);
+  /// From now on no question that waits is withdrawn to make room: the new one is not asked. Not saved.
+  void keep_waiting() { keep_waiting_ = true; }
+  std::uint64_t no_room() const { return no_room_; }  ///< questions that were not asked therefore. Not saved
 
   std::size_t keep_labels() const { return keep_labels_; }  ///< SessionOptions::keep_labels
   /// What was bought, audits included.
@@ -238,7 +241,8 @@ class Session {
   KeptLabels labels_;
   InstanceQueue<Unasked> unasked_;  // the latest examples that nobody was asked about
   std::optional<std::uint64_t> seed_;
-  std::uint64_t labels_per_round_ = 1, unasked_seen_ = 0, too_late_ = 0, next_ticket_ = 0, max_pending_ = 0;
+  std::uint64_t labels_per_round_ = 1, unasked_seen_ = 0, too_late_ = 0, next_ticket_ = 0, max_pending_ = 0, no_room_ = 0;
+  bool keep_waiting_ = false;
   std::string broken_;  // why it can be used no more; empty: it can
 
   // The open round: examples up to next_ were counted, and asked_ says whether the last of them waits for a reply.
