@@ -608,6 +608,38 @@ TEST(Desk, LimitsOfAnAnnotatorHoldForADay) {
   EXPECT_NE(o.next("eve"), nullptr);
 }
 
+TEST(Desk, LimitsOfAnAnnotatorCountLeasesAndAnswersHeldBack) {
+  for (const double hold : {0.0, 1000.0}) {
+    DeskSettings settings = spam();
+    settings.desk.labels_per_annotator = 3;
+    settings.desk.hold = hold;
+    Office o(settings);
+    for (int i = 0; i < 20; ++i) o.post("m" + std::to_string(i), "ann", "mail " + word(i));
+    std::set<std::string> leases;
+    for (int i = 0; i < 10; ++i)
+      leases.insert(o.call({{"do", "next"}, {"annotator", "eve"}, {"hold", 10}})["question"]["lease"].get<std::string>());
+    EXPECT_EQ(leases.size(), 3u) << "a question more could not be answered";
+    o.now += 1000;  // the leases run out, and nobody else has the questions
+    for (int i = 20; i < 23; ++i) o.post("m" + std::to_string(i), "ann", "mail " + word(i));
+    for (int i = 0; i < 10; ++i)
+      leases.insert(o.call({{"do", "next"}, {"annotator", "eve"}, {"hold", 10}})["question"]["lease"].get<std::string>());
+    EXPECT_EQ(leases.size(), 6u);
+    std::size_t saved = 0, refused = 0;
+    for (const std::string& lease : leases) {
+      const DeskReply reply = o.raw({{"do", "answer"}, {"lease", lease}, {"label", "ham"}});
+      saved += reply.status == 200;
+      if (reply.status == 409) refused += Json::parse(reply.body)["reason"] == "daily-limit";
+      EXPECT_EQ(o.raw({{"do", "answer"}, {"lease", *leases.begin()}, {"label", "ham"}}).status, 200) << "sent again";
+    }
+    EXPECT_EQ(saved, 3u);
+    EXPECT_GT(refused, 0u);
+    EXPECT_EQ(o.next("eve"), nullptr);
+    const Json undone = o.call({{"do", "undo"}, {"annotator", "eve"}});
+    EXPECT_EQ(o.answer(undone["question"], "spam").status, 200) << "in place of the one taken back";
+    EXPECT_EQ(o.next("eve"), nullptr);
+  }
+}
+
 TEST(Desk, AForgottenTaskIsGone) {
   Office o(spam());
   o.post("m1", "ann", "secretword money");

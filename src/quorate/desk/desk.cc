@@ -35,6 +35,7 @@ constexpr double kHold = 30;              // seconds, for learners that cannot b
 struct Refused {
   int status;
   std::string detail;
+  std::string reason = {};  // for programs, where the status does not tell
 };
 
 /// The text of a reply. Bytes that are not UTF-8, which an error may quote, are replaced.
@@ -208,9 +209,11 @@ DeskReply Desk::reply(const Json& body, bool changed) const { return {200, to_te
 DeskReply Desk::apply(std::string_view text) {
   const double before = now_;
   bool learned = false;  // answers that were held back: then the event belongs in the journal, whatever becomes of it
-  const auto refused = [&](int status, const std::string& detail) -> DeskReply {
+  const auto refused = [&](int status, const std::string& detail, const std::string& reason = "") -> DeskReply {
     if (!learned) now_ = before;
-    return {status, to_text(Json{{"detail", detail}}), learned};
+    Json body{{"detail", detail}};
+    if (!reason.empty()) body["reason"] = reason;
+    return {status, to_text(body), learned};
   };
   try {
     const std::size_t end = text.find('\n');
@@ -242,7 +245,7 @@ DeskReply Desk::apply(std::string_view text) {
       }
     throw Refused{400, "do: unknown event '" + what + "'"};
   } catch (const Refused& e) {
-    return refused(e.status, e.detail);
+    return refused(e.status, e.detail, e.reason);
   } catch (const nlohmann::json::exception& e) {
     return refused(400, std::string("event: ") + e.what());
   } catch (const UsageError& e) {
@@ -689,6 +692,15 @@ Json Desk::question_json(std::uint64_t id, const Question& question) const {
           {"seconds", settings_.desk.lease}};
 }
 
+/// Those that were taken back are not counted; those that are held back are.
+std::uint64_t Desk::answers_today(const std::string& annotator) const {
+  const auto found = annotators_.find(annotator);
+  if (found == annotators_.end()) return 0;
+  const auto& times = found->second.times;
+  return static_cast<std::uint64_t>(
+      std::count_if(times.begin(), times.end(), [&](double time) { return time > now_ - kDay; }));
+}
+
 DeskReply Desk::next(const Json& event) {
   const std::string name = text_of(event, "annotator");
   std::vector<std::uint64_t> gone;
@@ -704,12 +716,8 @@ DeskReply Desk::next(const Json& event) {
     return reply({{"question", nullptr}, {"reason", reason}, {"labels", labels_json()}}, changed);
   };
   if (!full_.empty()) return nothing(problem());
-  if (const auto found = annotators_.find(name); found != annotators_.end() && settings_.desk.labels_per_annotator) {
-    const auto answers = std::count_if(found->second.times.begin(), found->second.times.end(),
-                                       [&](double time) { return time > now_ - kDay; });
-    if (static_cast<std::uint64_t>(answers) >= *settings_.desk.labels_per_annotator)
-      return nothing("you have given " + counted(static_cast<std::uint64_t>(answers), "answer") + " in 24 hours, the limit");
-  }
+  const std::uint64_t today = answers_today(name), daily = settings_.desk.labels_per_annotator.value_or(~std::uint64_t{0});
+  if (today >= daily) return nothing("you have given " + counted(today, "answer") + " in 24 hours, the limit");
   std::vector<std::pair<double, std::uint64_t>> held;
   for (const auto& [id, question] : open_)
     if (question.holder == name && question.until >= now_) held.push_back({question.until, id});
@@ -717,7 +725,7 @@ DeskReply Desk::next(const Json& event) {
     const std::uint64_t id = std::min_element(held.begin(), held.end())->second;
     return reply({{"question", question_json(id, open_.at(id))}, {"labels", labels_json()}}, changed);
   };
-  if (!held.empty() && held.size() >= event.value("hold", kMostHeld)) return oldest_held();
+  if (!held.empty() && (held.size() >= event.value("hold", kMostHeld) || today + held.size() >= daily)) return oldest_held();
   std::optional<std::pair<double, std::uint64_t>> best;
   std::size_t weighed = 0;
   for (auto it = open_.rbegin(); it != open_.rend() && weighed < kMostWeighed; ++it) {
@@ -944,6 +952,9 @@ DeskReply Desk::answer(const Json& event) {
   if (!label.known()) throw Refused{422, "label '" + word + "': expected one of the question's choices"};
   const std::string name = question->holder;
   check_holder(event, name);
+  if (const auto daily = settings_.desk.labels_per_annotator; daily && answers_today(name) >= *daily)
+    throw Refused{409, "you have given " + counted(*daily, "answer") + " in 24 hours, the limit; this one is not saved",
+                  "daily-limit"};
   take_answer(id, *question, {name, word, lease, now_}, event);
   Json out = done;
   out["labels"] = labels_json();

@@ -32,7 +32,8 @@ struct DeskReply {
 /// not: that of a learner without memory for it. Answers after it are refused (507) until something is forgotten.
 ///
 ///   examples                      lines of JSON, one example each: id, task, label (a gift), and whatever describes it
-///   next      annotator hold      the question worth most now, leased, while the annotator holds fewer than `hold` (2)
+///   next      annotator hold      the question worth most now, leased, while the annotator holds fewer than `hold` (2) and
+///                                 has a label left for today
 ///   answer    lease label seconds
 ///   skip      lease
 ///   undo      annotator           takes the annotator's last answer back; the question comes back leased
@@ -197,6 +198,7 @@ class Desk {
   Json labels_json() const;
   std::string problem() const;
   void check_memory() const;
+  std::uint64_t answers_today(const std::string& annotator) const;
   Json curve_json() const;
   DeskReply reply(const Json& body, bool changed) const;
   /// Calls begin(reader), then use(record, line) for each good line and bad(line number, what) for the others.

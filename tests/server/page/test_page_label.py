@@ -156,7 +156,8 @@ def test_a_server_that_takes_no_answers_is_named_and_the_answer_waits(visit):
     assert page.locator(".notice").count() == 0 and answers(v) == [(1, "spam")]
 
 
-@pytest.mark.parametrize(("status", "words"), [(409, "already answered otherwise"), (410, "its time had run out")])
+@pytest.mark.parametrize(("status", "words"), [(409, "already answered otherwise"), (410, "its time had run out"), (507, "As planned."),
+                                               ({"status": 409, "reason": "daily-limit"}, "in 24 hours as one person may")])
 def test_an_answer_refused_for_good_is_said_and_not_sent_again(visit, status, words):
     v = visit(SEVERAL)
     v.desk.fail["/v1/answer"] = [status]
