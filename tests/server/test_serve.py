@@ -262,6 +262,22 @@ def test_the_journal_can_be_read_exported_and_rebuilt(quorate):
     assert found.code == 1 and path.name in found.err
 
 
+def test_the_export_has_what_was_asked_from_the_pool(quorate):
+    server = Server(quorate, "--open-questions", "2", "--learner", "cohort(query=always)")
+    server.post(0, 300)
+    for _ in range(30):
+        server.answer(server.next()["question"])
+    server.stop()
+    rows = quorate.ok("journal", "export", "--dir", "desk").lines()
+    assert len(rows) == 30 and len({r["example"] for r in rows}) == 30
+    assert all(r["data"] == example(int(r["example"][1:])) and r["task"] == r["data"]["task"] for r in rows)
+    tickets = [r["ticket"] for r in rows]
+    taken = rows[-1]["ticket"]  # asked last, and so from the pool
+    assert taken == max(tickets)
+    quorate.ok("journal", "rebuild", "--dir", "desk", "--out", "without", "--without", taken)
+    assert [r["ticket"] for r in quorate.ok("journal", "export", "--dir", "without").lines()] == tickets[:-1]
+
+
 @pytest.mark.parametrize("classes", ["sport,news,art"])
 def test_classes(quorate, classes):
     process = quorate.start("serve", "--dir", "c", "--port", "0", "--classes", classes, "--labels", "60", "--bits", "10")

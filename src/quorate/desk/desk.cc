@@ -599,6 +599,11 @@ const Desk::Question* Desk::find(std::uint64_t id) const {
   return nullptr;
 }
 
+const Desk::Posted* Desk::about(std::uint64_t ticket) const {
+  const Question* question = find(ticket);
+  return question == nullptr ? nullptr : &question->about;
+}
+
 Desk::Question* Desk::find(std::uint64_t id) { return const_cast<Question*>(std::as_const(*this).find(id)); }
 
 /// The ticket, or that of the question about the example now: one that is withdrawn may be asked again.

@@ -71,6 +71,13 @@ class Desk {
   /// Tasks with their counts, from place `from` on, at most `most`: a line of JSON each.
   std::string tasks(std::uint64_t from, std::uint64_t most) const;
 
+  /// An example as it was posted: its id, its task's name, its line.
+  struct Posted {
+    std::string example, task, line;
+  };
+  /// What a question is about; null once it is not known any more. Every question that is open, or was answered last, is.
+  const Posted* about(std::uint64_t ticket) const;
+
   const Model& model() const { return model_; }
   const DeskSettings& settings() const { return settings_; }
   double time() const { return now_; }  ///< of the last event
@@ -86,10 +93,6 @@ class Desk {
   struct Given {
     std::string annotator, label, lease;  // lease: or, of an answer that was put, its source
     double at = 0;
-  };
-  /// An example as it was posted: its id, its task's name, its line.
-  struct Posted {
-    std::string example, task, line;
   };
   /// One example that is, or was, shown to annotators.
   struct Question {
