@@ -227,6 +227,37 @@ TEST(Journal, BoundsWhatWaits) {
   EXPECT_TRUE(journal.wait(16));
 }
 
+TEST(Journal, BeginsASegmentWhenToldTo) {
+  const TempDir dir;
+  FastDisk disk;
+  for (const bool again : {false, true}) {
+    Journal journal(dir.path(), with_text("{}"), disk);
+    EXPECT_EQ(journal.end(), again ? 3u : 0u);
+    if (again) {
+      ASSERT_EQ(journal.segments().size(), 1u) << "without a record";
+      journal.append("3");
+    } else {
+      EXPECT_TRUE(journal.begin_segment());
+      EXPECT_EQ(journal.segments().size(), 1u) << "there is nothing to begin after";
+      for (const std::string& payload : numbers(0, 3)) journal.append(payload);
+    }
+    EXPECT_TRUE(journal.begin_segment());
+    EXPECT_EQ(journal.durable(), journal.end());
+    const std::vector<Segment> segments = journal.segments();
+    ASSERT_EQ(segments.size(), 2u);
+    EXPECT_EQ(segments.back().first, journal.end());
+    for (const Segment& segment : segments) EXPECT_EQ(segment.bytes, std::filesystem::file_size(segment.path));
+    if (!again) {
+      EXPECT_EQ(read_journal(dir.path()).payloads, numbers(0, 3));
+    }
+    EXPECT_EQ(journal.drop_before(journal.end()).size(), 1u);
+  }
+  Journal journal(dir.path(), with_text("{}"), disk);
+  EXPECT_EQ(journal.end(), 4u);
+  journal.wait(journal.append("4"));
+  EXPECT_EQ(read_journal(dir.path(), 4).payloads, std::vector<std::string>{"4"});
+}
+
 TEST(Journal, SegmentsFollowOneAnother) {
   const TempDir dir;
   FastDisk disk;

@@ -421,6 +421,46 @@ TEST(Service, OldSegmentsGoOnlyByPolicy) {
   }
 }
 
+/// Whether any file of a folder has the word.
+bool on_disk(const std::string& dir, const std::string& word) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(dir))
+    if (entry.is_regular_file() && read_file(entry.path().string()).find(word) != std::string::npos) return true;
+  return false;
+}
+
+TEST(Service, NothingThatIsForgottenStaysOnDiskUnlessOldSegmentsAreKept) {
+  for (const bool late : {false, true}) {  // the server keeps all at first, and no longer after a restart
+    const test::TempDir dir;
+    auto how = options(dir.at("d"));
+    how.snapshot_events = 20;
+    if (!late) how.keep_segments = 0;
+    std::string model;
+    {
+      Service service(how, fast());
+      work(service, 0);
+      EXPECT_EQ(post(service, R"({"id":"x1","task":"secrettask","text":"secretword money"})"
+                              "\n"
+                              R"({"id":"x2","task":"t1","text":"hiddenword money"})")
+                    .status,
+                200);
+      work(service, 300);
+      EXPECT_TRUE(on_disk(dir.at("d"), "secretword") && on_disk(dir.at("d"), "hiddenword"));
+      const Json task = Json::parse(call(service, R"({"do":"forget_task","task":"secrettask"})").body)["forgotten"];
+      const Json example = Json::parse(call(service, R"({"do":"forget_example","example":"x2"})").body)["forgotten"];
+      EXPECT_EQ(task.contains("left"), late) << task;
+      EXPECT_EQ(on_disk(dir.at("d"), "secretword"), late);
+      EXPECT_EQ(on_disk(dir.at("d"), "secrettask"), late);
+      EXPECT_EQ(on_disk(dir.at("d"), "hiddenword"), late);
+      work(service, 600);
+      model = service.model_bytes();
+    }
+    how.keep_segments = 0;
+    Service again(how, fast());
+    EXPECT_EQ(again.model_bytes(), model);
+    for (const char* word : {"secretword", "secrettask", "hiddenword"}) EXPECT_FALSE(on_disk(dir.at("d"), word)) << word;
+  }
+}
+
 TEST(Service, ReadersAndTheWriterRunSideBySide) {
   const test::TempDir dir;
   Service service(options(dir.at("d")), fast());

@@ -1160,7 +1160,9 @@ DeskReply Desk::forget_task(const Json& event) {
       if (question.about.task == task) ids.push_back(id);
   for (const std::uint64_t id : ids) drop(id);
   std::erase_if(pool_, [&](const Posted& item) { return item.task == task; });
-  return reply({{"forgotten", {{"task", task}, {"questions", ids.size()}}}}, true);
+  DeskReply out = reply({{"forgotten", {{"task", task}, {"questions", ids.size()}}}}, true);
+  out.forgot = true;
+  return out;
 }
 
 DeskReply Desk::forget_example(const Json& event) {
@@ -1180,7 +1182,9 @@ DeskReply Desk::forget_example(const Json& event) {
   std::erase(seen_order_, found->first);
   seen_.erase(found);
   std::erase_if(pool_, [&](const Posted& item) { return item.example == example; });
-  return reply({{"forgotten", {{"example", example}, {"labels", labels}}}}, true);
+  DeskReply out = reply({{"forgotten", {{"example", example}, {"labels", labels}}}}, true);
+  out.forgot = true;
+  return out;
 }
 
 DeskReply Desk::predict(std::string_view lines) const {

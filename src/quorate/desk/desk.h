@@ -23,6 +23,7 @@ struct DeskReply {
   int status = 200;
   std::string body = {};
   bool changed = false;  ///< the event changed the desk, so it belongs in the journal
+  bool forgot = false;   ///< something is to be forgotten, on disk too
 };
 
 /// The events and the requests of the desk. An event is one line of JSON, {"do": .., "at": seconds since 1970, ..}; that
