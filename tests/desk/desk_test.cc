@@ -657,6 +657,55 @@ TEST(Desk, AForgottenTaskIsGone) {
   EXPECT_EQ(o.raw({{"do", "forget_example"}, {"example", "m9"}}).status, 404);
 }
 
+TEST(Desk, AnExampleThatNobodyWasAskedAboutLeavesTheModel) {
+  for (const bool classes : {false, true}) {
+    DeskSettings settings = spam();
+    settings.learner = "cohort(scale=none)";  // counts of features would stay
+    if (classes) {
+      settings.positive = settings.negative = "";
+      settings.classes = {"ham", "spam", "eggs"};
+    }
+    const char* lines = R"({"task":"ann","text":"secretword money lunch"})";
+    Office o(settings), never(settings);
+    for (Office* each : {&o, &never})
+      for (int i = 0; i < 60; ++i)
+        each->post("m" + std::to_string(i), "ann", i % 2 == 0 ? "win money" : "lunch at noon", i % 2 == 0 ? "spam" : "ham");
+    const Json posted = o.post("secret", "ann", "secretword money win");
+    ASSERT_FALSE(posted["asked"]) << posted;
+    for (Office* each : {&o, &never}) each->call({{"do", "forget_example"}, {"example", "m7"}});  // both are rebuilt
+    EXPECT_NE(o.desk.predict(lines).body, never.desk.predict(lines).body) << "it was learned from";
+    const Json forgotten = o.call({{"do", "forget_example"}, {"example", "secret"}})["forgotten"];
+    EXPECT_EQ(forgotten, (Json{{"example", "secret"}, {"labels", 0}, {"left", Json::array()}}));
+    EXPECT_EQ(o.desk.predict(lines).body, never.desk.predict(lines).body);
+    EXPECT_EQ(o.desk.save().find("secretword"), std::string::npos);
+  }
+}
+
+TEST(Desk, WhatCannotBeForgottenIsNamed) {
+  DeskSettings settings = spam({"100"});
+  settings.learning.audit = 0.5;
+  settings.learning.audit_floor = 0.4;
+  settings.features.bits = 0;
+  Office o(settings);
+  for (int i = 0; i < 40; ++i) o.post("m" + std::to_string(i), "ann", word(7 * i));
+  for (Json q = o.next("eve"); !q.is_null(); q = o.next("eve")) o.answer(q, "ham");
+  ASSERT_GT(o.status()["labels"]["audits"], 3);
+  for (int i = 0; i < 40; ++i) {
+    const Json left = o.call({{"do", "forget_example"}, {"example", "m" + std::to_string(i)}})["forgotten"]["left"];
+    EXPECT_THAT(left.dump(), HasSubstr("counts of its features"));
+    EXPECT_THAT(left.dump(), HasSubstr("names of its features"));
+  }
+  EXPECT_EQ(o.desk.model().session.labels().size(), 0u) << "those of audits went, too";
+  settings = spam();
+  settings.desk.pool = 1;
+  settings.learner = "cohort";
+  Office few(settings);
+  for (int i = 0; i < 30; ++i) few.post("g" + std::to_string(i), "ann", i % 2 == 0 ? "win" : "lunch", i % 2 == 0 ? "spam" : "ham");
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(few.post("m" + std::to_string(i), "ann", "win")["asked"]);
+  EXPECT_THAT(few.call({{"do", "forget_example"}, {"example", "m0"}})["forgotten"]["left"].dump(),
+              HasSubstr("it came too long ago"));
+}
+
 TEST(Desk, ClassesAreAskedAsClasses) {
   DeskSettings settings = spam();
   settings.positive = settings.negative = "";

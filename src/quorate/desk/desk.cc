@@ -771,7 +771,7 @@ std::uint64_t Desk::id_of_lease(std::string_view lease) const {
 }
 
 void Desk::note_label(Question& question, const std::optional<Outcome>& outcome) {
-  if (outcome && outcome->label && !outcome->audited) question.labels.push_back(*outcome->label);
+  if (outcome && outcome->label) question.labels.push_back(*outcome->label);
 }
 
 void Desk::give(Question& question, std::span<const Example> round, Label label) {
@@ -1160,7 +1160,10 @@ DeskReply Desk::forget_task(const Json& event) {
       if (question.about.task == task) ids.push_back(id);
   for (const std::uint64_t id : ids) drop(id);
   std::erase_if(pool_, [&](const Posted& item) { return item.task == task; });
-  DeskReply out = reply({{"forgotten", {{"task", task}, {"questions", ids.size()}}}}, true);
+  Json left = Json::array();
+  if (model_.session.learner().scale() != "none") left.push_back("counts of its features, by which values are scaled");
+  if (settings_.features.bits == 0) left.push_back("names of its features");
+  DeskReply out = reply({{"forgotten", {{"task", task}, {"questions", ids.size()}, {"left", left}}}}, true);
   out.forgot = true;
   return out;
 }
@@ -1170,19 +1173,39 @@ DeskReply Desk::forget_example(const Json& event) {
   const auto found = seen_.find(hash64(example));
   if (found == seen_.end()) throw Refused{404, "example '" + example + "': not posted, or long ago"};
   const std::uint64_t number = found->second;
-  std::size_t labels = 0;
-  if (const Question* question = number > 0 ? find(number - 1) : nullptr) {
-    labels = question->labels.size();
-    if (labels > 0) {
-      model_.session.undo(question->labels);
-      full_.clear();
-    }
-    drop(number - 1);
+  Session& session = model_.session;
+  const Learner& learner = session.learner();
+  const bool rebuilds = learner.capabilities().rebuilds && session.labels().keeps();
+  const Question* question = number > 0 ? find(number - 1) : nullptr;
+  const auto item = std::find_if(pool_.begin(), pool_.end(), [&](const Posted& p) { return p.example == example; });
+  const bool known = question != nullptr || item != pool_.end();  // its text
+  std::vector<std::uint64_t> ids = question != nullptr ? question->labels : std::vector<std::uint64_t>();
+  const bool all_kept = std::erase_if(ids, [&](std::uint64_t id) { return rebuilds && !session.labels().find(id); }) == 0;
+  if (rebuilds && known) {
+    bool done = false;
+    const auto forget = [&](std::span<const Example> round) {
+      session.forget_example(ids, round);
+      done = true;
+    };
+    with_examples(question != nullptr ? *question : question_about(*item), forget);
+    if (!done) forget({});
+    full_.clear();
+  } else if (!ids.empty()) {
+    session.undo(ids);  // which says why it cannot
   }
+  if (question != nullptr) drop(number - 1);
+  const std::size_t labels = ids.size();
+  Json left = Json::array();
+  if (!known)
+    left.push_back(number > 0 ? "its label: it was given too long ago" : "what is kept of it: it came too long ago");
+  if (!all_kept) left.push_back("its label: there was no room to keep it (--keep-labels)");
+  if (!rebuilds && learner.capabilities().learns_unasked) left.push_back("what was learned from it without a label");
+  if (learner.scale() != "none") left.push_back("counts of its features, by which values are scaled");
+  if (settings_.features.bits == 0) left.push_back("names of its features");
   std::erase(seen_order_, found->first);
   seen_.erase(found);
-  std::erase_if(pool_, [&](const Posted& item) { return item.example == example; });
-  DeskReply out = reply({{"forgotten", {{"example", example}, {"labels", labels}}}}, true);
+  std::erase_if(pool_, [&](const Posted& p) { return p.example == example; });
+  DeskReply out = reply({{"forgotten", {{"example", example}, {"labels", labels}, {"left", left}}}}, true);
   out.forgot = true;
   return out;
 }

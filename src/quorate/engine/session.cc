@@ -382,6 +382,28 @@ void Session::forget(std::string_view name, bool recount) {
   });
 }
 
+void Session::forget_example(std::vector<std::uint64_t> labels, std::span<const Example> round) {
+  check_rebuilds();
+  for (const std::uint64_t id : labels) check_kept(id);
+  std::ranges::sort(labels);
+  std::vector<std::size_t> unasked;  // places
+  for (const Example& e : round) {
+    std::size_t i = 0;
+    const auto same = [&] {
+      const Example kept = unasked_.example(i);
+      return kept.task == e.task && kept.group == e.group && kept.weight == e.weight &&
+             std::ranges::equal(kept.x.index, e.x.index) && std::ranges::equal(kept.x.value, e.x.value);
+    };
+    while (i < unasked_.size() && !(same() && std::ranges::find(unasked, i) == unasked.end())) ++i;
+    if (i < unasked_.size()) unasked.push_back(i);
+  }
+  start_anew(false, [&] {
+    labels_.erase_if([&](const KeptLabel& label) { return std::ranges::binary_search(labels, label.id); });
+    std::size_t place = 0;
+    unasked_seen_ -= unasked_.erase_if([&](const auto&) { return std::ranges::find(unasked, place++) != unasked.end(); });
+  });
+}
+
 /// The place keeps its number, so that what is known of other tasks stays where it is.
 void Session::rename(std::uint32_t place) {
   NameTable names;

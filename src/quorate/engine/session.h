@@ -155,6 +155,10 @@ class Session {
   /// without a name, as do audits and, unless `recount`, the part of its examples in the scales of features. As rebuild().
   void forget(std::string_view task, bool recount = false);
 
+  /// Forgets an example: the labels with these ids, as undo(), and what is kept of it without one, once for each example of
+  /// `round`, as decide() was given them. What counts of its features say stays. As rebuild().
+  void forget_example(std::vector<std::uint64_t> labels, std::span<const Example> round);
+
   /// Other limits from now on (LabelBudget::set_limits). What is spent evenly is now the new total.
   void set_limits(const LabelLimits& limits);
   /// Spends the rest of limits.total over the next `examples` examples, as SessionOptions::spread_over; 0: as the
