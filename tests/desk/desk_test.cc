@@ -349,7 +349,7 @@ TEST(Desk, APoolPostedAtOnceIsAskedToTheEndOfTheBudget) {
   std::string lines;
   for (int i = 0; i < 300; ++i) {
     std::string text;
-    for (int w = 0; w < 5; ++w) text += "w" + std::to_string(below(40, rng)) + " ";
+    for (int w = 0; w < 5; ++w) text += word(static_cast<int>(below(40, rng))) + " ";
     lines += Json{{"id", "m" + std::to_string(i)}, {"task", "ann"}, {"text", text}}.dump() + "\n";
   }
   o.call({{"do", "examples"}}, lines);

@@ -78,7 +78,7 @@ std::string lines(int from, int until) {
     out +=
         Json{{"id", "m" + std::to_string(i)},
              {"task", "t" + std::to_string(i % 4)},
-             {"text", (is_spam(i) ? "free money invoice " : "lunch on friday ") + std::string("w") + std::to_string(i % 17)}}
+             {"text", (is_spam(i) ? "free money invoice w" : "lunch on friday w") + std::string(1, static_cast<char>('a' + i % 17))}}
             .dump() +
         "\n";
   return out;
