@@ -459,6 +459,24 @@ TEST(Desk, AnUndoneSecondOpinionLeavesTheFirstAsItWas) {
   EXPECT_EQ(o.answer(first, "ham").status, 409);
 }
 
+TEST(Desk, ADecisionEndsWithTheAnswersItWasAbout) {
+  DeskSettings settings = spam();
+  settings.desk.opinions = 1;
+  settings.desk.hold = 60;
+  Office o(settings);
+  o.post("m1", "ann", "win money");
+  const Json first = o.next("eve");
+  o.answer(first, "spam");
+  o.answer(o.next("bob"), "ham");
+  o.call({{"do", "decide"}, {"ticket", first["ticket"]}, {"label", "ham"}});
+  for (const char* who : {"bob", "eve"}) o.call({{"do", "undo"}, {"annotator", who}});
+  EXPECT_EQ(o.answer(o.next("eve"), "spam").status, 200);
+  o.now += 60;
+  o.raw({{"do", "tick"}});
+  ASSERT_EQ(o.desk.model().session.labels().size(), 1u);
+  EXPECT_EQ(o.desk.model().session.labels()[0].answer(), kYes) << "as answered anew";
+}
+
 /// An answer that another tool has; label null: it was taken back there.
 Json put(const Json& question, const std::string& annotator, const Json& label, const std::string& source = "tool:1") {
   return {{"do", "put"},
