@@ -24,6 +24,7 @@ import time
 from pathlib import Path
 
 WORDS = 20_000
+LETTERS = str.maketrans("0123456789", "abcdefghij")  # words are runs of letters
 TICK = os.sysconf("SC_CLK_TCK")
 DAEMON = """
 import sys, pylibvw
@@ -38,7 +39,7 @@ def text(rng: random.Random, size: int = 1000) -> str:
     words: list[str] = []
     length = 0
     while length < size:
-        word = f"w{int(WORDS ** rng.random())}"
+        word = f"w{int(WORDS ** rng.random())}".translate(LETTERS)
         words.append(word)
         length += len(word) + 1
     return " ".join(words)

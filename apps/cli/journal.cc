@@ -105,11 +105,11 @@ class Collector {
     if (what == "examples")
       examples(text.substr(std::min(end + 1, text.size())), body);
     else if (what == "next")
-      leased(event, body);
+      leased(event, body, desk);
     else if (what == "answer")
       answered(event, body, desk);
     else if (what == "undo")
-      undone(event, body);
+      undone(event, body, desk);
     else if (what == "put")
       put(event, body, desk);
     else if (what == "decide")
@@ -134,10 +134,13 @@ class Collector {
       if (one.contains("ticket")) questions_[one["ticket"]] = {one.at("id"), one.at("task"), std::string(line), {}};
     }
   }
-  void leased(const Json& event, const Json& body) {
+  void leased(const Json& event, const Json& body, const Desk& desk) {
     const Json& question = body.at("question");
     if (question.is_null()) return;
-    leases_[question.at("lease")] = {question.at("ticket"), event.at("annotator")};
+    const std::uint64_t ticket = question.at("ticket");
+    leases_[question.at("lease")] = {ticket, event.at("annotator")};
+    if (const auto* about = desk.about(ticket); about != nullptr && !questions_.contains(ticket))  // it was in the pool
+      questions_[ticket] = {about->example, about->task, about->line, {}};
   }
   void answered(const Json& event, const Json& body, const Desk& desk) {
     add(event, body, leases_[event.at("lease")].annotator, desk);
@@ -162,10 +165,10 @@ class Collector {
     }
     questions_[out.ticket].answers.push_back(std::move(out));
   }
-  void undone(const Json& event, const Json& body) {
+  void undone(const Json& event, const Json& body, const Desk& desk) {
     const std::uint64_t ticket = body.at("undone").at("ticket");
     std::erase_if(questions_[ticket].answers, [&](const Answered& a) { return a.annotator == event.at("annotator"); });
-    leased(event, body);
+    leased(event, body, desk);
   }
 
   std::map<std::uint64_t, Asked> questions_;
@@ -244,6 +247,8 @@ int rebuild(const Options& o) {
     journal.append(record.payload);
     if (o.without.empty() || !record.payload.starts_with("{")) return;
     const Json body = Json::parse(reply.body, nullptr, false);
+    if (body.contains("question") && !body["question"].is_null())  // it may have been in the pool
+      examples[body["question"].at("ticket")] = body["question"].at("example");
     if (!body.contains("examples")) return;
     for (const Json& one : body["examples"])
       if (one.contains("ticket")) examples[one["ticket"]] = one.at("id");

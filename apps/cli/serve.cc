@@ -122,8 +122,10 @@ Command add_serve(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--name", o->name, "name of the project on the page (default: that of the folder)");
   app.add_option("--guidelines", o->guidelines, "Markdown file that annotators can open")->type_name("FILE");
-  app.add_option("--keep-journal", o->keep_journal,
-                 "files of events that are kept before the two newest snapshots: a number, or all")
+  app.add_option(
+         "--keep-journal", o->keep_journal,
+         "files of events that are kept before the two newest snapshots: a number, or all; 0: nothing but the newest "
+         "snapshot and what came after it, so that nothing forgotten stays on disk")
       ->check([](const std::string& text) {
         return text == "all" || parse_number<std::uint64_t>(text) ? std::string()
                                                                   : quoted_value(text) + "; expected a number, or all";

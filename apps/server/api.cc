@@ -469,9 +469,8 @@ void Api::labels(Call& call) {
 }
 
 void Api::questions(Call& call) {
-  check_query(call.request, {});
-  const Json status = Json::parse(service_.status().body);
-  call.reply(text_response(Json{{"questions", status.value("questions", Json::array())}}.dump(), "application/json"));
+  const Page page = page_of(call.request);
+  call.reply(response_of(service_.questions(page.from, page.most)));
 }
 
 void Api::forget_task(Call& call) {
@@ -533,8 +532,8 @@ void Api::metrics(Call& call) {
     out.add("quorate_accuracy", "gauge", "Accuracy by audits.", accuracy);
   out.add("quorate_tasks", "gauge", "Tasks.", of_status("task_count"));
   out.add("quorate_model_bytes", "gauge", "Memory of the model.", number(figures.model_bytes));
-  out.add("quorate_taking_answers", "gauge", "1 if events are taken, 0 after the journal failed.",
-          service_.failed().empty() ? 1 : 0);
+  out.add("quorate_taking_answers", "gauge", "1 if answers are taken, 0 after the journal failed or memory ran out.",
+          status.value("taking_answers", true) ? 1 : 0);
   out.add("quorate_events_total", "counter", "Events journalled since the start.", number(figures.events));
   out.add("quorate_events_refused_total", "counter", "Events refused since the start: queue full or journal failed.",
           number(figures.refused));

@@ -60,6 +60,22 @@ std::uint64_t snapshot_bytes_of(const std::string& dir) {
   return bytes;
 }
 
+void remove_snapshot(const std::string& dir, std::uint64_t sequence) {
+  std::error_code ignored;
+  for (const char* ending : {".desk", ".model"}) std::filesystem::remove(snapshot_name(dir, sequence) + ending, ignored);
+}
+
+/// Tails that were cut: what they have was never acknowledged, but may be what is forgotten.
+bool remove_torn(const std::string& dir) {
+  std::error_code error;
+  std::vector<std::filesystem::path> torn;
+  for (const auto& entry : std::filesystem::directory_iterator(journal_folder(dir), error))
+    if (entry.path().filename().string().starts_with("torn-")) torn.push_back(entry.path());
+  for (const auto& path : torn)
+    if (!error) std::filesystem::remove(path, error);
+  return !error;
+}
+
 struct Snapshot {
   std::uint64_t sequence = 0;
   std::string model, state;
@@ -232,6 +248,7 @@ void Service::open(Disk& disk) {
   if (!desk_) desk_.emplace(settings);
   replay(from);
   time_ = desk_->time();
+  clear_past();  // the process before may have ended between forgetting and this
 }
 
 std::uint64_t Service::load_snapshot(const DeskSettings& settings) {
@@ -393,6 +410,11 @@ DeskReply Service::apply(std::string_view event, std::string_view lines) {
   ++events_;
   ++events_since_;
   bytes_since_ += record.size();
+  if (reply.forgot && !(clear_past() && remove_torn(options_.dir))) {
+    Json body = Json::parse(reply.body);
+    body["forgotten"]["left"].push_back("old files of the journal, as --keep-journal says");
+    reply.body = body.dump();
+  }
   return reply;
 }
 
@@ -431,10 +453,10 @@ void Service::take_snapshot() {
   });
 }
 
-void Service::write_snapshot(std::uint64_t sequence, const std::string& model, const std::string& state) {
+bool Service::write_snapshot(std::uint64_t sequence, const std::string& model, const std::string& state) {
   try {
     // A snapshot of events that are not on disk would be of events that never happened.
-    if (sequence > 0 && journal_->durable() < sequence && !journal_->wait(sequence - 1)) return;
+    if (sequence > 0 && journal_->durable() < sequence && !journal_->wait(sequence - 1)) return false;
     const std::string name = snapshot_name(options_.dir, sequence);
     const Json head{
         {"format", kFormat}, {"sequence", sequence}, {"model", hash128_hex(model)}, {"state", hash128_hex(state)}};
@@ -447,9 +469,33 @@ void Service::write_snapshot(std::uint64_t sequence, const std::string& model, c
     desk_file.commit();
     snapshot_at_ = sequence;
     drop_old();
+    return true;
   } catch (const std::exception& e) {
     ++snapshot_failures_;
     log(std::string("no snapshot was written, the journal goes on without: ") + e.what());
+    return false;
+  }
+}
+
+/// Where no old segment is to be kept, everything from before leaves the disk, but for a snapshot of this moment. Called
+/// with nobody else at work. False if something stays.
+bool Service::clear_past() {
+  if (options_.keep_segments != std::uint64_t{0}) return false;
+  if (snapshot_.valid()) snapshot_.wait();
+  const std::uint64_t now = journal_->end();
+  if (now == 0) return true;
+  try {
+    if (snapshot_at_ != now && !write_snapshot(now, desk_->model().to_bytes(), desk_->save())) return false;
+    events_since_ = bytes_since_ = 0;
+    read_snapshot(options_.dir, now);  // it will be the only one
+    if (!journal_->begin_segment()) return false;
+    for (const std::uint64_t sequence : snapshots_of(options_.dir))
+      if (sequence != now) remove_snapshot(options_.dir, sequence);
+    journal_->drop_before(now);
+    return true;
+  } catch (const std::exception& e) {
+    log(std::string("old files stay: ") + e.what());
+    return false;
   }
 }
 
@@ -458,10 +504,7 @@ void Service::drop_old() {
   const auto snapshots = snapshots_of(options_.dir);
   if (snapshots.size() < kSnapshotsKept) return;  // the older one must do without the newer one
   const std::uint64_t needed = snapshots[kSnapshotsKept - 1];
-  std::error_code ignored;
-  for (std::size_t i = kSnapshotsKept; i < snapshots.size(); ++i)
-    for (const char* ending : {".desk", ".model"})
-      std::filesystem::remove(snapshot_name(options_.dir, snapshots[i]) + ending, ignored);
+  for (std::size_t i = kSnapshotsKept; i < snapshots.size(); ++i) remove_snapshot(options_.dir, snapshots[i]);
   std::vector<std::uint64_t> before;  // first records of the segments that are not needed, and of the one after them
   for (const Segment& segment : journal_->segments())
     if (segment.first <= needed) before.push_back(segment.first);
@@ -493,11 +536,15 @@ DeskReply Service::status() const {
   }
   if (reply.status != 200) return reply;
   Json status = Json::parse(reply.body);
-  const std::string why = failed();
-  status["taking_answers"] = why.empty();
-  if (!why.empty()) status["problem"] = why;
+  if (const std::string why = failed(); !why.empty()) status["problem"] = why;
+  status["taking_answers"] = !status.contains("problem");
   reply.body = status.dump();
   return reply;
+}
+
+DeskReply Service::questions(std::uint64_t from, std::uint64_t most) const {
+  const std::shared_lock lock(desk_mutex_);
+  return desk_->questions(from, most);
 }
 
 std::string Service::labels(std::uint64_t from, std::uint64_t most) const {

@@ -30,9 +30,11 @@ struct ServiceOptions {
   std::uint64_t snapshot_events = 100'000;                  ///< in the journal between two snapshots
   std::uint64_t snapshot_bytes = std::uint64_t{256} << 20;  ///< of events between two snapshots
   std::uint64_t segment_bytes = std::uint64_t{64} << 20;    ///< of the journal's files
-  std::optional<std::uint64_t> keep_segments = {};          ///< before the last snapshots; nothing: all
-  std::function<double()> clock = nullptr;                  ///< seconds since 1970; nothing: the system's
-  std::function<void(std::string_view)> log = nullptr;      ///< receives one line at a time; on any thread
+  /// Segments of the journal before the last snapshots; nothing: all. 0: only the newest snapshot and what came after it
+  /// stay, and a new one is made at the start and whenever something is forgotten.
+  std::optional<std::uint64_t> keep_segments = {};
+  std::function<double()> clock = nullptr;              ///< seconds since 1970; nothing: the system's
+  std::function<void(std::string_view)> log = nullptr;  ///< receives one line at a time; on any thread
 };
 
 /// Numbers for people who watch the service.
@@ -80,6 +82,7 @@ class Service {
   DeskReply explain(std::uint64_t ticket) const;
   DeskReply answers(std::uint64_t ticket, const std::string& example) const;
   DeskReply status() const;  ///< with "taking_answers", and "problem" if it is false
+  DeskReply questions(std::uint64_t from, std::uint64_t most) const;
   std::string labels(std::uint64_t from, std::uint64_t most) const;
   std::string tasks(std::uint64_t from, std::uint64_t most) const;
 
@@ -123,7 +126,8 @@ class Service {
   DeskReply apply(std::string_view event, std::string_view lines);
   void answer_durable();
   void take_snapshot();
-  void write_snapshot(std::uint64_t sequence, const std::string& model, const std::string& state);
+  bool write_snapshot(std::uint64_t sequence, const std::string& model, const std::string& state);
+  bool clear_past();
   void drop_old();
   void fail(const std::string& why);
   DeskReply refusal(const std::string& why) const;

@@ -1,6 +1,9 @@
 """The benchmark measures what it says, and the comparison fails when it should. Nothing here asserts a time."""
+import importlib.util
 import json
 import os
+import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -79,3 +82,11 @@ def test_what_is_no_benchmark_is_refused(tmp_path):
         done = compare(good, tmp_path / "bad")
         assert done.returncode == 2 and "bad" in done.stderr and "Traceback" not in done.stderr
     assert compare(good, tmp_path / "missing").returncode == 2
+
+
+def test_the_texts_of_the_server_benchmark_are_words():
+    spec = importlib.util.spec_from_file_location("serve", CHECKOUT / "bench/serve.py")
+    serve = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(serve)
+    text = serve.text(random.Random(1))
+    assert len(text) > 900 and all(re.fullmatch("[a-z]{2,}", word) for word in text.split())  # others are no words to quorate

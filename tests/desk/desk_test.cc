@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include <algorithm>
 #include <set>
 
 #include "quorate/base/hash.h"
@@ -223,6 +223,110 @@ TEST(Desk, AHeldAnswerIsSettledForgottenAndSaved) {
   EXPECT_EQ(back.model().session.labels().size(), 3u);
 }
 
+/// Letters only: the tokenizer drops digits.
+std::string word(int n) {
+  std::string out;
+  for (; out.size() < 4 || n > 0; n /= 26) out += static_cast<char>('a' + n % 26);
+  return out;
+}
+
+TEST(Desk, AFullSessionAsksNoMoreRatherThanLoseAnAnswer) {
+  for (const double hold : {0.0, 1000.0}) {
+    DeskSettings settings = spam();
+    settings.learning.max_pending = 10;
+    settings.desk.hold = hold;
+    Office o(settings);
+    std::vector<Json> leased;
+    std::map<std::string, std::string> saved;  // example -> label
+    for (int i = 0; i < 60; ++i) {
+      o.post("m" + std::to_string(i), "ann", word(7 * i) + " " + word(11 * i));
+      if (const Json q = o.call({{"do", "next"}, {"annotator", "eve"}, {"hold", 60}})["question"]; !q.is_null())
+        leased.push_back(q);
+      if (i % 6 != 5) continue;
+      for (const Json& q : leased) {
+        const std::string label = saved.size() % 2 == 0 ? "spam" : "ham";
+        if (o.answer(q, label).status == 200) saved.emplace(q["example"].get<std::string>(), label);
+      }
+      leased.clear();
+    }
+    o.now += 2000;
+    o.raw({{"do", "tick"}});
+    EXPECT_GE(saved.size(), hold > 0 ? 10u : 50u);
+    const Session& session = o.desk.model().session;
+    EXPECT_EQ(session.labels().size(), saved.size()) << "what was saved is learned from";
+    EXPECT_EQ(session.total().labels, saved.size());
+    EXPECT_EQ(session.too_late(), 0u);
+    Desk again(settings);
+    for (const std::string& event : o.journal) EXPECT_TRUE(again.apply(event).changed);
+    EXPECT_EQ(model_of(again), model_of(o.desk));
+    EXPECT_EQ(again.save(), o.desk.save());
+  }
+}
+
+TEST(Desk, QuestionsThatEverybodySkippedMakeRoom) {
+  DeskSettings settings = spam();
+  settings.learning.max_pending = 4;
+  Office o(settings);
+  for (int i = 0; i < 4; ++i) {
+    o.post("m" + std::to_string(i), "ann", word(7 * i));
+    o.raw({{"do", "skip"}, {"lease", o.next("eve")["lease"]}});
+  }
+  EXPECT_EQ(o.next("eve"), nullptr);
+  o.post("m4", "ann", "lunch");
+  const Json q = o.next("eve");
+  ASSERT_NE(q, nullptr);
+  EXPECT_EQ(o.answer(q, "ham").status, 200);
+  EXPECT_EQ(o.desk.model().session.labels().size(), 1u);
+}
+
+TEST(Desk, ALearnerWithoutMemoryTakesNoMoreAnswersAndSaysSo) {
+  for (const double hold : {0.0, 10.0}) {
+    DeskSettings settings = spam();
+    settings.learner = "kernel-perceptron(query=always)";
+    settings.learning.memory = ByteSize{60'000};
+    settings.learning.keep_labels = ByteSize{0};
+    settings.desk.hold = hold;
+    Office o(settings);
+    std::size_t saved = 0, refused = 0;
+    std::string said;
+    for (int i = 0; i < 400; ++i) {
+      std::string text;
+      for (int w = 0; w < 30; ++w) text += word(30 * i + w) + " ";
+      o.raw({{"do", "examples"}}, Json{{"id", "m" + std::to_string(i)}, {"task", "ann"}, {"text", text}}.dump());
+      const DeskReply next = o.raw({{"do", "next"}, {"annotator", "eve"}});
+      const Json q = Json::parse(next.body)["question"];
+      o.now += 1;
+      if (q.is_null()) {
+        said = Json::parse(next.body)["reason"];
+        break;
+      }
+      const DeskReply reply = o.answer(q, i % 2 == 0 ? "spam" : "ham");
+      saved += reply.status == 200;
+      refused += reply.status == 507;
+    }
+    EXPECT_THAT(said, HasSubstr("cannot learn any more"));
+    EXPECT_GT(saved, 5u);
+    o.now += 100;
+    o.raw({{"do", "tick"}});
+    const std::size_t learned = o.desk.model().session.total().labels - refused;  // which were bought nevertheless
+    const std::string problem = o.status()["problem"];
+    EXPECT_THAT(problem, HasSubstr("60000 bytes"));
+    if (hold == 0) {
+      EXPECT_EQ(refused, 1u);
+      EXPECT_EQ(learned, saved);
+      EXPECT_THAT(problem, testing::Not(HasSubstr("could not be learned from")));
+    } else {
+      EXPECT_THAT(problem, HasSubstr("could not be learned from"));
+    }
+    EXPECT_EQ(o.call({{"do", "examples"}}, R"({"id":"last","task":"ann","text":"lunch"})")["examples"][0]["id"], "last")
+        << "predictions go on";
+    Desk again(settings);
+    for (const std::string& event : o.journal) EXPECT_TRUE(again.apply(event).changed) << event;
+    EXPECT_EQ(again.save(), o.desk.save());
+    EXPECT_EQ(Desk(settings, Model::from_bytes(model_of(o.desk)), o.desk.save()).save(), o.desk.save());
+  }
+}
+
 TEST(Desk, AFloodOfExamplesLeavesTheBudgetToTheAnswers) {
   DeskSettings settings = spam({"30"});
   settings.learner = "cohort";
@@ -245,7 +349,7 @@ TEST(Desk, APoolPostedAtOnceIsAskedToTheEndOfTheBudget) {
   std::string lines;
   for (int i = 0; i < 300; ++i) {
     std::string text;
-    for (int w = 0; w < 5; ++w) text += "w" + std::to_string(below(40, rng)) + " ";
+    for (int w = 0; w < 5; ++w) text += word(static_cast<int>(below(40, rng))) + " ";
     lines += Json{{"id", "m" + std::to_string(i)}, {"task", "ann"}, {"text", text}}.dump() + "\n";
   }
   o.call({{"do", "examples"}}, lines);
@@ -353,6 +457,24 @@ TEST(Desk, AnUndoneSecondOpinionLeavesTheFirstAsItWas) {
   EXPECT_EQ(o.status()["annotators"][0]["agreement"], nullptr);
   EXPECT_EQ(o.answer(first, "spam").status, 200) << "sent again";
   EXPECT_EQ(o.answer(first, "ham").status, 409);
+}
+
+TEST(Desk, ADecisionEndsWithTheAnswersItWasAbout) {
+  DeskSettings settings = spam();
+  settings.desk.opinions = 1;
+  settings.desk.hold = 60;
+  Office o(settings);
+  o.post("m1", "ann", "win money");
+  const Json first = o.next("eve");
+  o.answer(first, "spam");
+  o.answer(o.next("bob"), "ham");
+  o.call({{"do", "decide"}, {"ticket", first["ticket"]}, {"label", "ham"}});
+  for (const char* who : {"bob", "eve"}) o.call({{"do", "undo"}, {"annotator", who}});
+  EXPECT_EQ(o.answer(o.next("eve"), "spam").status, 200);
+  o.now += 60;
+  o.raw({{"do", "tick"}});
+  ASSERT_EQ(o.desk.model().session.labels().size(), 1u);
+  EXPECT_EQ(o.desk.model().session.labels()[0].answer(), kYes) << "as answered anew";
 }
 
 /// An answer that another tool has; label null: it was taken back there.
@@ -504,6 +626,38 @@ TEST(Desk, LimitsOfAnAnnotatorHoldForADay) {
   EXPECT_NE(o.next("eve"), nullptr);
 }
 
+TEST(Desk, LimitsOfAnAnnotatorCountLeasesAndAnswersHeldBack) {
+  for (const double hold : {0.0, 1000.0}) {
+    DeskSettings settings = spam();
+    settings.desk.labels_per_annotator = 3;
+    settings.desk.hold = hold;
+    Office o(settings);
+    for (int i = 0; i < 20; ++i) o.post("m" + std::to_string(i), "ann", "mail " + word(i));
+    std::set<std::string> leases;
+    for (int i = 0; i < 10; ++i)
+      leases.insert(o.call({{"do", "next"}, {"annotator", "eve"}, {"hold", 10}})["question"]["lease"].get<std::string>());
+    EXPECT_EQ(leases.size(), 3u) << "a question more could not be answered";
+    o.now += 1000;  // the leases run out, and nobody else has the questions
+    for (int i = 20; i < 23; ++i) o.post("m" + std::to_string(i), "ann", "mail " + word(i));
+    for (int i = 0; i < 10; ++i)
+      leases.insert(o.call({{"do", "next"}, {"annotator", "eve"}, {"hold", 10}})["question"]["lease"].get<std::string>());
+    EXPECT_EQ(leases.size(), 6u);
+    std::size_t saved = 0, refused = 0;
+    for (const std::string& lease : leases) {
+      const DeskReply reply = o.raw({{"do", "answer"}, {"lease", lease}, {"label", "ham"}});
+      saved += reply.status == 200;
+      if (reply.status == 409) refused += Json::parse(reply.body)["reason"] == "daily-limit";
+      EXPECT_EQ(o.raw({{"do", "answer"}, {"lease", *leases.begin()}, {"label", "ham"}}).status, 200) << "sent again";
+    }
+    EXPECT_EQ(saved, 3u);
+    EXPECT_GT(refused, 0u);
+    EXPECT_EQ(o.next("eve"), nullptr);
+    const Json undone = o.call({{"do", "undo"}, {"annotator", "eve"}});
+    EXPECT_EQ(o.answer(undone["question"], "spam").status, 200) << "in place of the one taken back";
+    EXPECT_EQ(o.next("eve"), nullptr);
+  }
+}
+
 TEST(Desk, AForgottenTaskIsGone) {
   Office o(spam());
   o.post("m1", "ann", "secretword money");
@@ -519,6 +673,56 @@ TEST(Desk, AForgottenTaskIsGone) {
   o.call({{"do", "forget_example"}, {"example", "m2"}});
   EXPECT_EQ(o.desk.model().session.labels().size(), 0u);
   EXPECT_EQ(o.raw({{"do", "forget_example"}, {"example", "m9"}}).status, 404);
+}
+
+TEST(Desk, AnExampleThatNobodyWasAskedAboutLeavesTheModel) {
+  for (const bool classes : {false, true}) {
+    DeskSettings settings = spam();
+    settings.learner = "cohort(scale=none)";  // counts of features would stay
+    if (classes) {
+      settings.positive = settings.negative = "";
+      settings.classes = {"ham", "spam", "eggs"};
+    }
+    const char* lines = R"({"task":"ann","text":"secretword money lunch"})";
+    Office o(settings), never(settings);
+    for (Office* each : {&o, &never})
+      for (int i = 0; i < 60; ++i)
+        each->post("m" + std::to_string(i), "ann", i % 2 == 0 ? "win money" : "lunch at noon", i % 2 == 0 ? "spam" : "ham");
+    const Json posted = o.post("secret", "ann", "secretword money win");
+    ASSERT_FALSE(posted["asked"]) << posted;
+    for (Office* each : {&o, &never}) each->call({{"do", "forget_example"}, {"example", "m7"}});  // both are rebuilt
+    EXPECT_NE(o.desk.predict(lines).body, never.desk.predict(lines).body) << "it was learned from";
+    const Json forgotten = o.call({{"do", "forget_example"}, {"example", "secret"}})["forgotten"];
+    EXPECT_EQ(forgotten, (Json{{"example", "secret"}, {"labels", 0}, {"left", Json::array()}}));
+    EXPECT_EQ(o.desk.predict(lines).body, never.desk.predict(lines).body);
+    EXPECT_EQ(o.desk.save().find("secretword"), std::string::npos);
+  }
+}
+
+TEST(Desk, WhatCannotBeForgottenIsNamed) {
+  DeskSettings settings = spam({"100"});
+  settings.learning.audit = 0.5;
+  settings.learning.audit_floor = 0.4;
+  settings.features.bits = 0;
+  Office o(settings);
+  for (int i = 0; i < 40; ++i) o.post("m" + std::to_string(i), "ann", word(7 * i));
+  for (Json q = o.next("eve"); !q.is_null(); q = o.next("eve")) o.answer(q, "ham");
+  ASSERT_GT(o.status()["labels"]["audits"], 3);
+  for (int i = 0; i < 40; ++i) {
+    const Json left = o.call({{"do", "forget_example"}, {"example", "m" + std::to_string(i)}})["forgotten"]["left"];
+    EXPECT_THAT(left.dump(), HasSubstr("counts of its features"));
+    EXPECT_THAT(left.dump(), HasSubstr("names of its features"));
+  }
+  EXPECT_EQ(o.desk.model().session.labels().size(), 0u) << "those of audits went, too";
+  settings = spam();
+  settings.desk.pool = 1;
+  settings.learner = "cohort";
+  Office few(settings);
+  for (int i = 0; i < 30; ++i)
+    few.post("g" + std::to_string(i), "ann", i % 2 == 0 ? "win" : "lunch", i % 2 == 0 ? "spam" : "ham");
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(few.post("m" + std::to_string(i), "ann", "win")["asked"]);
+  EXPECT_THAT(few.call({{"do", "forget_example"}, {"example", "m0"}})["forgotten"]["left"].dump(),
+              HasSubstr("it came too long ago"));
 }
 
 TEST(Desk, ClassesAreAskedAsClasses) {
@@ -573,134 +777,24 @@ TEST(Desk, BadEventsChangeNothing) {
   }
 }
 
-/// Any events, five annotators: budgets hold, no question has two holders, what was acknowledged was learned once or undone,
-/// and the journal gives the same desk, also by way of a snapshot.
-TEST(Desk, HoldsItsPromisesUnderRandomEvents) {
-  const char* given = std::getenv("QUORATE_DESK_EVENTS");
-  const int events = given != nullptr ? std::atoi(given) : 6'000;
-  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-    DeskSettings settings = spam({"150"});
-    settings.learner = seed == 1 ? "cohort(query=always)" : seed == 5 ? "peer(b=1000, bq=1000)" : "cohort";
-    if (seed == 4) settings.desk.hold = 20;
-    settings.learning.audit = seed == 3 ? 0.2 : 0;
-    settings.learning.seed = seed;
-    settings.desk.opinions = 0.3;
-    settings.desk.lease = 50;
-    settings.desk.labels_per_annotator = 60;
-    Office o(settings);
-    Rng rng = make_rng(seed, 0);
-    const std::vector<std::string> names{"a", "b", "c", "d", "e"}, words{"win", "money", "lunch", "noon", "prize", "see"};
-    std::vector<Json> leases;
-    std::map<std::string, std::string> acknowledged;  // lease -> label
-    struct Standing {
-      std::string task;
-      std::vector<std::string> by;  // annotators
-    };
-    std::map<std::uint64_t, Standing> standing;  // by ticket
-    std::map<std::string, std::uint64_t> gifts;  // of tasks
-    std::string snapshot_model, snapshot_state;
-    std::size_t snapshot_at = 0;
-    for (int n = 0; n < events; ++n) {
-      o.now += static_cast<double>(below(5, rng));
-      const std::string who = names[below(names.size(), rng)];
-      const auto lease = [&] { return leases.empty() ? Json{{"lease", "0-x"}} : leases[below(leases.size(), rng)]; };
-      switch (below(20, rng)) {
-        case 0:
-        case 1:
-        case 2:
-        case 3:
-        case 4:
-        case 5: {
-          std::string text;
-          for (int w = 0; w < 4; ++w) text += words[below(words.size(), rng)] + " ";
-          const std::string id = "m" + std::to_string(below(3'000, rng)), task = "t" + std::to_string(below(4, rng));
-          if (o.post(id, task, text, below(20, rng) == 0 ? "ham" : "").contains("learned")) ++gifts[task];
-          break;
-        }
-        case 6:
-        case 7:
-        case 8:
-        case 9:
-        case 10:
-          if (Json q = o.next(who); !q.is_null()) {
-            q["holder"] = who;
-            leases.push_back(q);
-          }
-          break;
-        case 11:
-        case 12:
-        case 13:
-        case 14:
-        case 15: {
-          const Json q = lease();
-          const std::string label = below(2, rng) == 0 ? "spam" : "ham", key = q["lease"];
-          const DeskReply out = o.answer(q, label);
-          if (out.status != 200) break;
-          if (const auto before = acknowledged.find(key); before != acknowledged.end()) {
-            EXPECT_EQ(before->second, label) << "a lease answers once";
-          } else {
-            Standing& answers = standing[q["ticket"]];
-            answers.task = q["task"];
-            answers.by.push_back(q["holder"]);
-          }
-          acknowledged[key] = label;
-          break;
-        }
-        case 16:
-          o.raw({{"do", "skip"}, {"lease", lease()["lease"]}});
-          break;
-        case 17:
-          if (const DeskReply out = o.raw({{"do", "undo"}, {"annotator", who}}); out.status == 200) {
-            Json q = Json::parse(out.body)["question"];
-            std::erase(standing.at(q["ticket"]).by, who);
-            q["holder"] = who;
-            leases.push_back(q);
-          }
-          break;
-        case 18:
-          o.raw({{"do", "renew"}, {"lease", lease()["lease"]}});
-          break;
-        default:
-          if (below(30, rng) == 0) {
-            const std::string task = "t" + std::to_string(below(4, rng));
-            if (o.raw({{"do", "forget_task"}, {"task", task}}).status != 200) break;
-            std::erase_if(standing, [&](const auto& of) { return of.second.task == task; });
-            gifts.erase(task);
-          } else
-            o.raw({{"do", "decide"}, {"ticket", below(200, rng)}, {"label", "ham"}});
-      }
-      if (n % 50 != 0 && n != events - 1) continue;
-      const Json s = o.status();
-      ASSERT_LE(o.desk.model().session.budget().bought(), 150u);
-      std::set<std::uint64_t> tickets;
-      for (const Json& q : s["questions"]) ASSERT_TRUE(tickets.insert(q["ticket"].get<std::uint64_t>()).second);
-      if (n == events / 2 / 50 * 50) {
-        snapshot_model = model_of(o.desk);
-        snapshot_state = o.desk.save();
-        snapshot_at = o.journal.size();
-      }
-    }
-    EXPECT_GT(acknowledged.size(), 40u);
-    o.now += 100;
-    o.raw({{"do", "tick"}});
-    if (seed != 3) {  // audits are in no list of labels
-      std::uint64_t expected = 0;
-      for (const auto& [ticket, answers] : standing) expected += !answers.by.empty();
-      if (seed != 5)
-        for (const auto& [task, number] : gifts) expected += number;
-      const Session& session = o.desk.model().session;
-      EXPECT_EQ(seed == 5 ? session.total().labels : session.labels().size(), expected)
-          << "each acknowledged answer is learned from once, unless it was taken back";
-    }
-    Office again(settings);
-    for (const std::string& event : o.journal) ASSERT_TRUE(again.desk.apply(event).changed);
-    EXPECT_EQ(model_of(again.desk), model_of(o.desk));
-    EXPECT_EQ(again.desk.save(), o.desk.save());
-    Desk tail(settings, Model::from_bytes(snapshot_model), snapshot_state);
-    for (std::size_t i = snapshot_at; i < o.journal.size(); ++i) ASSERT_TRUE(tail.apply(o.journal[i]).changed);
-    EXPECT_EQ(model_of(tail), model_of(o.desk));
-    EXPECT_EQ(tail.save(), o.desk.save());
+TEST(Desk, ARateByTimeHoldsForQuestionsFromThePool) {
+  DeskSettings settings = spam({"4/minute"});
+  settings.desk.hold = 0;
+  Office o(settings);
+  for (int i = 0; i < 30; ++i) o.post("m" + std::to_string(i), "ann", word(7 * i));
+  std::vector<double> asked(4, o.now);
+  for (int n = 0; n < 100; ++n) {
+    o.now += 7;
+    const std::uint64_t before = o.desk.model().session.tickets();
+    if (const Json q = o.next("eve"); !q.is_null()) o.answer(q, "ham");
+    if (n % 9 == 0) o.post("n" + std::to_string(n), "ann", word(1000 + 7 * n));
+    for (std::uint64_t more = o.desk.model().session.tickets() - before; more > 0; --more) asked.push_back(o.now);
+    EXPECT_LE(std::count_if(asked.begin(), asked.end(), [&](double at) { return at > o.now - 60; }), 4);
   }
+  EXPECT_GT(asked.size(), 30u) << "what the rate allows is asked, though no example comes";
+  Desk again(settings);
+  for (const std::string& event : o.journal) EXPECT_TRUE(again.apply(event).changed);
+  EXPECT_EQ(model_of(again), model_of(o.desk));
 }
 
 }  // namespace

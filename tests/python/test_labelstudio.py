@@ -24,7 +24,7 @@ from quorate.labelstudio import LabelStudio as Studio
 
 def rows(begin, end):
     return [
-        {"id": f"m{i}", "task": f"t{i % 3}", "text": ("win money now" if i % 2 else "lunch at noon") + f" w{i % 7}"}
+        {"id": f"m{i}", "task": f"t{i % 3}", "text": ("win money now" if i % 2 else "lunch at noon") + f" w{chr(97 + i % 7)}"}
         for i in range(begin, end)
     ]  # fmt: skip
 

@@ -16,7 +16,7 @@ def is_spam(number):
 
 def example(number, **more):
     words = "free money invoice" if is_spam(number) else "lunch on friday"
-    return {"id": f"m{number}", "task": f"t{number % 4}", "text": f"{words} w{number % 17}"} | more
+    return {"id": f"m{number}", "task": f"t{number % 4}", "text": f"{words} w{chr(ord('a') + number % 17)}"} | more
 
 
 class Server:

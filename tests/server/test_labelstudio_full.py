@@ -132,7 +132,7 @@ def test_fifty_answers_while_everything_fails(label_studio, quorate, tmp_path, c
         process = quorate.start("serve", "--dir", "desk", "--port", "0", "--positive", "spam", "--negative", "ham", "--labels", "80",
                                 "--lease", "30", "--audit", "0.1")  # fmt: skip
         server = Client(process.stdout.readline().decode().strip())
-        server.post([{"id": f"m{i}", "task": f"t{i % 4}", "text": ("win money now" if i % 2 else "lunch at noon") + f" w{i % 17}"}
+        server.post([{"id": f"m{i}", "task": f"t{i % 4}", "text": ("win money now" if i % 2 else "lunch at noon") + f" w{chr(97 + i % 17)}"}
                      for i in range(400)])  # fmt: skip
         personal = studio.call("POST", "/api/token/")["token"]
         hook = f"127.0.0.1:{free_port()}"

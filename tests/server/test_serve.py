@@ -49,7 +49,14 @@ def test_questions_are_answered_and_taken_back(quorate):
     assert [t["name"] for t in tasks] == ["t0", "t1", "t2"]
     labels = server.ok("GET", "/v1/labels", raw=True).splitlines()
     assert len(labels) >= 5 and server.ok("GET", "/v1/labels?from=2&most=1", raw=True).splitlines() == labels[2:3]
-    assert any(q["ticket"] == until["ticket"] and q["holder"] == "bo" for q in server.ok("GET", "/v1/questions")["questions"])
+    open_now = server.ok("GET", "/v1/questions")
+    assert any(q["ticket"] == until["ticket"] and q["holder"] == "bo" for q in open_now["questions"]) and open_now["next"] is None
+    pages, at = [], 0
+    while at is not None:
+        page = server.ok("GET", f"/v1/questions?from={at}&most=7")
+        assert len(page["questions"]) == 7 or page["next"] is None
+        pages, at = pages + page["questions"], page["next"]
+    assert [q["ticket"] for q in pages] == [q["ticket"] for q in open_now["questions"]] and len(pages) > 7
     assert server.ok("DELETE", "/v1/examples/m17")["forgotten"]["example"] == "m17"
     assert server.ok("DELETE", "/v1/tasks/t3")["forgotten"]["task"] == "t3"
     events = [json.loads(line) for line in server.ok("GET", "/v1/journal?from=1&most=4", raw=True).splitlines()]
@@ -260,6 +267,22 @@ def test_the_journal_can_be_read_exported_and_rebuilt(quorate):
     assert found.code == 1 and path.name in found.err
     found = quorate("serve", "--dir", "desk", "--port", "0")
     assert found.code == 1 and path.name in found.err
+
+
+def test_the_export_has_what_was_asked_from_the_pool(quorate):
+    server = Server(quorate, "--open-questions", "2", "--learner", "cohort(query=always)")
+    server.post(0, 300)
+    for _ in range(30):
+        server.answer(server.next()["question"])
+    server.stop()
+    rows = quorate.ok("journal", "export", "--dir", "desk").lines()
+    assert len(rows) == 30 and len({r["example"] for r in rows}) == 30
+    assert all(r["data"] == example(int(r["example"][1:])) and r["task"] == r["data"]["task"] for r in rows)
+    tickets = [r["ticket"] for r in rows]
+    taken = rows[-1]["ticket"]  # asked last, and so from the pool
+    assert taken == max(tickets)
+    quorate.ok("journal", "rebuild", "--dir", "desk", "--out", "without", "--without", taken)
+    assert [r["ticket"] for r in quorate.ok("journal", "export", "--dir", "without").lines()] == tickets[:-1]
 
 
 @pytest.mark.parametrize("classes", ["sport,news,art"])

@@ -5,10 +5,11 @@ const TOKEN = 'quorate.token';
 
 /** What a request failed with: the HTTP status, 0 without a connection, and the server's own sentence if there is one. */
 export class Problem extends Error {
-  constructor(status, detail) {
+  constructor(status, detail, reason) {
     super(detail || `status ${status}`);
     this.status = status;
     this.detail = detail || '';
+    this.reason = reason || ''; // a word, where the status does not tell
   }
 }
 
@@ -48,10 +49,10 @@ async function request(method, path, body, signal) {
     throw new Problem(0, error.name === 'TimeoutError' ? 'The server did not reply in time.' : '');
   }
   if (reply.ok) return reply;
-  let detail = '';
-  try { ({ detail = '' } = await reply.json()); } catch { /* a reply without a problem document: its status is enough */ }
+  let detail = '', reason = '';
+  try { ({ detail = '', reason = '' } = await reply.json()); } catch { /* a reply without a problem document: its status is enough */ }
   if (reply.status === 401) askForKey(detail);
-  throw new Problem(reply.status, String(detail));
+  throw new Problem(reply.status, String(detail), reason);
 }
 
 /** The server's clock minus this one's, in milliseconds; 0 until it is known. From the Date header, so right to a second. */

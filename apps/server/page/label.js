@@ -279,7 +279,8 @@ watchOutbox({
   },
   refused(entry, problem) {
     const what = entry.skip ? 'Your skip' : `Your answer \u201c${entry.label}\u201d`;
-    const why = problem.status === 409 ? 'was not counted: this question was already answered otherwise.'
+    const why = problem.reason === 'daily-limit' ? 'was not counted: you have given as many answers in 24 hours as one person may. Somebody else is asked.'
+      : problem.status === 409 ? 'was not counted: this question was already answered otherwise.'
       : problem.status === 410 ? 'was not counted: its time had run out, or the question is no longer needed.'
         : `was not counted. ${sentence(problem.detail || `The server replied with status ${problem.status}`)}`;
     say('warn', 'Not counted', '');

@@ -4,7 +4,7 @@ import { Problem, kept, post } from './api.js';
 const KEY = 'quorate.outbox';
 const store = kept('localStorage');
 // These replies are final: sending the same again cannot help.
-const FINAL = new Set([400, 404, 409, 410, 413, 422]);
+const FINAL = new Set([400, 404, 409, 410, 413, 422, 507]);
 
 let sending = null, timer, failures = 0;
 let listener = { saved() {}, refused() {}, state() {} };

@@ -23,6 +23,7 @@ constexpr std::size_t kMostHeld = 2;         // leases of one annotator, if not 
 constexpr std::size_t kMostTimes = 101;      // of an annotator's answers
 constexpr std::size_t kMostCurve = 200;
 constexpr std::size_t kReasons = 12;
+constexpr std::size_t kMostListed = 100;     // open questions in the status
 constexpr std::size_t kLongestName = 1'000;  // bytes of an id or a task's name
 constexpr double kDay = 86'400;
 constexpr std::size_t kMostTried = 128;   // examples of the pool that compete for an annotator
@@ -35,6 +36,7 @@ constexpr double kHold = 30;              // seconds, for learners that cannot b
 struct Refused {
   int status;
   std::string detail;
+  std::string reason = {};  // for programs, where the status does not tell
 };
 
 /// The text of a reply. Bytes that are not UTF-8, which an error may quote, are replaced.
@@ -83,10 +85,13 @@ Model make_model(const DeskSettings& s) {
 
 }  // namespace
 
-Desk::Desk(const DeskSettings& settings) : settings_(settings), model_(make_model(settings)) {}
+Desk::Desk(const DeskSettings& settings) : settings_(settings), model_(make_model(settings)) {
+  model_.session.keep_waiting();  // what waits was shown to somebody: the desk itself withdraws, and says so
+}
 
 Desk::Desk(const DeskSettings& settings, Model model, std::string_view state)
     : settings_(settings), model_(std::move(model)) {
+  model_.session.keep_waiting();
   try {
     const Json in = Json::parse(state);
     now_ = in.at("now");
@@ -138,6 +143,8 @@ Desk::Desk(const DeskSettings& settings, Model model, std::string_view state)
     for (const Json& p : in.at("curve")) curve_.push_back({p.at(0), p.at(1), p.at(2), p.at(3)});
     if (in.contains("held"))
       for (const Json& p : in["held"]) held_.push_back({p.at(0), p.at(1)});
+    full_ = in.value("full", full_);
+    unlearned_ = in.value("unlearned", unlearned_);
   } catch (const nlohmann::json::exception& e) {
     throw DataError(std::string("state of the desk: ") + e.what());
   }
@@ -193,6 +200,8 @@ std::string Desk::save() const {
            {"pool", pool},
            {"curve", curve}};
   if (!held_.empty()) out["held"] = held_;
+  if (!full_.empty()) out["full"] = full_;
+  if (unlearned_ > 0) out["unlearned"] = unlearned_;
   return out.dump();
 }
 
@@ -201,9 +210,11 @@ DeskReply Desk::reply(const Json& body, bool changed) const { return {200, to_te
 DeskReply Desk::apply(std::string_view text) {
   const double before = now_;
   bool learned = false;  // answers that were held back: then the event belongs in the journal, whatever becomes of it
-  const auto refused = [&](int status, const std::string& detail) -> DeskReply {
+  const auto refused = [&](int status, const std::string& detail, const std::string& reason = "") -> DeskReply {
     if (!learned) now_ = before;
-    return {status, to_text(Json{{"detail", detail}}), learned};
+    Json body{{"detail", detail}};
+    if (!reason.empty()) body["reason"] = reason;
+    return {status, to_text(body), learned};
   };
   try {
     const std::size_t end = text.find('\n');
@@ -235,7 +246,7 @@ DeskReply Desk::apply(std::string_view text) {
       }
     throw Refused{400, "do: unknown event '" + what + "'"};
   } catch (const Refused& e) {
-    return refused(e.status, e.detail);
+    return refused(e.status, e.detail, e.reason);
   } catch (const nlohmann::json::exception& e) {
     return refused(400, std::string("event: ") + e.what());
   } catch (const UsageError& e) {
@@ -413,7 +424,9 @@ Json Desk::arrive(const Record& record, const Features& x, std::string_view line
     out["learned"] = true;
     return out;
   }
+  const std::uint64_t no_room = session.no_room();
   const auto outcomes = run_round(session, {round, round.size()}, [](std::size_t) { return Reply::later(); });
+  if (session.no_room() > no_room) make_room();  // for those that come later; this one competes in the pool
   Classes::Work work;
   for (const Outcome& outcome : outcomes) {
     work.margins.push_back(outcome.decision.margin);
@@ -480,6 +493,16 @@ void Desk::withdraw_surest() {
   }
   std::sort(weighed.begin(), weighed.end());
   for (std::size_t i = 0; i < weighed.size() && open_.size() > most; ++i) withdraw(weighed[i].second, true);
+}
+
+/// Of the questions that nobody holds, the surest quarter goes to the pool. False if there is none.
+bool Desk::make_room() {
+  std::vector<std::pair<double, std::uint64_t>> weighed;
+  for (const auto& [id, question] : open_)
+    if (may_go(question) && (question.holder.empty() || question.until < now_)) weighed.push_back({worth(question), id});
+  std::sort(weighed.begin(), weighed.end());
+  for (std::size_t i = 0; i < (weighed.size() + 3) / 4; ++i) withdraw(weighed[i].second, true);
+  return !weighed.empty();
 }
 
 void Desk::withdraw(std::uint64_t id, bool to_pool) {
@@ -577,6 +600,11 @@ const Desk::Question* Desk::find(std::uint64_t id) const {
   return nullptr;
 }
 
+const Desk::Posted* Desk::about(std::uint64_t ticket) const {
+  const Question* question = find(ticket);
+  return question == nullptr ? nullptr : &question->about;
+}
+
 Desk::Question* Desk::find(std::uint64_t id) { return const_cast<Question*>(std::as_const(*this).find(id)); }
 
 /// The ticket, or that of the question about the example now: one that is withdrawn may be asked again.
@@ -670,6 +698,15 @@ Json Desk::question_json(std::uint64_t id, const Question& question) const {
           {"seconds", settings_.desk.lease}};
 }
 
+/// Those that were taken back are not counted; those that are held back are.
+std::uint64_t Desk::answers_today(const std::string& annotator) const {
+  const auto found = annotators_.find(annotator);
+  if (found == annotators_.end()) return 0;
+  const auto& times = found->second.times;
+  return static_cast<std::uint64_t>(
+      std::count_if(times.begin(), times.end(), [&](double time) { return time > now_ - kDay; }));
+}
+
 DeskReply Desk::next(const Json& event) {
   const std::string name = text_of(event, "annotator");
   std::vector<std::uint64_t> gone;
@@ -680,16 +717,13 @@ DeskReply Desk::next(const Json& event) {
       if (worth(question) < -kPointless) gone.push_back(id);
     }
   for (const std::uint64_t id : gone) withdraw(id, true);
-  const bool changed = !gone.empty();
+  bool changed = !gone.empty();
   const auto nothing = [&](const std::string& reason) {
     return reply({{"question", nullptr}, {"reason", reason}, {"labels", labels_json()}}, changed);
   };
-  if (const auto found = annotators_.find(name); found != annotators_.end() && settings_.desk.labels_per_annotator) {
-    const auto answers = std::count_if(found->second.times.begin(), found->second.times.end(),
-                                       [&](double time) { return time > now_ - kDay; });
-    if (static_cast<std::uint64_t>(answers) >= *settings_.desk.labels_per_annotator)
-      return nothing("you have given " + counted(static_cast<std::uint64_t>(answers), "answer") + " in 24 hours, the limit");
-  }
+  if (!full_.empty()) return nothing(problem());
+  const std::uint64_t today = answers_today(name), daily = settings_.desk.labels_per_annotator.value_or(~std::uint64_t{0});
+  if (today >= daily) return nothing("you have given " + counted(today, "answer") + " in 24 hours, the limit");
   std::vector<std::pair<double, std::uint64_t>> held;
   for (const auto& [id, question] : open_)
     if (question.holder == name && question.until >= now_) held.push_back({question.until, id});
@@ -697,7 +731,7 @@ DeskReply Desk::next(const Json& event) {
     const std::uint64_t id = std::min_element(held.begin(), held.end())->second;
     return reply({{"question", question_json(id, open_.at(id))}, {"labels", labels_json()}}, changed);
   };
-  if (!held.empty() && held.size() >= event.value("hold", kMostHeld)) return oldest_held();
+  if (!held.empty() && (held.size() >= event.value("hold", kMostHeld) || today + held.size() >= daily)) return oldest_held();
   std::optional<std::pair<double, std::uint64_t>> best;
   std::size_t weighed = 0;
   for (auto it = open_.rbegin(); it != open_.rend() && weighed < kMostWeighed; ++it) {
@@ -707,9 +741,25 @@ DeskReply Desk::next(const Json& event) {
     if (!best || value > best->first) best = {value, it->first};
   }
   const LabelBudget& budget = model_.session.budget();
-  if (budget.left() && (!best || best->first < 0))  // what others have to be asked about comes before the pool
-    if (const auto pick = best_of_pool(); pick && (!best || pick->worth > best->first))
-      if (const auto id = ask_from_pool(*pick)) best = {pick->worth, *id};
+  const auto& rate = budget.limits().rate;
+  const auto from_pool = [&] {
+    const auto pick = best_of_pool();
+    if (!pick || (best && pick->worth <= best->first)) return;
+    if (rate && rate->seconds) {  // the label is bought now, not when the last example came
+      model_.session.pass_time(now_);
+      changed = true;
+    }
+    if (const auto id = ask_from_pool(*pick)) best = {pick->worth, *id};
+  };
+  if (budget.left_at(rate && rate->seconds ? now_ : budget.clock()) &&
+      (!best || best->first < 0)) {  // what others have to be asked about comes before the pool
+    const std::uint64_t no_room = model_.session.no_room();
+    from_pool();
+    if (!best && model_.session.no_room() > no_room && make_room()) {
+      changed = true;
+      from_pool();
+    }
+  }
   if (!best && !held.empty()) return oldest_held();
   if (!best)
     return nothing(!open_.empty()                             ? "the questions that wait are for somebody else"
@@ -729,7 +779,7 @@ std::uint64_t Desk::id_of_lease(std::string_view lease) const {
 }
 
 void Desk::note_label(Question& question, const std::optional<Outcome>& outcome) {
-  if (outcome && outcome->label && !outcome->audited) question.labels.push_back(*outcome->label);
+  if (outcome && outcome->label) question.labels.push_back(*outcome->label);
 }
 
 void Desk::give(Question& question, std::span<const Example> round, Label label) {
@@ -738,16 +788,35 @@ void Desk::give(Question& question, std::span<const Example> round, Label label)
       note_label(question, model_.session.give(e, reply.answer()));
 }
 
-/// The label of an answer reaches the learner.
+/// The label of an answer reaches the learner. Throws MemoryError; then no answer is taken any more.
 void Desk::learn(Question& question, Label label) {
-  if (question.tickets.empty())  // taken back before: the label is paid for
-    return with_examples(question, [&](const std::vector<Example>& round) { give(question, round, label); });
   Session& session = model_.session;
-  for (const std::uint64_t ticket : question.tickets)
-    if (const auto* item = session.pending().find(ticket)) {
-      const Reply reply = reply_of(label, model_.classes ? &*model_.classes : nullptr, item->example());
-      note_label(question, session.answer(ticket, reply.answer()));
-    }
+  try {
+    bool waited = false;
+    for (const std::uint64_t ticket : question.tickets)
+      if (const auto* item = session.pending().find(ticket)) {
+        const Reply reply = reply_of(label, model_.classes ? &*model_.classes : nullptr, item->example());
+        waited = true;
+        note_label(question, session.answer(ticket, reply.answer()));
+      }
+    if (!waited)  // taken back before: the label is paid for
+      with_examples(question, [&](const std::vector<Example>& round) { give(question, round, label); });
+  } catch (const MemoryError& e) {
+    full_ = e.what();
+    throw;
+  }
+}
+
+void Desk::check_memory() const {
+  if (!full_.empty()) throw Refused{507, problem()};
+}
+
+/// Why no answer is taken; empty: they are.
+std::string Desk::problem() const {
+  if (full_.empty()) return "";
+  return "the learner cannot learn any more: " + full_ + "; expected a larger --memory in a new folder, or " +
+         "something forgotten" +
+         (unlearned_ == 0 ? "" : ". Of the answers saved, " + counted(unlearned_, "answer") + " could not be learned from");
 }
 
 double Desk::hold() const {
@@ -760,7 +829,11 @@ void Desk::learn_held(std::uint64_t id) {
   if (question == nullptr || !question->held) return;
   question->held = false;
   std::erase_if(held_, [&](const auto& item) { return item.second == id; });
-  learn(*question, label_of(question->settled.empty() ? question->given[0].label : question->settled));
+  try {
+    learn(*question, label_of(question->settled.empty() ? question->given[0].label : question->settled));
+  } catch (const MemoryError&) {  // it stays in the journal, and the status says so
+    ++unlearned_;
+  }
   note_curve();
 }
 
@@ -833,12 +906,18 @@ void Desk::note_answer(std::uint64_t id, const Given& given, const Json& event) 
 /// An open question is answered, or answered a second time.
 void Desk::take_answer(std::uint64_t id, Question& question, Given given, const Json& event) {
   if (question.given.empty()) {
+    check_memory();
     // An audit's answer cannot be taken back, and one whose question was withdrawn has no label of the budget to wait with.
     if (const double wait = hold(); wait > 0 && !question.audit && !question.tickets.empty()) {
       question.held = true;
       held_.push_back({now_ + wait, id});
     } else {
-      learn(question, label_of(given.label));
+      try {
+        learn(question, label_of(given.label));
+      } catch (const MemoryError&) {  // nobody can answer it
+        drop(id);
+        throw;
+      }
     }
   }
   question.release();
@@ -855,6 +934,7 @@ void Desk::take_back(std::uint64_t id, Question& question, std::vector<Given>::i
   if (given == question.given.begin()) {
     if (question.given.size() > 1) throw Refused{409, "this answer cannot be taken back: somebody gave a second opinion"};
     unlearn(id, question);
+    question.settled.clear();
   } else {
     compare(question, -1);
   }
@@ -886,6 +966,9 @@ DeskReply Desk::answer(const Json& event) {
   if (!label.known()) throw Refused{422, "label '" + word + "': expected one of the question's choices"};
   const std::string name = question->holder;
   check_holder(event, name);
+  if (const auto daily = settings_.desk.labels_per_annotator; daily && answers_today(name) >= *daily)
+    throw Refused{409, "you have given " + counted(*daily, "answer") + " in 24 hours, the limit; this one is not saved",
+                  "daily-limit"};
   take_answer(id, *question, {name, word, lease, now_}, event);
   Json out = done;
   out["labels"] = labels_json();
@@ -956,11 +1039,12 @@ DeskReply Desk::put(const Json& event) {
     if (example.empty() || item == pool_.end())
       throw Refused{410, "ticket " + std::to_string(id) + ": its question is not open any more"};
     if (back) return done(false);
+    check_memory();
     Question late = question_about(std::move(*item));
     pool_.erase(item);
     late.unasked = true;
+    learn(late, label);
     ++gifts_;
-    with_examples(late, [&](const std::vector<Example>& round) { give(late, round, label); });
     late.given.push_back({name, word, source, now_});
     note_answer(id, late.given[0], event);
     if (const auto seen = seen_.find(hash64(example)); seen != seen_.end()) seen->second = id + 1;
@@ -980,6 +1064,7 @@ DeskReply Desk::put(const Json& event) {
     given->lease = source;
     return done(!same);
   }
+  if (!back) check_memory();
   take_back(id, *question, given);
   if (!back) {
     take_answer(id, *question, {name, word, source, now_}, event);
@@ -1032,7 +1117,12 @@ DeskReply Desk::decide(const Json& event) {
   const std::string learned = question.settled.empty() ? question.given[0].label : question.settled;
   if (learned != word && !question.labels.empty()) {
     unlearn(id, question);
-    learn(question, label);
+    try {
+      learn(question, label);
+    } catch (const MemoryError&) {
+      ++unlearned_;
+      throw;
+    }
   }
   question.settled = word;
   return reply({{"saved", true}, {"ticket", id}, {"label", word}}, true);
@@ -1072,13 +1162,19 @@ DeskReply Desk::forget_task(const Json& event) {
   if (model_.classes && !model_.users()) throw Refused{409, "task: the learner knows no tasks beside the classes"};
   if (model_.session.known_task(task) == kUntracked) throw Refused{404, "task '" + task + "': no example of it was posted"};
   model_.session.forget(task);
+  full_.clear();
   std::vector<std::uint64_t> ids;
   for (const auto* all : {&open_, &closed_})
     for (const auto& [id, question] : *all)
       if (question.about.task == task) ids.push_back(id);
   for (const std::uint64_t id : ids) drop(id);
   std::erase_if(pool_, [&](const Posted& item) { return item.task == task; });
-  return reply({{"forgotten", {{"task", task}, {"questions", ids.size()}}}}, true);
+  Json left = Json::array();
+  if (model_.session.learner().scale() != "none") left.push_back("counts of its features, by which values are scaled");
+  if (settings_.features.bits == 0) left.push_back("names of its features");
+  DeskReply out = reply({{"forgotten", {{"task", task}, {"questions", ids.size()}, {"left", left}}}}, true);
+  out.forgot = true;
+  return out;
 }
 
 DeskReply Desk::forget_example(const Json& event) {
@@ -1086,16 +1182,41 @@ DeskReply Desk::forget_example(const Json& event) {
   const auto found = seen_.find(hash64(example));
   if (found == seen_.end()) throw Refused{404, "example '" + example + "': not posted, or long ago"};
   const std::uint64_t number = found->second;
-  std::size_t labels = 0;
-  if (const Question* question = number > 0 ? find(number - 1) : nullptr) {
-    labels = question->labels.size();
-    if (labels > 0) model_.session.undo(question->labels);
-    drop(number - 1);
+  Session& session = model_.session;
+  const Learner& learner = session.learner();
+  const bool rebuilds = learner.capabilities().rebuilds && session.labels().keeps();
+  const Question* question = number > 0 ? find(number - 1) : nullptr;
+  const auto item = std::find_if(pool_.begin(), pool_.end(), [&](const Posted& p) { return p.example == example; });
+  const bool known = question != nullptr || item != pool_.end();  // its text
+  std::vector<std::uint64_t> ids = question != nullptr ? question->labels : std::vector<std::uint64_t>();
+  const bool all_kept = std::erase_if(ids, [&](std::uint64_t id) { return rebuilds && !session.labels().find(id); }) == 0;
+  if (rebuilds && known) {
+    bool done = false;
+    const auto forget = [&](std::span<const Example> round) {
+      session.forget_example(ids, round);
+      done = true;
+    };
+    with_examples(question != nullptr ? *question : question_about(*item), forget);
+    if (!done) forget({});
+    full_.clear();
+  } else if (!ids.empty()) {
+    session.undo(ids);  // which says why it cannot
   }
+  if (question != nullptr) drop(number - 1);
+  const std::size_t labels = ids.size();
+  Json left = Json::array();
+  if (!known)
+    left.push_back(number > 0 ? "its label: it was given too long ago" : "what is kept of it: it came too long ago");
+  if (!all_kept) left.push_back("its label: there was no room to keep it (--keep-labels)");
+  if (!rebuilds && learner.capabilities().learns_unasked) left.push_back("what was learned from it without a label");
+  if (learner.scale() != "none") left.push_back("counts of its features, by which values are scaled");
+  if (settings_.features.bits == 0) left.push_back("names of its features");
   std::erase(seen_order_, found->first);
   seen_.erase(found);
-  std::erase_if(pool_, [&](const Posted& item) { return item.example == example; });
-  return reply({{"forgotten", {{"example", example}, {"labels", labels}}}}, true);
+  std::erase_if(pool_, [&](const Posted& p) { return p.example == example; });
+  DeskReply out = reply({{"forgotten", {{"example", example}, {"labels", labels}, {"left", left}}}}, true);
+  out.forgot = true;
+  return out;
 }
 
 DeskReply Desk::predict(std::string_view lines) const {
@@ -1178,6 +1299,7 @@ DeskReply Desk::status() const {
            {"questions", Json::array()},
            {"disagreements", Json::array()},
            {"model_bytes", model_.bytes()}};
+  if (!full_.empty()) out["problem"] = problem();
   if (audit != nullptr && audit->scored() > 0) {
     const double now = audit->recent().value, target = std::ceil(20 * now + 0.01) / 20;
     if (target < 1)
@@ -1215,16 +1337,9 @@ DeskReply Desk::status() const {
           a.compared == 0 ? Json(nullptr) : Json(static_cast<double>(a.agreed) / static_cast<double>(a.compared))},
          {"holds", holds}});
   }
-  std::size_t listed = 0;
   for (const auto& [id, q] : open_) {
-    if (++listed > 100) break;
-    const bool held = !q.holder.empty() && q.until >= now_;
-    out["questions"].push_back({{"ticket", id},
-                                {"task", q.about.task},
-                                {"holder", held ? Json(q.holder) : Json(nullptr)},
-                                {"until", held ? Json(q.until) : Json(nullptr)},
-                                {"waiting_seconds", now_ - q.asked},
-                                {"probability", q.probability}});
+    if (out["questions"].size() == kMostListed) break;
+    out["questions"].push_back(open_json(id, q));
   }
   for (const auto& [id, q] : closed_)
     if (q.given.size() > 1 && q.settled.empty() && !q.agrees()) {
@@ -1237,6 +1352,28 @@ DeskReply Desk::status() const {
                                       {"choices", choices()},
                                       {"answers", answers}});
     }
+  return reply(out, false);
+}
+
+Json Desk::open_json(std::uint64_t id, const Question& question) const {
+  const bool held = !question.holder.empty() && question.until >= now_;
+  return {{"ticket", id},
+          {"task", question.about.task},
+          {"holder", held ? Json(question.holder) : Json(nullptr)},
+          {"until", held ? Json(question.until) : Json(nullptr)},
+          {"waiting_seconds", now_ - question.asked},
+          {"probability", question.probability}};
+}
+
+DeskReply Desk::questions(std::uint64_t from, std::uint64_t most) const {
+  Json out{{"questions", Json::array()}, {"next", nullptr}};
+  for (auto at = open_.lower_bound(from); at != open_.end(); ++at) {
+    if (out["questions"].size() == most) {
+      out["next"] = at->first;
+      break;
+    }
+    out["questions"].push_back(open_json(at->first, at->second));
+  }
   return reply(out, false);
 }
 

@@ -23,14 +23,18 @@ struct DeskReply {
   int status = 200;
   std::string body = {};
   bool changed = false;  ///< the event changed the desk, so it belongs in the journal
+  bool forgot = false;   ///< something is to be forgotten, on disk too
 };
 
 /// The events and the requests of the desk. An event is one line of JSON, {"do": .., "at": seconds since 1970, ..}; that
 /// of `examples` is followed by their lines. The events alone decide the state: a desk with the same settings that is given
 /// the same events has the same model, to the bit, and gives the same replies. An event that is refused changes nothing.
+/// An answer that was taken (200) is learned from, now or when it was held back long enough, or the status says that it was
+/// not: that of a learner without memory for it. Answers after it are refused (507) until something is forgotten.
 ///
 ///   examples                      lines of JSON, one example each: id, task, label (a gift), and whatever describes it
-///   next      annotator hold      the question worth most now, leased, while the annotator holds fewer than `hold` (2)
+///   next      annotator hold      the question worth most now, leased, while the annotator holds fewer than `hold` (2) and
+///                                 has a label left for today
 ///   answer    lease label seconds
 ///   skip      lease
 ///   undo      annotator           takes the annotator's last answer back; the question comes back leased
@@ -63,10 +67,19 @@ class Desk {
   DeskReply answers(std::uint64_t ticket, const std::string& example) const;
   /// Counts, budget, accuracy, tasks, annotators, open questions, disagreements.
   DeskReply status() const;
+  /// Open questions from ticket `from` on, at most `most`; "next" is the ticket of the one after them, or null.
+  DeskReply questions(std::uint64_t from, std::uint64_t most) const;
   /// The labels bought: a line of JSON each, from label `from` on, at most `most`.
   std::string labels(std::uint64_t from, std::uint64_t most) const;
   /// Tasks with their counts, from place `from` on, at most `most`: a line of JSON each.
   std::string tasks(std::uint64_t from, std::uint64_t most) const;
+
+  /// An example as it was posted: its id, its task's name, its line.
+  struct Posted {
+    std::string example, task, line;
+  };
+  /// What a question is about; null once it is not known any more. Every question that is open, or was answered last, is.
+  const Posted* about(std::uint64_t ticket) const;
 
   const Model& model() const { return model_; }
   const DeskSettings& settings() const { return settings_; }
@@ -83,10 +96,6 @@ class Desk {
   struct Given {
     std::string annotator, label, lease;  // lease: or, of an answer that was put, its source
     double at = 0;
-  };
-  /// An example as it was posted: its id, its task's name, its line.
-  struct Posted {
-    std::string example, task, line;
   };
   /// One example that is, or was, shown to annotators.
   struct Question {
@@ -188,10 +197,15 @@ class Desk {
   template <class Use>
   void with_examples(const Question& question, Use use) const;
   void withdraw_surest();
+  bool make_room();
   void note_curve();
   Json question_json(std::uint64_t id, const Question& question) const;
   Json fields_json(const Question& question) const;
+  Json open_json(std::uint64_t id, const Question& question) const;
   Json labels_json() const;
+  std::string problem() const;
+  void check_memory() const;
+  std::uint64_t answers_today(const std::string& annotator) const;
   Json curve_json() const;
   DeskReply reply(const Json& body, bool changed) const;
   /// Calls begin(reader), then use(record, line) for each good line and bad(line number, what) for the others.
@@ -212,6 +226,8 @@ class Desk {
   std::deque<Posted> pool_;
   std::vector<CurvePoint> curve_;
   std::deque<std::pair<double, std::uint64_t>> held_;  // when a question's answer is due, in order
+  std::string full_;                                   // why the learner could learn no more; empty: it can
+  std::uint64_t unlearned_ = 0;                        // answers that were held back and could not be learned from then
 };
 
 }  // namespace quorate

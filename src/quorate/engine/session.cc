@@ -105,6 +105,11 @@ void Session::set_spread_over(std::uint64_t examples) {
 
 void Session::set_time(double seconds) { ledger_.set_time(seconds); }
 
+void Session::pass_time(double seconds) {
+  ledger_.set_time(seconds);
+  ledger_.pass_time();
+}
+
 std::optional<std::size_t> Session::support_vectors() const {
   return learner_->capabilities().keeps_instances ? std::optional(learner_->support_vectors()) : std::nullopt;
 }
@@ -382,6 +387,28 @@ void Session::forget(std::string_view name, bool recount) {
   });
 }
 
+void Session::forget_example(std::vector<std::uint64_t> labels, std::span<const Example> round) {
+  check_rebuilds();
+  for (const std::uint64_t id : labels) check_kept(id);
+  std::ranges::sort(labels);
+  std::vector<std::size_t> unasked;  // places
+  for (const Example& e : round) {
+    std::size_t i = 0;
+    const auto same = [&] {
+      const Example kept = unasked_.example(i);
+      return kept.task == e.task && kept.group == e.group && kept.weight == e.weight &&
+             std::ranges::equal(kept.x.index, e.x.index) && std::ranges::equal(kept.x.value, e.x.value);
+    };
+    while (i < unasked_.size() && !(same() && std::ranges::find(unasked, i) == unasked.end())) ++i;
+    if (i < unasked_.size()) unasked.push_back(i);
+  }
+  start_anew(false, [&] {
+    labels_.erase_if([&](const KeptLabel& label) { return std::ranges::binary_search(labels, label.id); });
+    std::size_t place = 0;
+    unasked_seen_ -= unasked_.erase_if([&](const auto&) { return std::ranges::find(unasked, place++) != unasked.end(); });
+  });
+}
+
 /// The place keeps its number, so that what is known of other tasks stays where it is.
 void Session::rename(std::uint32_t place) {
   NameTable names;
@@ -394,13 +421,18 @@ void Session::rename(std::uint32_t place) {
 std::optional<std::uint64_t> Session::enqueue(const Example& e, const Decision& d, bool audit) {
   const std::size_t bytes = pending_.bytes_of(e.x), limit = memory_->limit();
   if (max_pending_ == 0 || bytes > limit / kPendingPart) return std::nullopt;
-  while (pending_.size() > 0 &&
-         (pending_.size() >= max_pending_ || (memory_->limited() && pending_.bytes() + bytes > limit / kPendingPart)))
-    give_up(pending_.oldest());
+  const auto make_room = [&](auto full) {
+    while (!keep_waiting_ && full() && pending_.size() > 0) give_up(pending_.oldest());
+    no_room_ += full();
+    return !full();
+  };
+  if (!make_room([&] {
+        return pending_.size() >= max_pending_ || (memory_->limited() && pending_.bytes() + bytes > limit / kPendingPart);
+      }))
+    return std::nullopt;
   if (memory_->limited()) {
     free_memory(bytes);
-    while (memory_->left() < bytes && pending_.size() > 0) give_up(pending_.oldest());
-    if (memory_->left() < bytes) return std::nullopt;
+    if (!make_room([&] { return memory_->left() < bytes; })) return std::nullopt;
   }
   Audit::Held held;
   if (audit)

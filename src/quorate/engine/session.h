@@ -100,6 +100,9 @@ class Session {
   /// The stream's time, in seconds since whenever, from the next round on; an earlier one than before changes nothing.
   void set_time(double seconds);
 
+  /// The same at once, between rounds: before ask(), whose label counts as bought then.
+  void pass_time(double seconds);
+
   /// Predicts a round, and opens it: next_question() goes through its questions. Questions of the round before that had no
   /// reply count as unanswered. The result has an outcome for each example, filled as replies come; both it and the round's
   /// examples have to stay until the last question. Tasks of the examples are < task_count(), or kUntracked. Throws
@@ -131,6 +134,9 @@ class Session {
   /// Nobody will answer: the label goes back to the budget (a rate keeps it) and is counted as unanswered. Returns whether
   /// the ticket waited. Throws UsageError for a ticket never issued.
   bool withdraw(std::uint64_t ticket);
+  /// From now on no question that waits is withdrawn to make room: the new one is not asked. Not saved.
+  void keep_waiting() { keep_waiting_ = true; }
+  std::uint64_t no_room() const { return no_room_; }  ///< questions that were not asked therefore. Not saved
 
   std::size_t keep_labels() const { return keep_labels_; }  ///< SessionOptions::keep_labels
   /// What was bought, audits included.
@@ -151,6 +157,10 @@ class Session {
   /// Forgets what came of tasks: labels, examples, questions that wait, the name; and rebuilds. Counts of the task stay,
   /// without a name, as do audits and, unless `recount`, the part of its examples in the scales of features. As rebuild().
   void forget(std::string_view task, bool recount = false);
+
+  /// Forgets an example: the labels with these ids, as undo(), and what is kept of it without one, once for each example of
+  /// `round`, as decide() was given them. What counts of its features say stays. As rebuild().
+  void forget_example(std::vector<std::uint64_t> labels, std::span<const Example> round);
 
   /// Other limits from now on (LabelBudget::set_limits). What is spent evenly is now the new total.
   void set_limits(const LabelLimits& limits);
@@ -238,7 +248,8 @@ class Session {
   KeptLabels labels_;
   InstanceQueue<Unasked> unasked_;  // the latest examples that nobody was asked about
   std::optional<std::uint64_t> seed_;
-  std::uint64_t labels_per_round_ = 1, unasked_seen_ = 0, too_late_ = 0, next_ticket_ = 0, max_pending_ = 0;
+  std::uint64_t labels_per_round_ = 1, unasked_seen_ = 0, too_late_ = 0, next_ticket_ = 0, max_pending_ = 0, no_room_ = 0;
+  bool keep_waiting_ = false;
   std::string broken_;  // why it can be used no more; empty: it can
 
   // The open round: examples up to next_ were counted, and asked_ says whether the last of them waits for a reply.

@@ -214,20 +214,39 @@ bool Journal::wait(std::uint64_t sequence) {
   return durable_ > sequence;
 }
 
+bool Journal::begin_segment() {
+  std::unique_lock lock(mutex_);
+  segment_wanted_ = true;
+  work_.notify_one();
+  progress_.wait(lock, [this] { return !segment_wanted_ || !failed_.empty(); });
+  return failed_.empty();
+}
+
+void Journal::begin_segment_now() {
+  if (written_ == segment_first_) return;  // it has no record yet
+  {
+    const std::lock_guard lock(mutex_);
+    segments_.back().bytes = offset_;
+  }
+  create_segment(written_);
+}
+
 /// The journal's thread.
 void Journal::run() {
   std::string records;
   records.reserve(options_.waiting_bytes);
   std::unique_lock lock(mutex_);
   for (;;) {
-    work_.wait(lock, [this] { return closing_ || !waiting_.empty(); });
-    if (waiting_.empty()) return;
+    work_.wait(lock, [this] { return closing_ || segment_wanted_ || !waiting_.empty(); });
+    if (waiting_.empty() && !segment_wanted_) return;
+    const bool begin = segment_wanted_;
     records.swap(waiting_);
     lock.unlock();
     room_.notify_all();
     std::string failure;
     try {
-      commit(records);
+      if (!records.empty()) commit(records);
+      if (begin) begin_segment_now();
     } catch (const std::exception& e) {
       failure = e.what();
     }
@@ -236,6 +255,7 @@ void Journal::run() {
     if (failure.empty()) {
       durable_ = written_;
       segments_.back().bytes = offset_;
+      if (begin) segment_wanted_ = false;
     } else {
       failure += "; record " + std::to_string(durable_) +
                  " and those after it are not acknowledged; open the journal again when the cause is removed";

@@ -74,6 +74,10 @@ class Journal {
   /// never acknowledged. Throws UsageError for a number that append() has not returned yet.
   bool wait(std::uint64_t sequence);
 
+  /// Begins a new segment after the records appended so far, so that all of them can be dropped, and waits until it is on
+  /// disk. False if the journal failed before.
+  bool begin_segment();
+
   std::uint64_t durable() const;  ///< every record before this number is on disk
   std::uint64_t end() const;      ///< the number of the next record
 
@@ -104,6 +108,7 @@ class Journal {
   void sync(int file, const std::string& path);
   void sync_folder(const std::string& path);
   void commit(std::string& records);
+  void begin_segment_now();
   void run();
 
   const std::string dir_, folder_;
@@ -124,7 +129,7 @@ class Journal {
   std::vector<Segment> segments_;
   std::string waiting_;  // records without their headers, whose first four bytes are the length of the payload
   std::uint64_t end_ = 0, durable_ = 0;
-  bool closing_ = false;
+  bool closing_ = false, segment_wanted_ = false;
   std::string failed_;
   std::mutex drop_mutex_;  // one drop at a time
   std::thread thread_;

@@ -20,7 +20,7 @@ def text_question(text, task="carl", prompt="Is this message spam?", choices=("h
 
 
 class Desk:
-    """Questions, leases and answers. `fail[path]` is a list of what the next requests get: a status, "drop" (the connection breaks
+    """Questions, leases and answers. `fail[path]` is a list of what the next requests get: a status, a problem, "drop" (the connection breaks
     before the request is looked at), "lose" (it is carried out, the reply is lost); `slow[path]` seconds before the reply."""
 
     def __init__(self, questions, limit=500, lease_seconds=300):
@@ -198,6 +198,9 @@ class Handler(BaseHTTPRequestHandler):
             return
         if isinstance(fate, int):
             self.problem(fate, "disk is full" if fate == 503 else "as planned")
+            return
+        if isinstance(fate, dict):  # a whole problem document
+            self.reply(fate["status"], {"type": "about:blank", "title": "refused", "detail": "as planned"} | fate, "application/problem+json")
             return
         try:
             found = work(body)

@@ -156,7 +156,8 @@ def test_a_server_that_takes_no_answers_is_named_and_the_answer_waits(visit):
     assert page.locator(".notice").count() == 0 and answers(v) == [(1, "spam")]
 
 
-@pytest.mark.parametrize(("status", "words"), [(409, "already answered otherwise"), (410, "its time had run out")])
+@pytest.mark.parametrize(("status", "words"), [(409, "already answered otherwise"), (410, "its time had run out"), (507, "As planned."),
+                                               ({"status": 409, "reason": "daily-limit"}, "in 24 hours as one person may")])
 def test_an_answer_refused_for_good_is_said_and_not_sent_again(visit, status, words):
     v = visit(SEVERAL)
     v.desk.fail["/v1/answer"] = [status]
@@ -247,6 +248,7 @@ def test_several_columns_are_a_list_with_their_names_and_features_mark_them(visi
     v.desk.why = {"features": [{"name": "channel=mail", "shared": 0.2, "own": 0.3}, {"name": "age", "shared": 0.1, "own": 0}, {"name": "subject#unc", "shared": 1, "own": 0},
                                {"name": "channel=chat", "shared": 0.2, "own": 0.3}, {"name": "subject^lun", "shared": 9, "own": 0}]}
     page = v.open()
+    v.settle()
     assert page.locator("dt").all_inner_texts() == ["subject", "channel", "age", "empty"]
     assert page.locator("dd").first.locator("p").all_inner_texts() == ["free lunch\nsecond line", "second paragraph"]
     v.press("w")
@@ -299,7 +301,9 @@ def test_nothing_of_an_example_or_the_guidelines_is_markup(visit):
     v = visit([question, question | {"fields": fields}] + SEVERAL)
     v.desk.guidelines = GUIDELINES
     v.desk.why = {"why": MARKUP, "features": [{"name": MARKUP, "shared": 1, "own": 0}, {"name": "text^bold", "shared": 1, "own": 0}]}
+    v.desk.slow["/v1/next"] = 0.3  # the page is loaded before its question is there
     page = v.open()
+    v.settle()
     for part in ("article", "#prompt", "#task", "#choices"):
         assert MARKUP in page.locator(part).inner_text()
     v.press("w")
