@@ -57,6 +57,9 @@ class Learner {
   /// learns_unasked: what decide() would learn from e without a label, and nothing else. May do nothing. O(non-zeros).
   virtual void look(const Example& e) = 0;
 
+  /// What is known of features by their places. It is no part of the state.
+  virtual void set_kinds(const FeatureKinds& kinds) = 0;
+
   /// Share of an update of task `from` that also moves the weights of task `to`, now. Pure. O(1) to O(K).
   virtual double influence(Task to, Task from) const = 0;
 

@@ -152,6 +152,9 @@ class Session {
   /// without a name, as do audits and, unless `recount`, the part of its examples in the scales of features. As rebuild().
   void forget(std::string_view task, bool recount = false);
 
+  /// What is known of features by their places; to be said before the first example, and again after load().
+  void set_kinds(const FeatureKinds& kinds);
+
   /// Other limits from now on (LabelBudget::set_limits). What is spent evenly is now the new total.
   void set_limits(const LabelLimits& limits);
   /// Spends the rest of limits.total over the next `examples` examples, as SessionOptions::spread_over; 0: as the
@@ -230,6 +233,7 @@ class Session {
   NameTable tasks_;
   std::size_t tasks_per_name_ = 1;
   bool exclusive_ = false;
+  FeatureKinds kinds_;
   std::unique_ptr<Learner> learner_;
   Rng rng_;
   LabelLedger ledger_;

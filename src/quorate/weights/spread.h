@@ -10,7 +10,8 @@ namespace quorate {
 
 /// A thinning sample of at most kMost values, the smallest and the largest ever, and the mean and deviation of the values
 /// with outliers cut. standard(v) is about standard normal whatever the scale, shift and tails of the values: (v - mean) /
-/// deviation if their quantiles are those of a normal distribution, their rank if they are far from it, a mixture between.
+/// deviation if their quantiles are those of a normal distribution or they are few different ones (flags, small counts),
+/// their rank if they are far from it, a mixture between.
 ///
 /// Cost: O(1) a value, and 256 + 128 log2(n / 256) insertions into the sample in all. Memory: 8 bytes for each value kept.
 class Spread {
@@ -52,6 +53,7 @@ class Spread {
   double low_ = 0, high_ = 0, mean_ = 0, squares_ = 0;
   std::pmr::vector<double> sample_;  // ascending
   std::array<double, kKnots> knots_{};
+  bool few_ = true;  // different values in the sample
 };
 
 }  // namespace quorate
