@@ -174,19 +174,20 @@ std::vector<Index> Featurizer::columns(std::span<const std::string> names, const
 
 FeatureKinds Featurizer::kinds() const {
   if (kinds_apart_ == 0) return {};
-  return {static_cast<Index>(columns_.size()), settings_.bits < 31 ? first_category() : FeatureKinds::kNone};
+  return {static_cast<Index>(columns_.size()), has_category_places() ? first_category() : FeatureKinds::kNone};
 }
 
 Index Featurizer::known_place(std::string_view name, bool category) const {
-  category = category && kinds_apart_ != 0 && settings_.bits < 31;
-  const Index first = category ? first_category() : first_name();
-  // Of categories there are fewer than of words, and tables that end early are smaller.
-  const std::uint32_t bits = category ? std::min(settings_.bits, std::max(16u, settings_.bits - 2)) : settings_.bits;
-  if (settings_.bits > 0) return first + static_cast<Index>(hash64(name) & ((std::uint64_t{1} << bits) - 1));
-  if (const auto known = vocabulary_.find(name)) return first + *known;
+  if (settings_.bits > 0) {
+    const bool apart = category && has_category_places();
+    // Of categories there are fewer than of words, and tables that end early are smaller.
+    const std::uint32_t bits = apart ? std::min(settings_.bits, std::max(16u, settings_.bits - 2)) : settings_.bits;
+    return (apart ? first_category() : first_name()) + static_cast<Index>(hash64(name) & ((std::uint64_t{1} << bits) - 1));
+  }
+  if (const auto known = vocabulary_.find(name)) return first_name() + *known;
   if (left_out_ > 0) return kLeftOut;  // as while learning
   // no weight, but it counts in |x|
-  return static_cast<Index>(first + vocabulary_.size() + (hash64(name) & 0x3FFFFFFF));
+  return static_cast<Index>(first_name() + vocabulary_.size() + (hash64(name) & 0x3FFFFFFF));
 }
 
 Index Featurizer::place(std::string_view name, bool category) {
@@ -195,8 +196,7 @@ Index Featurizer::place(std::string_view name, bool category) {
     ++left_out_;
     return kLeftOut;
   }
-  const Index id = vocabulary_.intern(name);
-  return (category && kinds_apart_ != 0 ? first_category() : first_name()) + id;
+  return first_name() + vocabulary_.intern(name);
 }
 
 Features Featurizer::operator()(const Record& record, bool learn_names) {

@@ -72,7 +72,7 @@ struct FeatureSettings {
 };
 
 /// Places: 0 the constant feature; then CSV columns; then indices as they are, or hashes, or names in order of first
-/// appearance; then the same of categories (hashes: to a quarter of the places, 2^16 at least). A number column that is 0
+/// appearance; then, of hashed names, those of categories, to a quarter of the places or 2^16. A number column that is 0
 /// has that value in the instance; one that is missing has none. Words of the text in column c are the features c^word,
 /// neighbours c^word word, letters in a row c#wor; the product of the features a and b is the feature a*b.
 class Featurizer {
@@ -176,7 +176,8 @@ class Featurizer {
  private:
   static constexpr Index kLeftOut = 0xFFFFFFFFu;
   Index first_name() const { return static_cast<Index>(1 + columns_.size()); }
-  Index first_category() const { return settings_.bits == 0 ? Index{1} << 31 : first_name() + (Index{1} << settings_.bits); }
+  bool has_category_places() const { return kinds_apart_ != 0 && settings_.bits > 0 && settings_.bits < 31; }
+  Index first_category() const { return first_name() + (Index{1} << settings_.bits); }
   Index known_place(std::string_view name, bool category) const;
   Index place(std::string_view name, bool category);  // learns it
   template <class Place>
