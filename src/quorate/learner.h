@@ -65,6 +65,8 @@ class Learner {
 
   /// The scale of features at work, for people; of scale=auto also what it resolved to.
   virtual std::string scale() const = 0;
+  /// What it does to a feature's values, for people; "" without scale=auto.
+  virtual std::string scale_of(Index feature) const = 0;
 
   /// paced: multiplies the b that the learner was made with. The factor is no part of its state.
   virtual void set_query_scale(double factor) = 0;

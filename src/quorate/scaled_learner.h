@@ -200,6 +200,7 @@ class ScaledLearner final : public Learner {
   void set_kinds(const FeatureKinds& kinds) override { scaling_.set_kinds(kinds); }
   double influence(Task to, Task from) const override { return a_->influence(to, from); }
   std::string scale() const override { return scaling_.description(); }
+  std::string scale_of(Index feature) const override { return scaling_.description(feature); }
 
   void set_query_scale([[maybe_unused]] double factor) override {
     if constexpr (kCan.paced)

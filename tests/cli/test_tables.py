@@ -109,6 +109,16 @@ def test_predictions_without_a_task_column_are_warned_of(quorate, table):
     assert quorate.ok("predict", "--data", "new.csv", "--model", "m").err == ""
 
 
+def test_inspect_says_what_each_column_got(quorate, table):
+    quorate.ok("train", "--data", "mails.csv", "--model", "m", "--label-column", "spam", "--task-column", "user")
+    columns = {c["name"]: (c["kind"], c["scale"]) for c in quorate.ok("inspect", "m", "--json").json()["columns"]}
+    mean = sum(row[3] for row in table[:2000]) / 2000
+    assert columns["links"][0] == "count" and columns["links"][1].startswith(f"(v - {mean:.2f}"[:7]), columns
+    assert columns["subject"] == ("text", "log-idf") and columns["folder"] == ("category", "1") and columns["user"] == ("task", "")
+    assert columns["age"][1] != ""
+    assert "column   kind      scale" in quorate.ok("inspect", "m").out
+
+
 def test_the_model_keeps_the_columns(quorate, table):
     train = ("train", "--data", "mails.csv", "--model", "m", "--label-column", "spam", "--task-column", "user")
     quorate.ok(*train)
@@ -274,7 +284,13 @@ def test_an_ignored_key_or_namespace_that_is_not_there_is_an_error(quorate):
     assert "no key 'foldr' (did you mean folder?) in any line" in said and "age" not in said and "m is not written" in said
     assert "no key 'c' in any line" in fails(quorate, 1, "train", "--data", "x.jsonl", "--model", "m", "--ignore-column", "c,a")
     assert "no namespace 'h' in any line" in fails(quorate, 1, "train", "--data", "a.vw", "--model", "m", "--ignore-column", "g,h")
+    (quorate.folder / "a.svm").write_text("".join(f"{2 * (i % 2) - 1} 1:{1 + i % 3} 7:{1 + i % 2}\n" for i in range(40)))
+    assert "no index '8' in any line" in fails(quorate, 1, "train", "--data", "a.svm", "--model", "m", "--ignore-column", "8,7")
     assert not (quorate.folder / "m").exists()
+    for name, ignored in (("s1", "1"), ("s2", "7")):
+        quorate.ok("train", "--data", "a.svm", "--model", name, "--ignore-column", ignored, "--learner", "cohort(query=always)")
+        right = [line["label"] for line in quorate.ok("predict", "--data", "a.svm", "--model", name, "--ignore-column", ignored).lines()]
+        assert (right == [str(2 * (i % 2) - 1) for i in range(40)]) == (ignored == "1")
     quorate.ok("train", "--data", "a.jsonl", "--model", "m", *args, "--ignore-column", "folder")
     done = quorate.ok("train", "--data", "a.jsonl", "--model", "m", *args, "--ignore-column", "foldr")
     assert "no key 'foldr'" in done.err  # a note: the model is there already

@@ -135,6 +135,16 @@ std::size_t Scaling::slots_for(const Scale& scale, std::pmr::memory_resource* me
   return std::clamp<std::size_t>(bytes_left(memory) / 16 / bytes, 1, std::size_t{1} << 32);
 }
 
+auto Scaling::spreads_in_order() const {
+  return [this, i = std::size_t{0}](Index feature) mutable -> const Spread* {
+    if (i < spread_.size() && spread_feature_[i] != feature) {
+      const auto from = spread_feature_.begin() + static_cast<std::ptrdiff_t>(i);
+      i = static_cast<std::size_t>(std::lower_bound(from, spread_feature_.end(), feature) - spread_feature_.begin());
+    }
+    return i < spread_.size() && spread_feature_[i] == feature ? &spread_[i++] : nullptr;
+  };
+}
+
 std::string Scaling::description() const {
   std::string out = to_text(write_value(scale_));
   if (!is_auto()) return out;
@@ -149,6 +159,14 @@ std::string Scaling::description() const {
   if (parts_learned_)
     out += "; words weigh " + std::to_string(std::lround(100 * of_words_ / (of_words_ + of_columns_))) + " % beside them";
   return out;
+}
+
+std::string Scaling::description(Index feature) const {
+  if (!is_auto()) return "";
+  if (feature >= kinds_.categories) return "1";
+  if (feature > kinds_.numbers) return dense_ ? "none" : "log-idf";
+  const Spread* spread = spreads_in_order()(feature);
+  return spread == nullptr ? "nothing yet" : spread->description();
 }
 
 bool Scaling::logarithm() const {
@@ -327,16 +345,6 @@ bool Scaling::add_spreads(const Features& x) {
     }
   }
   return true;
-}
-
-auto Scaling::spreads_in_order() const {
-  return [this, i = std::size_t{0}](Index feature) mutable -> const Spread* {
-    if (i < spread_.size() && spread_feature_[i] != feature) {
-      const auto from = spread_feature_.begin() + static_cast<std::ptrdiff_t>(i);
-      i = static_cast<std::size_t>(std::lower_bound(from, spread_feature_.end(), feature) - spread_feature_.begin());
-    }
-    return i < spread_.size() && spread_feature_[i] == feature ? &spread_[i++] : nullptr;
-  };
 }
 
 Scaling::Kind Scaling::kind(std::uint32_t df, const Values& values, const Spread* spread) const {

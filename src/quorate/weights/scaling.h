@@ -70,6 +70,8 @@ class Scaling {
 
   /// As in a spec; for `auto` also what it does to these data.
   std::string description() const;
+  /// What `auto` does to a number column or a category; of others that it depends on the values. "" for other scales.
+  std::string description(Index feature) const;
   /// Whether there is anything to save: false for `none`.
   bool any() const { return !std::holds_alternative<ScaleNone>(scale_); }
   bool changes() const { return logarithm() || weighs(); }  ///< false: instances stay as they come

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cmath>
 
 #include "quorate/base/error.h"
@@ -100,13 +101,35 @@ double Spread::standard(double v) const {
   const auto standardised = [&] { return std::clamp((v - mean_) / deviation, -most, most); };
   if (few_) return standardised();
   // Most columns are clearly one or the other, which is seen without a division.
-  double roughly = 0, off = 0;
+  double roughly = 0;
   for (std::size_t k = 1; k + 1 < kKnots; ++k) roughly = std::max(roughly, std::abs(knots_[k] - mean_ - kZ[k] * deviation));
   if (roughly < (kNear - kRough) * deviation) return standardised();
   if (roughly > (kFar + kRough) * deviation && roughly < kSure * deviation) return ranked();
-  for (std::size_t k = 1; k + 1 < kKnots; ++k) off = std::max(off, std::abs((knots_[k] - mean_) / deviation - kZ[k]));
-  const double share = std::clamp((off - kNear) / (kFar - kNear), 0.0, 1.0);
+  const double share = share_of_ranks(deviation);
   return share * ranked() + (1 - share) * standardised();
+}
+
+double Spread::share_of_ranks(double deviation) const {
+  double off = 0;
+  for (std::size_t k = 1; k + 1 < kKnots; ++k) off = std::max(off, std::abs((knots_[k] - mean_) / deviation - kZ[k]));
+  return std::clamp((off - kNear) / (kFar - kNear), 0.0, 1.0);
+}
+
+std::string Spread::description() const {
+  if (n_ == 0) return "nothing yet";
+  if (constant()) return "0, as it is constant";
+  const double deviation = std::sqrt(squares_ / static_cast<double>(n_));
+  const bool flat = !(deviation > 1e-9 * std::abs(mean_));
+  const double share = flat ? 1 : few_ ? 0 : share_of_ranks(deviation);
+  const auto rounded = [](double v) {
+    std::array<char, 32> text{};
+    return std::string(text.data(),
+                       std::to_chars(text.data(), text.data() + text.size(), v, std::chars_format::general, 4).ptr);
+  };
+  const std::string ranks = "ranks around " + rounded(knots_[kKnots / 2]);
+  if (share == 1) return ranks;
+  const std::string standardised = "(v - " + rounded(mean_) + ") / " + rounded(deviation);
+  return share == 0 ? standardised : standardised + " and " + ranks;
 }
 
 void Spread::unpack(const Packed& p, std::span<const double> sample) {

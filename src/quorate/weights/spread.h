@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory_resource>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace quorate {
@@ -27,6 +28,8 @@ class Spread {
   void count(double v, unsigned level);
   std::uint64_t size() const { return n_; }
   bool constant() const { return !(low_ < high_); }
+  /// What standard() does, for people.
+  std::string description() const;
   /// From -3 to 3; 0 before the second value.
   double standard(double v) const;
 
@@ -47,6 +50,8 @@ class Spread {
   void find_knots();
   double quantile(double p) const;
   double rank(double v) const;
+  /// How much ranks count, 0 to 1.
+  double share_of_ranks(double deviation) const;
 
   std::uint64_t n_ = 0;
   unsigned level_ = 0;
