@@ -1,6 +1,6 @@
 """Tables of mixed columns: quorate beside Vowpal Wabbit and scikit-learn's SGD; writes docs/tables.md.
 
-    python3 bench/tables.py --program build/release/quorate --wisdm wisdm.csv --out docs/tables.md
+    python3 bench/tables.py --wisdm data/wisdm/all.csv --out docs/tables.md
 
 Each table has users, texts of letters, categories, small counts and numbers that nobody scaled; what decides the label differs.
 Quorate is told the names of the label and the user, nothing else. Vowpal Wabbit gets a namespace for each column, the user
@@ -226,7 +226,7 @@ def of_sklearn(t: Table, rows: list[dict]) -> float:
 def main() -> None:
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--program", default="build/release/quorate")
-    p.add_argument("--wisdm", type=Path, help="the table wisdm.csv, unpacked")
+    p.add_argument("--wisdm", type=Path, help="data/wisdm/all.csv")
     p.add_argument("--runs", type=int, default=5)
     p.add_argument("--only", help="tables whose name has this in it")
     p.add_argument("--no-peers", action="store_true")
