@@ -164,6 +164,7 @@ void for_each_entry(nb::handle row, std::optional<std::string_view> skip, Keep k
     if (PyUnicode_Check(value)) {
       e.name = keep(name() + "=" + std::string(utf8(value)));
       e.kind = Entry::Kind::kName;
+      e.category = true;
     } else {
       e.value = PyFloat_CheckExact(value) ? PyFloat_AS_DOUBLE(value) : PyFloat_AsDouble(value);
       if (e.value == -1 && PyErr_Occurred()) {
@@ -249,7 +250,7 @@ class Table final : public Records {
           const double value = (*c.numbers)(n);
           if (std::isnan(value)) {
             ++number;
-            entries_.push_back({Entry::Kind::kName, 0, kept(c.name + "=?"), 1});
+            entries_.push_back({Entry::Kind::kName, 0, kept(c.name + "=?"), 1, true});
             continue;
           }
           if (!is_value(value)) bad(n, not_a_value("column " + quoted_value(c.name), value));
@@ -261,7 +262,7 @@ class Table final : public Records {
         if (c.text && value.is_none()) text_.emplace_back();
         if (c.text && value.is_none()) continue;
         if (value.is_none()) {
-          entries_.push_back({Entry::Kind::kName, 0, kept(c.name + "=?"), 1});
+          entries_.push_back({Entry::Kind::kName, 0, kept(c.name + "=?"), 1, true});
           continue;
         }
         if (!PyUnicode_Check(value.ptr()))
@@ -270,7 +271,8 @@ class Table final : public Records {
         if (c.text)
           text_.push_back(kept(word));
         else
-          entries_.push_back({Entry::Kind::kName, 0, kept(c.name + "=" + (is_missing(word) ? "?" : std::string(word))), 1});
+          entries_.push_back(
+              {Entry::Kind::kName, 0, kept(c.name + "=" + (is_missing(word) ? "?" : std::string(word))), 1, true});
       }
       end_record();
     }

@@ -206,7 +206,7 @@ class Core {
       check_labels_per_round(session.labels_per_round(), to_text(session.spec()), can);
       check_times(times.has_value());
       batch.begin(model().featurizer, true);
-      model().count_names();
+      model().begin_file();
       RoundBuilder::Watch watch;
       if (trace || !labels) watch = [&](const Example& e, const Outcome& outcome) { columns.add(e, outcome); };
       RoundBuilder builder(session, classes, cut, !labels, watch);
@@ -243,7 +243,7 @@ class Core {
         throw UsageError(to_text(session.spec()) +
                          " does not select among examples; expected a learner that does, as shampo, or query=shared");
       batch.begin(model().featurizer, true);
-      model().count_names();
+      model().begin_file();
       change([&] {
         FeatureRows pool;
         std::vector<Example> examples;
@@ -495,7 +495,7 @@ class Core {
     const Writing lock(mutex_);
     model().featurizer.set_schema(schema);
     model().featurizer.begin(numbers, "table");
-    model().count_names();
+    model().begin_file();
   }
 
   nb::object influence() {

@@ -69,6 +69,38 @@ void draw_influence(const std::string& path, const Session& s, Task K) {
   plot(path, map);
 }
 
+/// What becomes of the values of a column of the table that the model learned from; "" if it is no feature.
+std::string scale_of(const Model& model, std::size_t column) {
+  const Schema& schema = model.featurizer.schema();
+  const Learner& learner = model.session.learner();
+  const ColumnKind kind = schema.kind(column);
+  const auto place = model.featurizer.column_names().find(schema.name(column));
+  if (is_number(kind)) return place ? learner.scale_of(1 + *place) : "";
+  const FeatureKinds kinds = model.featurizer.kinds();
+  if (kind == ColumnKind::kCategory && kinds.categories != FeatureKinds::kNone) return learner.scale_of(kinds.categories);
+  return is_feature(kind) && kind != ColumnKind::kDate ? learner.scale_of(1 + kinds.numbers) : "";
+}
+
+Json columns_json(const Model& model) {
+  Json out = Json::array();
+  const Schema& schema = model.featurizer.schema();
+  for (std::size_t i = 0; i < schema.size(); ++i)
+    out.push_back({{"name", schema.name(i)}, {"kind", word_of(schema.kind(i))}, {"scale", scale_of(model, i)}});
+  return out;
+}
+
+void print_columns(const Model& model) {
+  constexpr std::size_t kMost = 50;
+  const Schema& schema = model.featurizer.schema();
+  if (schema.empty()) return;
+  std::vector<std::vector<std::string>> rows{{"column", "kind", "scale"}};
+  for (std::size_t i = 0; i < std::min(schema.size(), kMost); ++i)
+    rows.push_back({shown_value(schema.name(i)), std::string(word_of(schema.kind(i))), scale_of(model, i)});
+  std::cout << left_table(rows);
+  if (schema.size() > kMost) std::cout << "... and " << grouped(schema.size() - kMost) << " more (--json shows all)\n";
+  std::cout << "\n";
+}
+
 int run(const Options& o) {
   check_output({"--plot", o.plot}, {{"--model", o.model}});
   const Model model = Model::load(o.model);
@@ -106,6 +138,7 @@ int run(const Options& o) {
                {"binary", f.binary},
                {"interactions", f.interactions}}},
              {"scale", s.learner().scale()},
+             {"columns", columns_json(model)},
              {"label_words", {{"positive", model.labels.word(1)}, {"negative", model.labels.word(-1)}}},
              {"labels_per_round", s.learner().capabilities().selects ? Json(s.labels_per_round()) : Json(nullptr)},
              {"task_count", s.task_count()},
@@ -157,6 +190,7 @@ int run(const Options& o) {
     std::cout << "; " << model.classes->size() << " classes, " << to_text(model.classes->reduction()) << "\n\n";
   else
     std::cout << "; labels " << model.labels.word(1) << " and " << model.labels.word(-1) << "\n\n";
+  print_columns(model);
   if (s.audit() != nullptr)
     std::cout << "audit: " << counted(s.audit()->bought(), "label") << "; accuracy " << interval(s.audit()->stream())
               << " overall, " << interval(s.audit()->recent()) << " over the second half of the labels; 95 % intervals\n\n";

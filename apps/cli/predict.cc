@@ -22,6 +22,18 @@ struct Options {
   ProgressOptions progress;
 };
 
+/// Whether the model learned about tasks that had names.
+bool has_named_tasks(const Session& session) {
+  return session.tasks().size() > 1 || (session.tasks().size() == 1 && session.tasks()[0] != kOnlyTask);
+}
+
+std::string no_tasks(const Model& model, const std::string& path) {
+  const auto column = model.featurizer.schema().column_of(ColumnKind::kTask);
+  return "quorate: " + path + ": no example says its task" +
+         (column ? " (the model has it in " + quoted_value(*column) + ")" : "") +
+         ", so all are predicted with the weights that all tasks share\n";
+}
+
 int run(const Options& o) {
   const std::stop_token stop = interrupt();
   check_output({"--out", o.out}, {{"--model", o.model}, data_file("--data", o.data)});
@@ -47,6 +59,7 @@ int run(const Options& o) {
   Classes::Work work;
   std::vector<double>& probabilities = work.probabilities;
   std::atomic<std::uint64_t> seen = 0, consumed = 0;
+  std::uint64_t with_task = 0;
   {
     const Progress progress_line(
         o.progress, share_read(reader->path(), consumed), [&] { return seen.load(); }, o.out == "-");
@@ -55,6 +68,7 @@ int run(const Options& o) {
       const std::string id = record.id.empty() ? std::to_string(seen + 1) : std::string(record.id);
       const Features x = model.featurizer(record, false);
       const std::string task(record.task.empty() ? kOnlyTask : record.task);
+      with_task += !record.task.empty();
       const Task place = tasks ? model.session.known_task(task) : 0;
       std::string label;
       double margin = 0;
@@ -100,6 +114,7 @@ int run(const Options& o) {
     }
   }
   report_skipped(*reader);
+  if (tasks && seen > 0 && with_task == 0 && has_named_tasks(model.session)) std::cerr << no_tasks(model, reader->path());
   if (stop.stop_requested()) {
     std::cerr << "quorate: interrupted after example " << grouped(seen)
               << (o.out == "-" ? "\n" : "; " + o.out + " is not written\n");

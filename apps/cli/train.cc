@@ -204,7 +204,7 @@ int run(const Options& o) {
   ReadOptions reading = o.read.options(model.featurizer.settings());
   reading.labelled = true;
   ExampleReader examples(o.data, reading, model.featurizer, model.labels);
-  model.count_names();
+  model.begin_file();
 
   const auto& rate = session.budget().limits().rate;
   const bool by_time = rate && rate->seconds;

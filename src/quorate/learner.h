@@ -57,11 +57,16 @@ class Learner {
   /// learns_unasked: what decide() would learn from e without a label, and nothing else. May do nothing. O(non-zeros).
   virtual void look(const Example& e) = 0;
 
+  /// What is known of features by their places. It is no part of the state.
+  virtual void set_kinds(const FeatureKinds& kinds) = 0;
+
   /// Share of an update of task `from` that also moves the weights of task `to`, now. Pure. O(1) to O(K).
   virtual double influence(Task to, Task from) const = 0;
 
   /// The scale of features at work, for people; of scale=auto also what it resolved to.
   virtual std::string scale() const = 0;
+  /// What it does to a feature's values, for people; "" without scale=auto.
+  virtual std::string scale_of(Index feature) const = 0;
 
   /// paced: multiplies the b that the learner was made with. The factor is no part of its state.
   virtual void set_query_scale(double factor) = 0;

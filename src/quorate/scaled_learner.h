@@ -95,7 +95,9 @@ class ScaledLearner final : public Learner {
       : params_(params),
         can_(params.capabilities()),
         scaling_(params.scale, context.restore ? 0 : Scaling::slots_for(params.scale, context.memory), context.memory),
-        a_(std::make_unique<A>(params, context)) {}
+        a_(std::make_unique<A>(params, context)) {
+    scaling_.set_kinds(context.kinds);
+  }
 
   const Capabilities& capabilities() const override { return can_; }
 
@@ -169,6 +171,8 @@ class ScaledLearner final : public Learner {
   }
   void restart(const LearnerContext& context, bool recount) override {
     if (recount) scaling_ = Scaling(params_.scale, scaling_.slots(), context.memory);
+    scaling_.set_kinds(context.kinds);
+    scaling_.forget_labels();
     if constexpr (requires { a_->directions; }) {
       auto directions = std::move(a_->directions);
       recount ? directions.forget() : directions.forget_instances();
@@ -182,8 +186,9 @@ class ScaledLearner final : public Learner {
   void count(const Features& x) override {
     scaling_.count(x);
     if constexpr (requires { a_->directions; }) {
-      if (!scaling_.counts()) return;
-      a_->directions.see(x);
+      const auto words = scaling_.words(x);
+      if (!words) return;
+      a_->directions.see(*words);
       if (a_->directions.due() &&
           a_->directions.compute([this](const Features& f, std::span<double> out) { return scaling_(f, out); }))
         a_->turn([this](const Example& e) { return scaled(e, values_); });
@@ -192,8 +197,10 @@ class ScaledLearner final : public Learner {
   void look(const Example& e) override {
     if constexpr (requires { a_->look(e); }) a_->look(scaling_.changes() ? scaled(e, values_) : e);
   }
+  void set_kinds(const FeatureKinds& kinds) override { scaling_.set_kinds(kinds); }
   double influence(Task to, Task from) const override { return a_->influence(to, from); }
   std::string scale() const override { return scaling_.description(); }
+  std::string scale_of(Index feature) const override { return scaling_.description(feature); }
 
   void set_query_scale([[maybe_unused]] double factor) override {
     if constexpr (kCan.paced)
@@ -267,12 +274,27 @@ class ScaledLearner final : public Learner {
       if (e.task != kUntracked) a_->A.ensure_tasks(std::size_t{e.task} + 1);
     if constexpr (requires { a_->reserve(e); })
       if (y != kNeither) a_->reserve(e);
+    if constexpr (kCan.additive)
+      if (y != kNeither && scaling_.weighs_parts()) weigh_parts(e, y);
     const bool updated = scaling_.changes() ? learn_scaled(scaled(e, values_), d, y, rng) : learn_scaled(e, d, y, rng);
     if constexpr (requires { a_->recent; })
       if (y != kNeither) replay(e, y);
     if constexpr (requires { a_->query.learned(e.task, true, updated); })
       a_->query.learned(e.task, y != kNeither && mistaken(y, d.margin), updated);
     return updated;
+  }
+  /// Which of its parts, words and the columns of a table, would have predicted the label?
+  void weigh_parts(const Example& e, Answer y) {
+    parts_.resize(e.x.size());
+    Example part = scaled(e, values_);
+    const auto margin = [&](Scaling::Part of) {
+      part.x.value = scaling_.only(of, e.x, values_, parts_);
+      double out = finite(a_->score(part));
+      if constexpr (requires { a_->shift(); }) out -= a_->shift();
+      return out;
+    };
+    const double columns = margin(Scaling::Part::kColumns);
+    scaling_.learn(y, columns, margin(Scaling::Part::kWords));
   }
   /// An algorithm with `recent` learns again from examples that it learned from before, scaled by what is known now.
   void replay(const Example& e, Answer y) {
@@ -293,7 +315,7 @@ class ScaledLearner final : public Learner {
   Scaling scaling_;
   std::unique_ptr<A> a_;        // null only if restart() failed
   std::vector<Example> round_;  // scratch: the round scaled, its values in values_
-  std::vector<double> values_;
+  std::vector<double> values_, parts_;
 };
 
 /// The row of algorithm A. kCan: what it can do, apart from its query rule; a verb that is promised and missing, there and

@@ -27,6 +27,7 @@ class Stream:
     tasks: list[int]
     labels: list[int]
     raw: list  # instances as in the data, with the constant feature
+    columns: int = 0  # features that are columns of a table
 
     def pair(self, n):
         return common.prepare(self.raw[n], bias=False), self.raw[n]
@@ -39,7 +40,7 @@ class Stream:
 def dense(K, n=130, d=6, seed=43):
     rows = samples.rows(n, K, d, seed, noise=0.6)
     return Stream("data.csv", samples.csv(rows), K, [int(r.task[1:]) for r in rows], [int(r.label) for r in rows],
-                  [np.array([*r.x.values(), 1.0]) for r in rows])
+                  [np.array([*r.x.values(), 1.0]) for r in rows], d)
 
 
 def counts(K, n=130, words=150, seed=5, filled=7, odd=None):
@@ -125,7 +126,7 @@ def built(stream, query, scale, words="", **settings):
     if query.startswith("shared"):
         options["chooser"] = Chooser(stream.K, **(dict(b=0.3) if "b=" in query else dict(choose="smallest")))
     model = Cohort(stream.K, stream.d, **options, **settings)
-    return f"cohort(query={query}, scale={scale}{words})", scaled(model, scale)
+    return f"cohort(query={query}, scale={scale}{words})", scaled(model, scale, stream.columns)
 
 
 def went_everywhere(lines, stream, model, query):
@@ -225,7 +226,7 @@ OTHERS = {"perceptron(query=margin(b=1), scale={})": lambda s: Perceptron(s.K, s
 def test_scaled_instances_are_those_of_the_literal_formula(quorate, learner, scale, stream):
     stream = STREAMS[stream]
     lines = trace(quorate, stream, learner.format(scale))
-    model = check(lines, stream, scaled(OTHERS[learner](stream), scale))
+    model = check(lines, stream, scaled(OTHERS[learner](stream), scale, stream.columns))
     assert {t["updated"] for t in lines if t["asked"]} == {True, False}
     if scale == "auto":
         assert model.scaling.dense == (stream is STREAMS["full counts"])
@@ -236,7 +237,7 @@ def test_scaled_instances_are_those_of_the_literal_formula(quorate, learner, sca
 def test_a_round_is_counted_before_it_is_scaled(quorate, scale):
     for stream in (counts(4, filled=12, seed=12), STREAMS["full counts"]):
         lines = trace(quorate, stream, f"perceptron(query=random(p=0.6), scale={scale})", "--rounds", "per-task")
-        check(lines, stream, scaled(Perceptron(stream.K, stream.d, query=common.random(0.6)), scale))
+        check(lines, stream, scaled(Perceptron(stream.K, stream.d, query=common.random(0.6)), scale, stream.columns))
 
 
 def test_scale_is_of_the_values_of_the_data_with_and_without_unit_length(quorate):

@@ -94,7 +94,7 @@ QUERIES = {"confidence": lambda K: dict(query=confidence(0.5)), "always": lambda
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 def test_every_step_of_cohort_equals_the_literal_reference(quorate, folder, reduction, scale, query):
     scheme = REDUCTIONS[reduction](3)
-    model = scaled(cohort(scheme, **QUERIES[query](len(USERS) * scheme.K)), scale)
+    model = scaled(cohort(scheme, **QUERIES[query](len(USERS) * scheme.K)), scale, D)
     document = quorate.ok("simulate", "--data", "all.csv", "--classes", reduction, "--learner",
                           f"cohort(query={query}, scale={scale})", "--trace", "trace", "--json").json()
     assert (document["users"], document["tasks"], document["classes"]) == (4, 4 * scheme.K, NAMES)
@@ -129,7 +129,7 @@ def test_every_step_of_cohort_equals_the_literal_reference(quorate, folder, redu
 @pytest.mark.parametrize("query", QUERIES)
 def test_every_step_of_cohort_without_users_equals_the_literal_reference(quorate, folder, query):
     scheme = reference.OneVsRest(3)
-    model = scaled(Cohort(3, D + 1, exclusive=True, **QUERIES[query](3)), "auto")
+    model = scaled(Cohort(3, D + 1, exclusive=True, **QUERIES[query](3)), "auto", D)
     quorate.ok("simulate", "--data", "all.csv", "--classes", "one-vs-rest", "--no-users", "--learner", f"cohort(query={query})",
                "--trace", "trace")
     floored = 0

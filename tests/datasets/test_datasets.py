@@ -127,6 +127,15 @@ def test_vowel(tmp_path):
     assert not {r[1] for r in train} & {r[1] for r in test}
 
 
+def test_wisdm(tmp_path):
+    mirror = need("wisdm")
+    assert main(["wisdm", "--mirror", str(mirror), "--out", str(tmp_path)]) == 0
+    header, *rows = csv.reader((tmp_path / "wisdm" / "all.csv").read_text().splitlines())
+    assert header[:2] == ["id", "user"] and header[-1] == "class" and len(header) == 46
+    assert len(rows) == 5418 and {r[1] for r in rows} == {str(u) for u in range(1, 37)}
+    assert Counter(r[-1] for r in rows)["Walking"] == 2081 and sum("?" in r for r in rows) == 474
+
+
 def test_school(tmp_path):
     pytest.importorskip("scipy")
     mirror = need("school")

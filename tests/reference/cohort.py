@@ -140,6 +140,9 @@ class Cohort:
         r = E * E * np.sum(self.s[group] * x * x) + O * O * np.sum(self.t[task] * x * x)
         return float(p), float(r)
 
+    def margin(self, task, x):
+        return self.judge(task, x)[0]
+
     def decide(self, tasks, xs, draws):
         self.compared = []
         judged = [self.judge(task, x) for task, x in zip(tasks, xs)]

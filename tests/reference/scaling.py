@@ -7,7 +7,7 @@ them had the feature:
     log       sign(v) log(1 + |v|), then unit length
     idf       v log((n + 1) / df), then unit length
     log-idf   sign(v) log(1 + |v|) log((n + 1) / df), then unit length
-    auto      counts (1 + 0.3 log v) log((n + 1) / df), numbers in standard units, each of unit length, then weighed
+    auto      counts (1 + 0.3 log v) log((n + 1) / df), numbers in standard units, each of unit length times what was learned
 
 Settled by the headers
   - The examples of a round are all counted before the first of them is predicted.
@@ -28,6 +28,7 @@ import numpy as np
 
 Z = (-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0)
 P = (0.022750131948179207, 0.15865525393145705, 0.5, 0.8413447460685429, 0.9772498680518208)
+LOWEST = (-3.0, -2.373, -1.525, -0.798, -0.288, -0.055, 0.0)
 MOST = 256
 
 
@@ -80,6 +81,10 @@ class Spread:
     def rank(self, v):
         q = self.knots()
         first, last = sum(k < v for k in q), sum(k <= v for k in q)
+        if last > first and first == 0:
+            return LOWEST[last - 1]
+        if last > first and last == len(q):
+            return -LOWEST[len(q) - 1 - first]
         if last > first:
             return (Z[first] + Z[last - 1]) / 2
         if first in (0, len(q)):
@@ -94,6 +99,8 @@ class Spread:
         deviation = math.sqrt(self.squares / self.n)
         if not deviation > 1e-9 * abs(self.mean):
             return ranked
+        if len(set(self.sample)) <= 12:  # flags, small counts
+            return min(max((v - self.mean) / deviation, -most), most)
         off = max(abs((q - self.mean) / deviation - z) for q, z in zip(self.knots()[1:6], Z[1:6]))
         share = min(max((off - 0.3) / 0.3, 0.0), 1.0)
         return share * ranked + (1 - share) * min(max((v - self.mean) / deviation, -most), most)
@@ -106,8 +113,12 @@ class Values:
         self.n, self.sum, self.squares, self.real = 0, 0.0, 0.0, False
 
 
+RATIOS = (1 / 64, 1 / 16, 1 / 4, 1.0, 4.0, 16.0, 64.0)  # squared length of columns to words
+
+
 class Scaling:
-    def __init__(self, scale):
+    def __init__(self, scale, columns=0):
+        """columns: how many features, the first ones, are known to be number columns."""
         if scale not in ("none", "log", "idf", "log-idf", "auto"):
             raise ValueError("unknown scale")
         self.scale = scale
@@ -118,7 +129,9 @@ class Scaling:
         self.looks = False   # auto: values are looked at
         self.numbers = self.counts = False  # auto: some number, some count was seen
         self.values = {}
-        self.spread = {}
+        self.spread = {f: Spread() for f in range(columns)}
+        self.columns = columns
+        self.mistakes = [0] * len(RATIOS)
 
     def nearly_always(self, df):
         return 10 * (df + 2) >= 9 * self.n
@@ -128,7 +141,13 @@ class Scaling:
         if self.dense:
             return
         self.n += 1
-        features = [f for f in range(len(raw)) if raw[f] != 0.0]
+        if self.scale == "auto":
+            for f in range(self.columns):
+                self.spread[f].count(float(raw[f]), level_of(self.n))
+            self.numbers |= self.columns > 0
+        features = [f for f in range(self.columns if self.scale == "auto" else 0, len(raw)) if raw[f] != 0.0]
+        if self.scale == "auto" and self.columns > 0:
+            features = [f for f in features if f != len(raw) - 1]
         for f in features:
             self.df[f] = self.df.get(f, 0) + 1
         if self.scale != "auto":
@@ -148,7 +167,7 @@ class Scaling:
         if not self.looks:
             self.words += len(features)
             self.counts = self.words > 0
-            if self.n == 32 and not self.words / 32 < len(self.df) / 8:
+            if self.n == 32 and not self.numbers and not self.words / 32 < len(self.df) / 8:
                 self.dense = True
             return
         for f in features:
@@ -168,6 +187,8 @@ class Scaling:
                 self.numbers |= not count
 
     def kind(self, f):
+        if f < self.columns:
+            return "number" if self.spread[f].low < self.spread[f].high else "constant"
         df, values, spread = self.df.get(f, 0), self.values.get(f), self.spread.get(f)
         always = spread is not None and spread.low < spread.high and self.nearly_always(df)
         if values is None:
@@ -204,29 +225,50 @@ class Scaling:
         last = len(raw) - 1
         for f in range(last):
             v = float(raw[f])
-            if v == 0.0:
+            if v == 0.0 and f >= self.columns:
                 continue
             kind = self.kind(f)
-            if self.df.get(f, 0) == 0 and (v < 0 or v != math.floor(v)):
+            if f >= self.columns and self.df.get(f, 0) == 0 and (v < 0 or v != math.floor(v)):
                 kind = "sparse"
             if kind == "count":
                 count[f] = self.one(f, v)
             elif kind == "number":
                 number[f] = self.spread[f](v)
+            elif kind == "constant":
+                number[f] = 0.0
             else:
                 values = self.values.get(f)
                 rms = math.sqrt(values.squares / values.n) if values else 0.0
                 number[f] = min(max(v / rms, -3.0), 3.0) * math.log(1 + self.n / max(1, self.df.get(f, 0))) if rms > 0 else 0.0
         if raw[last] != 0.0:
             number[last] = min(2.0, math.sqrt(len(number) / 2))
-        weight = 1 / math.sqrt(max(1.0, self.words / self.n)) if self.counts else 1.0
-        whole = math.sqrt(weight * weight + (1.0 if self.counts else 0.0))
+        of_columns, of_words = self.lengths() if self.counts else (1.0, 1.0)
         out = np.zeros(len(raw))
-        for block, share in ((number, weight), (count, 1.0)):
+        for block, share in ((number, of_columns), (count, of_words)):
             length = math.sqrt(sum(v * v for v in block.values()))
             for f, v in block.items():
-                out[f] = v * share / (length * whole) if length > 0 else 0.0
+                out[f] = v * share / length if length > 0 else 0.0
         return out
+
+    def lengths(self):
+        """Of columns and of words."""
+        weights = [math.exp(-0.3 * (m - min(self.mistakes))) for m in self.mistakes]
+        return tuple(sum(w * math.sqrt(part / (1 + ratio)) for w, ratio, part in parts) / sum(weights)
+                     for parts in ([(w, r, r) for w, r in zip(weights, RATIOS)], [(w, r, 1.0) for w, r in zip(weights, RATIOS)]))
+
+    def parts(self, raw):
+        """The scaled columns alone and words alone, without their lengths; nothing if there are not both."""
+        if self.scale != "auto" or self.dense or not (self.numbers and self.counts):
+            return None
+        x = self.blocks(raw)
+        last = len(raw) - 1
+        word = np.array([f != last and raw[f] != 0.0 and self.kind(f) == "count" for f in range(len(raw))])
+        of_columns, of_words = self.lengths()
+        return np.where(word, 0.0, x / of_columns), np.where(word, x / of_words, 0.0)
+
+    def learn(self, y, of_columns, of_words):
+        for j, ratio in enumerate(RATIOS):
+            self.mistakes[j] += y * (math.sqrt(ratio) * of_columns + of_words) <= 0.0
 
     def __call__(self, x, raw):
         """x scaled: x is prepared, raw the same instance as in the data."""
@@ -242,9 +284,9 @@ class Scaling:
 class Scaled:
     """A reference learner of rounds (decide, learn) whose instances are pairs (x prepared, x as in the data)."""
 
-    def __init__(self, learner, scale):
+    def __init__(self, learner, scale, columns=0):
         self.learner = learner
-        self.scaling = Scaling(scale)
+        self.scaling = Scaling(scale, columns)
 
     def decide(self, tasks, pairs, draws):
         for _, raw in pairs:
@@ -257,6 +299,9 @@ class Scaled:
         return self.learner.decide(tasks, [self.scaling(*pair)] * len(tasks), draws)
 
     def learn(self, task, pair, y, decision):
+        parts = self.scaling.parts(pair[1])
+        if parts is not None:
+            self.scaling.learn(y, *(self.learner.margin(task, part) for part in parts))
         if hasattr(self.learner, "replays"):  # it learns again from kept instances, scaled by what is known then
             return self.learner.learn(task, pair, y, decision, lambda kept: self.scaling(*kept))
         return self.learner.learn(task, self.scaling(*pair), y, decision)
@@ -276,10 +321,13 @@ class OneByOne:
             out.append({"margin": margin, "probability": probability, "asked": asked, "draw": draw})
         return out
 
+    def margin(self, task, x):
+        return self.learner.margin(task, x)
+
     def learn(self, task, x, y, decision):
         return self.learner.learn(task, x, y)
 
 
-def scaled(learner, scale):
+def scaled(learner, scale, columns=0):
     """Any reference learner with scale=... before it."""
-    return Scaled(learner if hasattr(learner, "decide") else OneByOne(learner), scale)
+    return Scaled(learner if hasattr(learner, "decide") else OneByOne(learner), scale, columns)

@@ -272,6 +272,44 @@ TEST(Featurizer, IsDenseWhenAtLeastHalfFull) {
   EXPECT_FALSE(f(record({at(kMaxIndex, 1)})).dense());
 }
 
+TEST(Featurizer, CategoriesHavePlacesOfTheirOwnAndAColumnThatIs0IsThere) {
+  const TempDir dir;
+  for (const std::uint32_t bits : {0u, 8u}) {
+    Featurizer f({.bits = bits, .normalize = false});
+    const auto instances = [&](const std::string& path) {
+      std::vector<std::map<Index, double>> out;
+      const auto reader = open_reader(path, {});
+      f.begin(*reader);
+      Record row;
+      while (reader->next(row)) {
+        const Features x = f(row);
+        auto& places = out.emplace_back();
+        for (std::size_t k = 0; k < x.size(); ++k) places[x.at(k)] = x.value[k];
+      }
+      return out;
+    };
+    const auto rows = instances(dir.write("a.csv", "a,b,kind,text\n0,2,web,some words of web\n1,?,shop,more words of it\n"));
+    const FeatureKinds kinds = f.kinds();
+    EXPECT_EQ(kinds.numbers, 2u);
+    EXPECT_EQ(rows[0].at(1), 0) << "a value";
+    EXPECT_FALSE(rows[1].contains(2)) << "missing";
+    const auto categories = [&](std::size_t row) {
+      return std::distance(rows[row].lower_bound(kinds.categories), rows[row].end());
+    };
+    EXPECT_EQ(categories(0), bits == 0 ? 0 : 1) << "names that are kept are numbered one by one";
+    EXPECT_EQ(categories(1), bits == 0 ? 0 : 2) << "that b is missing is said like a category";
+    EXPECT_EQ(rows[0].size(), 1u + 2 + 4 + 1);
+  }
+  Featurizer numbers({.bits = 8, .normalize = false});
+  const auto reader = open_reader(dir.write("b.jsonl", "{\"a\": 0, \"b\": 2}\n{\"a\": 3}\n"), {});
+  numbers.begin(*reader);
+  Record row;
+  ASSERT_TRUE(reader->next(row));
+  EXPECT_TRUE(numbers(row).dense());
+  ASSERT_TRUE(reader->next(row));
+  EXPECT_FALSE(numbers(row).dense()) << "b is missing, not 0";
+}
+
 /// Bit by bit.
 void expect_same(const Features& a, const Features& b) {
   EXPECT_EQ(std::vector(a.index.begin(), a.index.end()), std::vector(b.index.begin(), b.index.end()));

@@ -165,6 +165,118 @@ TEST(Scaling, LongExamplesTakeTimeInProportion) {
   EXPECT_EQ(scaling.pack().examples, kExamples);
 }
 
+constexpr FeatureKinds kTable{.numbers = 2, .categories = 5000};
+
+/// A row of a table: a count from 0 to 8, a number times `times` plus `plus`, `words` words, a category of three.
+Counts row_with_text(Rng& rng, int words, double times = 1, double plus = 0) {
+  const double count = static_cast<double>(below(9, rng)), number = normal(rng) * times + plus;
+  Counts out{{0, 1, 2}, {1, count, number}};
+  std::map<Index, double> bag;
+  for (int i = 0; i < words; ++i) bag[3 + static_cast<Index>(uniform(rng) * uniform(rng) * 3000)] += 1;
+  for (const auto& [word, times_in_text] : bag) {
+    out.index.push_back(word);
+    out.value.push_back(times_in_text);
+  }
+  out.index.push_back(5000 + static_cast<Index>(below(3, rng)));
+  out.value.push_back(1);
+  return out;
+}
+
+double squares(std::span<const double> values) { return squared_norm({{}, values}); }
+
+TEST(Scaling, KnownColumnsWeighTheSameHoweverLongTheTextsAre) {
+  Memory memory;
+  for (const int words : {5, 134}) {
+    Scaling scaling(ScaleAuto{}, 0, &memory);
+    scaling.set_kinds(kTable);
+    Rng rng = make_rng(11, 0);
+    double of_count = 0, zeros = 0, all_zeros = 0;
+    for (int n = 0; n < 600; ++n) {
+      const Counts x = row_with_text(rng, words);
+      scaling.count(x.x());
+      std::vector<double> out(x.value.size());
+      scaling(x.x(), out);
+      if (n < 100) continue;
+      const std::size_t last = out.size() - 1;
+      const double columns = squares(std::span(out).first(3)) + out[last] * out[last];
+      EXPECT_NEAR(columns, squares(std::span(out).subspan(3, last - 3)), 1e-9) << "before any label both are as long";
+      of_count += std::abs(out[1]);
+      all_zeros += x.value[1] == 0;
+      zeros += x.value[1] == 0 && out[1] < 0;
+    }
+    EXPECT_GT(of_count / 500, 0.2) << words;
+    EXPECT_EQ(zeros, all_zeros) << "a 0 is the lowest count, not a missing one";
+  }
+}
+
+TEST(Scaling, KnownColumnsAreTheSameTimesAThousandAndShifted) {
+  Memory memory;
+  Scaling a(ScaleAuto{}, 0, &memory), b(ScaleAuto{}, 0, &memory);
+  a.set_kinds(kTable);
+  b.set_kinds(kTable);
+  Rng of_a = make_rng(12, 0), of_b = make_rng(12, 0);
+  for (int n = 0; n < 500; ++n) {
+    const Counts x = row_with_text(of_a, 20), y = row_with_text(of_b, 20, 1000, 1e4);
+    a.count(x.x());
+    b.count(y.x());
+    std::vector<double> out(x.value.size()), other(out.size());
+    a(x.x(), out);
+    b(y.x(), other);
+    for (std::size_t k = 0; k < out.size() && n > 0; ++k) ASSERT_NEAR(out[k], other[k], 1e-9) << n << " " << k;
+  }
+}
+
+TEST(Scaling, AMissingNumberIsNothingAndOneOfAConstantColumnToo) {
+  Memory memory;
+  Scaling scaling(ScaleAuto{}, 0, &memory);
+  scaling.set_kinds(kTable);
+  for (int n = 0; n < 100; ++n) scaling.count(Counts{{0, 1, 2}, {1, n % 7 + 3.0, 5}}.x());
+  std::vector<double> out(2);
+  EXPECT_EQ(scaling(Counts{{0, 2}, {1, 5}}.x(), out).value[1], 0);
+  EXPECT_GT(out[0], 0);
+}
+
+TEST(Scaling, LengthsOfColumnsAndWordsAreLearnedFromLabels) {
+  Memory memory;
+  Scaling scaling(ScaleAuto{}, 0, &memory);
+  scaling.set_kinds(kTable);
+  Rng rng = make_rng(13, 0);
+  Counts x;
+  for (int n = 0; n < 100; ++n) {
+    x = row_with_text(rng, 20);
+    scaling.count(x.x());
+  }
+  ASSERT_TRUE(scaling.weighs_parts());
+  const auto scaled = [&] {
+    std::vector<double> out(x.value.size());
+    scaling(x.x(), out);
+    return out;
+  };
+  const std::vector<double> before = scaled();
+  for (int n = 0; n < 100; ++n) scaling.learn(n % 2 ? 1 : -1, n % 2 ? 1 : -1, n % 3 ? 1 : -1);
+  const std::vector<double> after = scaled();
+  EXPECT_GT(std::abs(after[1]), 1.2 * std::abs(before[1])) << "columns are right, words are not";
+  EXPECT_LT(std::abs(after[5]), 0.5 * std::abs(before[5]));
+  std::vector<double> columns(after.size()), words(after.size());
+  scaling.only(Scaling::Part::kColumns, x.x(), after, columns);
+  scaling.only(Scaling::Part::kWords, x.x(), after, words);
+  EXPECT_NEAR(squares(columns), 1, 1e-12);
+  EXPECT_NEAR(squares(words), 1, 1e-12);
+  for (std::size_t k = 0; k < after.size(); ++k) EXPECT_TRUE(columns[k] == 0 || words[k] == 0) << k;
+
+  Tensors saved;
+  Writer{saved}("scale", scaling);
+  Scaling back(ScaleAuto{}, 0, &memory);
+  back.set_kinds(kTable);
+  Reader reader(saved);
+  reader("scale", back);
+  std::vector<double> out(after.size());
+  back(x.x(), out);
+  EXPECT_EQ(out, after);
+  scaling.forget_labels();
+  EXPECT_EQ(scaled(), before);
+}
+
 TEST(Scaling, ABrokenStateOfNumbersIsRefused) {
   Memory memory;
   Scaling scaling(ScaleAuto{}, 0, &memory);
@@ -177,7 +289,8 @@ TEST(Scaling, ABrokenStateOfNumbersIsRefused) {
     change(bad);
     EXPECT_THROW(Scaling(ScaleAuto{}, 0, &memory).unpack(bad), DataError);
   };
-  expect_refused([](auto& p) { p.flags = 8; });
+  expect_refused([](auto& p) { p.flags = 16; });
+  expect_refused([](auto& p) { p.part_mistakes.pop_back(); });
   expect_refused([](auto& p) { p.spread_feature[0] = 0xFFFFFFFF; });
   expect_refused([](auto& p) { p.spread_level.pop_back(); });
   expect_refused([](auto& p) { p.spread_end[0] = 1'000'000; });

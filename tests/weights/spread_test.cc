@@ -38,6 +38,15 @@ TEST(Spread, SkewedValuesAreRanked) {
   for (const double z : {-1.0, 0.0, 1.0, 2.0}) EXPECT_NEAR(spread.standard(std::exp(2 * z)), z, 0.35) << z;
 }
 
+TEST(Spread, FlagsAndSmallCountsAreStandardised) {
+  Rng rng = make_rng(12, 0);
+  const Spread flag = spread_of(20'000, [&] { return static_cast<double>(uniform(rng) < 0.5); });
+  EXPECT_NEAR(flag.standard(1), 1, 0.05);
+  EXPECT_NEAR(flag.standard(0), -1, 0.05);
+  const Spread count = spread_of(20'000, [&] { return std::floor(9 * uniform(rng) * uniform(rng)); });
+  EXPECT_NEAR(count.standard(8) - count.standard(4), count.standard(4) - count.standard(0), 0.7);
+}
+
 TEST(Spread, AFewOutliersSpoilNothing) {
   Rng rng = make_rng(3, 0);
   const Spread spread = spread_of(20'000, [&] { return uniform(rng) < 0.005 ? 1e6 : normal(rng); });

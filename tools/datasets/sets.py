@@ -358,6 +358,21 @@ def digits(job: Job) -> None:
     job.counts |= {"tasks": 10, "features": 64}
 
 
+def wisdm(job: Job) -> None:
+    """A table as people have them, as it is: columns of numbers on scales of their own, `?` where one is missing."""
+    data = job.read(sources.WISDM)
+    header, *rows = (line.split(",") for line in data.decode("ascii").splitlines())
+    job.expect("columns", len(header), 46)
+    job.expect_each("fields of a row", map(len, rows), 46)
+    with job.create("all.csv") as f:
+        f.writelines(",".join(row) + "\n" for row in [header, *rows])
+    job.expect("rows", len(rows), 5418)
+    job.expect("users", len({row[1] for row in rows}), 36)
+    job.expect("rows with a missing value", sum("?" in row for row in rows), 474)
+    job.expect("classes", sorted(Counter(row[-1] for row in rows).values()), [246, 306, 528, 632, 1625, 2081])
+    job.counts["features"] = 43
+
+
 class Set(NamedTuple):
     write: Callable[[Job], None]
     about: str
@@ -374,5 +389,6 @@ SETS = {
     "usps": Set(usps, "handwritten digits 16 x 16, 10 classes (SVMlight)"),
     "mnist": Set(mnist, "handwritten digits 28 x 28, 10 classes (SVMlight)"),
     "vowel": Set(vowel, "11 vowels by 15 speakers, 10 features (CSV)"),
+    "wisdm": Set(wisdm, "phones in pockets, 36 users, 6 activities, 43 unscaled number columns, missing values (CSV)"),
     "digits": Set(digits, "scikit-learn's 8 x 8 digits as 10 tasks (SVMlight)"),
 }

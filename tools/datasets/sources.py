@@ -192,3 +192,7 @@ VOWEL = Source("vowel_deterding/vowel-context.data", 73565,
                "d919d6e57d0f41e58639404bceb9de9a615a4fe9019cb38a399db3eebefd5b9e",
                url="https://archive.ics.uci.edu/ml/machine-learning-databases/undocumented/connectionist-bench/vowel/"
                    "vowel-context.data", clean=without_cr)
+
+WISDM = Source("wisdm/wisdm.csv.xz", 238792, "f44df064b76f6c2fce24a3fa086c23a0e6b1862060db103c97ee0eaa944869d0",
+               "3ec1d432801ba185fd65f9fcbbaa51b839ce2d4a38cbc5b366f396f40ad89afb",
+               page="https://www.cis.fordham.edu/wisdm/dataset.php")

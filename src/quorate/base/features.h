@@ -15,6 +15,14 @@ inline constexpr Task kUntracked = 0xFFFFFFFEu;
 /// Largest feature index that a reader accepts. Index i of the data is feature 1 + i, as feature 0 is the constant one.
 inline constexpr Index kMaxIndex = 0xFFFFFFFDu;
 
+/// What is known of features by their places, whatever their values are.
+struct FeatureKinds {
+  static constexpr Index kNone = 0xFFFFFFFFu;
+  Index numbers = 0;  ///< features 1 to `numbers` are number columns: a 0 is a value, and what is missing is not there
+  Index categories = kNone;  ///< features from this one on say which of a few words a column has
+  bool operator==(const FeatureKinds&) const = default;
+};
+
 /// A view of a vector. Sparse: index is ascending and unique, with the size of value. Dense: index is empty and value[k] is
 /// feature k. Values are finite.
 struct Features {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <memory_resource>
 
+#include "quorate/base/features.h"
 #include "quorate/base/name_table.h"
 
 namespace quorate {
@@ -14,6 +15,7 @@ struct LearnerContext {
   std::size_t labels_per_round = 1;   ///< bought by a rule that selects within a round
   std::size_t tasks_per_name = 1;     ///< tasks i * tasks_per_name and on are those of name i
   bool exclusive = false;             ///< of the tasks of an instance one is positive: classes against the rest
+  FeatureKinds kinds = {};            ///< as far as they are known yet
 };
 
 }  // namespace quorate

@@ -310,7 +310,7 @@ DeskReply Desk::examples(std::string_view lines) {
       lines,
       [&](const RecordReader& reader) {
         model_.featurizer.begin(reader);
-        model_.count_names();
+        model_.begin_file();
       },
       [&](const Record& record, std::string_view line) {
         Json result = arrive(record, model_.featurizer(record), line);

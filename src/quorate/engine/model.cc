@@ -76,7 +76,7 @@ Model read_model(const Column<std::byte>& file) {
               make_featurizer({.bits = bits}, memory_limit), Labels{}};
     reader("input", out.featurizer);
     out.featurizer.check();
-    out.count_names();
+    out.begin_file();
     out.labels.restore(text("positive"), text("negative"), in.metadata.contains("yes_no"));
     if (const std::string reduction = text("classes"); !reduction.empty()) {
       const bool users = in.metadata.contains("users");
@@ -112,7 +112,10 @@ Model Model::make(const Spec& learner, SessionOptions options, const FeatureSett
     }
   }
   options.memory_for_names = memory_for_names(features.bits, options.memory_limit);
-  return {Session(learner, options), make_featurizer(features, options.memory_limit), std::move(labels), std::move(classes)};
+  Model out{Session(learner, options), make_featurizer(features, options.memory_limit), std::move(labels),
+            std::move(classes)};
+  out.session.set_kinds(out.featurizer.kinds());
+  return out;
 }
 
 std::string Model::question(const Example& e) const {
@@ -126,7 +129,8 @@ std::string Model::answer_word(Answer y) const {
   return !classes ? labels.word(y) : y == kYes ? "yes" : "no";
 }
 
-void Model::count_names() {
+void Model::begin_file() {
+  session.set_kinds(featurizer.kinds());
   if (featurizer.settings().bits == 0 || !session.memory().limited()) return;
   session.memory().take(featurizer.bytes() - names_counted_);
   names_counted_ = featurizer.bytes();

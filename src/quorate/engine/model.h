@@ -34,9 +34,9 @@ struct Model {
   /// How an answer to question() is written: the label; of classes "yes" or "no"; "neither".
   std::string answer_word(Answer y) const;
 
-  /// Counts the names of columns as memory of the model; to be called when the featurizer has begun a file. Throws
-  /// MemoryError.
-  void count_names();
+  /// To be called when the featurizer has begun a file: counts the names of columns as memory of the model, and tells the
+  /// learner what columns are. Throws MemoryError.
+  void begin_file();
   std::size_t bytes() const;       ///< of all that is limited by the session's memory limit
   std::size_t peak_bytes() const;  ///< the most there ever were
 

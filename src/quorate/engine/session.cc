@@ -83,7 +83,12 @@ Session::Session(const Spec& spec, const SessionOptions& o)
 }
 
 LearnerContext Session::context(bool restore) {
-  return {tasks_, memory_.get(), restore, labels_per_round_, tasks_per_name_, exclusive_};
+  return {tasks_, memory_.get(), restore, labels_per_round_, tasks_per_name_, exclusive_, kinds_};
+}
+
+void Session::set_kinds(const FeatureKinds& kinds) {
+  kinds_ = kinds;
+  learner_->set_kinds(kinds);
 }
 
 /// Throws UsageError if tasks are in groups and the learner knows no groups.

@@ -162,6 +162,9 @@ class Session {
   /// `round`, as decide() was given them. What counts of its features say stays. As rebuild().
   void forget_example(std::vector<std::uint64_t> labels, std::span<const Example> round);
 
+  /// What is known of features by their places; to be said before the first example, and again after load().
+  void set_kinds(const FeatureKinds& kinds);
+
   /// Other limits from now on (LabelBudget::set_limits). What is spent evenly is now the new total.
   void set_limits(const LabelLimits& limits);
   /// Spends the rest of limits.total over the next `examples` examples, as SessionOptions::spread_over; 0: as the
@@ -240,6 +243,7 @@ class Session {
   NameTable tasks_;
   std::size_t tasks_per_name_ = 1;
   bool exclusive_ = false;
+  FeatureKinds kinds_;
   std::unique_ptr<Learner> learner_;
   Rng rng_;
   LabelLedger ledger_;

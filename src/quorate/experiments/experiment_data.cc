@@ -61,6 +61,7 @@ LabelLimits ExperimentData::limits(const SimulateOptions& run) const {
 SimulateResult ExperimentData::simulate(SimulateOptions run) const {
   run.limits = limits(run);
   run.classes = classes ? &*classes : nullptr;
+  run.kinds = featurizer.kinds();
   try {
     return quorate::simulate(train, tested ? &test : nullptr, tasks, run);
   } catch (const DataError& e) {

@@ -139,6 +139,7 @@ class Simulation {
                                  .memory_limit = o_.memory,
                                  .audit = o_.audit,
                                  .audit_floor = o_.audit_floor});
+    session.set_kinds(o_.kinds);
     RunResult out{};
     out.seed = o_.seed + r;
     ProgressiveCount progressive(o_.classes, o_.per_task ? tasks_.size() : 0);

@@ -44,6 +44,7 @@ struct SimulateOptions {
   std::optional<Rounds> rounds;           ///< nothing: as resolve_rounds
   /// Labels are classes. `tasks` are theirs, and those of the data are not looked at; or, with users, the users.
   const Classes* classes = nullptr;
+  FeatureKinds kinds;  ///< of the data's features
   std::uint64_t runs = 1, passes = 1, seed = 1, threads = 1;
   std::uint64_t train_per_task =
       0;                    ///< > 0: per run, that many examples of each task at random; the others are the test set

@@ -315,9 +315,9 @@ class CsvReader final : public RecordReader {
           break;
         case ColumnKind::kCategory:
           if (is_missing(value))
-            record.add_name(c.missing, 1);
+            record.add_category(c.missing);
           else
-            record.add_name(record.keep(c.name, "=", value, nullptr), 1);
+            record.add_category(record.keep(c.name, "=", value, nullptr));
           break;
         case ColumnKind::kNumber:
         case ColumnKind::kCount:
@@ -340,7 +340,7 @@ class CsvReader final : public RecordReader {
     const std::string_view whole = inside ? line : text;
     double value = 0;
     if (!short_decimal(text, whole.data() + whole.size(), &value)) {
-      if (is_missing(text)) return record.add_name(c.missing, 1);
+      if (is_missing(text)) return record.add_category(c.missing);
       try {
         value = number(whole, text);
       } catch (const LineError&) {

@@ -42,7 +42,8 @@ std::string cache_key(const std::string& path, const ReadOptions& o, const Featu
   time(info.st_mtim);
   time(info.st_ctim);  // changes with the content even where the time of modification is set back
   out << info.st_size << " bytes of file " << info.st_dev << ' ' << info.st_ino << ", skip " << o.skip_bad_lines
-      << o.time_parts << ", bits " << f.bits << f.bias << f.normalize << f.binary << ' ' << f.ngrams << ' ' << f.char_ngrams;
+      << o.time_parts << ", bits " << f.bits << f.bias << f.normalize << f.binary << " kinds "
+      << featurizer.kinds().categories << ' ' << f.ngrams << ' ' << f.char_ngrams;
   return out.str();
 }
 

@@ -172,17 +172,26 @@ std::vector<Index> Featurizer::columns(std::span<const std::string> names, const
   return places;
 }
 
-Index Featurizer::known_place(std::string_view name) const {
-  if (settings_.bits > 0)
-    return first_name() + static_cast<Index>(hash64(name) & ((std::uint64_t{1} << settings_.bits) - 1));
+FeatureKinds Featurizer::kinds() const {
+  if (kinds_apart_ == 0) return {};
+  return {static_cast<Index>(columns_.size()), has_category_places() ? first_category() : FeatureKinds::kNone};
+}
+
+Index Featurizer::known_place(std::string_view name, bool category) const {
+  if (settings_.bits > 0) {
+    const bool apart = category && has_category_places();
+    // Of categories there are fewer than of words, and tables that end early are smaller.
+    const std::uint32_t bits = apart ? std::min(settings_.bits, std::max(16u, settings_.bits - 2)) : settings_.bits;
+    return (apart ? first_category() : first_name()) + static_cast<Index>(hash64(name) & ((std::uint64_t{1} << bits) - 1));
+  }
   if (const auto known = vocabulary_.find(name)) return first_name() + *known;
   if (left_out_ > 0) return kLeftOut;  // as while learning
   // no weight, but it counts in |x|
   return static_cast<Index>(first_name() + vocabulary_.size() + (hash64(name) & 0x3FFFFFFF));
 }
 
-Index Featurizer::place(std::string_view name) {
-  if (settings_.bits > 0) return known_place(name);
+Index Featurizer::place(std::string_view name, bool category) {
+  if (settings_.bits > 0) return known_place(name, category);
   if (memory_->limited() && vocabulary_.bytes_to_add(name) > memory_->left() && !vocabulary_.find(name)) {
     ++left_out_;
     return kLeftOut;
@@ -197,7 +206,7 @@ Features Featurizer::operator()(const Record& record, bool learn_names) {
 }
 
 Features Featurizer::operator()(const Record& record, std::span<const Index> columns, Scratch& scratch) const {
-  gather(record, columns, scratch, [this](std::string_view name) { return known_place(name); });
+  gather(record, columns, scratch, [this](std::string_view name, bool category) { return known_place(name, category); });
   return arrange(scratch);
 }
 
@@ -205,7 +214,8 @@ std::vector<std::pair<Index, std::string>> Featurizer::names(const Record& recor
   std::vector<std::pair<Index, std::string>> all;
   if (settings_.bias) all.emplace_back(0, "constant");
   Scratch scratch;
-  gather(record, columns, scratch, [&](std::string_view name) { return all.emplace_back(known_place(name), name).first; });
+  gather(record, columns, scratch,
+         [&](std::string_view name, bool category) { return all.emplace_back(known_place(name, category), name).first; });
   for (const Entry& e : record.entries)
     if (e.kind != Entry::Kind::kName)
       all.emplace_back(e.kind == Entry::Kind::kIndex ? 1 + e.index : columns[e.index], entry_name(e));
@@ -222,7 +232,7 @@ std::vector<std::pair<Index, std::string>> Featurizer::names(const Record& recor
 }
 
 Features Featurizer::gather(const Record& record) {
-  gather(record, column_place_, scratch_, [this](std::string_view name) { return place(name); });
+  gather(record, column_place_, scratch_, [this](std::string_view name, bool category) { return place(name, category); });
   return {scratch_.index, scratch_.value};
 }
 
@@ -305,7 +315,7 @@ void Featurizer::gather(const Record& record, std::span<const Index> columns, Sc
   for (const RawText& text : record.texts) {
     const auto add = [&](char mark, std::string_view word) {
       s.name.assign(text.name).append(1, mark).append(word);
-      s.add(place(s.name), 1);
+      s.add(place(s.name, false), 1);
       if (products) s.parts.add(s.name, text.name.size(), ColumnKind::kText, 1);
     };
     s.before.resize(settings_.ngrams - 1);  // strings keep their memory from word to word
@@ -331,16 +341,20 @@ void Featurizer::gather(const Record& record, std::span<const Index> columns, Sc
         s.add(1 + e.index, e.value);
         break;
       case Entry::Kind::kColumn:
-        s.add(columns[e.index], e.value);
+        if (kinds_apart_ != 0)
+          s.add_even_0(columns[e.index], e.value + 0.0);  // no negative zero
+        else
+          s.add(columns[e.index], e.value);
         break;
       case Entry::Kind::kName:
-        s.add(place(e.name), e.value);
+        s.add(place(e.name, e.category), e.value);
         break;
     }
     if (products) add_part(e, s.parts);
   }
   if (products)
-    interactions_.products(s.parts.get(), s.name, [&](const std::string& name, double value) { s.add(place(name), value); });
+    interactions_.products(s.parts.get(), s.name,
+                           [&](const std::string& name, double value) { s.add(place(name, false), value); });
 }
 
 Features Featurizer::arrange(Scratch& s) const {
@@ -368,7 +382,12 @@ Features Featurizer::row(std::span<const double> value, Scratch& s) const {
 
 Features Featurizer::finish(Scratch& s, double squares) const {
   const double norm = scale(s.value, squares);
-  if (!s.index.empty() && at_least_half_full(s.index.back(), s.index.size())) {
+  // A column that is missing is not to look like one that is 0.
+  const auto none_missing = [&] {
+    return kinds_apart_ == 0 || columns_.size() == 0 ||
+           (s.index.back() == columns_.size() && s.index.size() == columns_.size() + settings_.bias);
+  };
+  if (!s.index.empty() && at_least_half_full(s.index.back(), s.index.size()) && none_missing()) {
     const std::size_t extent = std::size_t{s.index.back()} + 1, n = s.value.size();
     s.value.resize(extent, 0.0);
     for (std::size_t k = n; k-- > 0;) {
@@ -398,7 +417,7 @@ void Featurizer::check() {
   if (settings_.ngrams < 1 || settings_.ngrams > FeatureSettings::kMostNgrams ||
       settings_.char_ngrams > FeatureSettings::kMostCharNgrams)
     throw DataError("model file: n-grams out of range");
-  if (settings_.bits > 31 || columns_fixed_ > 1 || columns_.size() > kMaxIndex / 2)
+  if (settings_.bits > 31 || columns_fixed_ > 1 || kinds_apart_ > 1 || columns_.size() > kMaxIndex / 2)
     throw DataError("model file: feature settings out of range");
 }
 

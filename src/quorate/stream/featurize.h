@@ -72,8 +72,9 @@ struct FeatureSettings {
 };
 
 /// Places: 0 the constant feature; then CSV columns; then indices as they are, or hashes, or names in order of first
-/// appearance. Words of the text in column c are the features c^word, neighbours c^word word, letters in a row c#wor; the
-/// product of the features a and b is the feature a*b.
+/// appearance; then, of hashed names, those of categories, to a quarter of the places or 2^16. A number column that is 0
+/// has that value in the instance; one that is missing has none. Words of the text in column c are the features c^word,
+/// neighbours c^word word, letters in a row c#wor; the product of the features a and b is the feature a*b.
 class Featurizer {
  public:
   /// Where instances are made. Each thread has its own.
@@ -85,7 +86,9 @@ class Featurizer {
     };
     static constexpr std::size_t kRanked = 64;  // a multiple of 16
     void add(Index place, double number) {
-      if (number == 0 || place == kLeftOut) return;
+      if (number != 0 && place != kLeftOut) add_even_0(place, number);
+    }
+    void add_even_0(Index place, double number) {
       index.push_back(place);
       value.push_back(number);
     }
@@ -143,6 +146,7 @@ class Featurizer {
   std::uint64_t names_left_out() const { return left_out_; }  ///< times that a feature was left out
   const NameTable& column_names() const { return columns_; }  ///< numeric columns, in the first file's order
   const Schema& schema() const { return schema_; }            ///< of the first file; empty: none was begun, or it has none
+  FeatureKinds kinds() const;                                 ///< of places; after begin()
 
   template <class S>
   static void state(S& s, auto&& v) {
@@ -151,6 +155,12 @@ class Featurizer {
       if (v.has("schema.kinds")) v("schema", s.schema_);
     } else if (!s.schema_.empty()) {
       v("schema", s.schema_);
+    }
+    if constexpr (requires { v.has(""); }) {  // models made before categories had places of their own
+      s.kinds_apart_ = 0;
+      if (v.has("kinds_apart")) v("kinds_apart", s.kinds_apart_);
+    } else if (s.kinds_apart_ != 0) {
+      v("kinds_apart", s.kinds_apart_);
     }
     v("columns", s.columns_);
     v("columns_fixed", s.columns_fixed_);
@@ -166,8 +176,10 @@ class Featurizer {
  private:
   static constexpr Index kLeftOut = 0xFFFFFFFFu;
   Index first_name() const { return static_cast<Index>(1 + columns_.size()); }
-  Index known_place(std::string_view name) const;
-  Index place(std::string_view name);  // learns it
+  bool has_category_places() const { return kinds_apart_ != 0 && settings_.bits > 0 && settings_.bits < 31; }
+  Index first_category() const { return first_name() + (Index{1} << settings_.bits); }
+  Index known_place(std::string_view name, bool category) const;
+  Index place(std::string_view name, bool category);  // learns it
   template <class Place>
   void gather(const Record& record, std::span<const Index> columns, Scratch& scratch, Place place) const;
   Features arrange(Scratch& scratch) const;
@@ -181,6 +193,7 @@ class Featurizer {
   Schema schema_;
   NameTable columns_;                // numeric columns, in the first file's order
   std::uint32_t columns_fixed_ = 0;  // whether a first file was seen
+  std::uint32_t kinds_apart_ = 1;    // categories have places of their own, and columns that are 0 are in instances
   NameTable vocabulary_;             // with bits = 0
   std::vector<Index> column_place_;  // of the current file's columns
   Scratch scratch_;

@@ -74,8 +74,8 @@ struct ReadOptions {
               "columns or JSON keys of words, as a,b (repeatable; default: by their values)", ""},
         Field{&O::number, "number-column", kAny,
               "columns or JSON keys of numbers, as a,b (repeatable; default: by their values)", ""},
-        Field{&O::ignore, "ignore-column", kAny, "columns, JSON keys or VW namespaces to leave out, as a,b (repeatable)",
-              ""},
+        Field{&O::ignore, "ignore-column", kAny,
+              "columns, JSON keys, VW namespaces or SVMlight indices to leave out, as a,b (repeatable)", ""},
         Field{&O::time_parts, "time-parts", kAny, "hour and weekday of dates and times as features", ""},
         Field{&O::delimiter, "delimiter", kAny, "CSV: the character between fields, or tab (default: by the header)", ""},
         Field{&O::cache, "cache", kAny,
@@ -102,7 +102,7 @@ class RecordReader {
 
   /// CSV: the numeric columns in their order. Elsewhere empty.
   virtual std::span<const std::string> columns() const { return {}; }
-  /// What the format calls what an option may leave out: a column, key or namespace.
+  /// What the format calls what an option may leave out: a column, key, namespace or index.
   virtual std::string_view part_called() const { return "column"; }
   /// CSV and JSON lines without x: the kinds of columns and keys. Elsewhere empty.
   const Schema& schema() const { return schema_; }

@@ -312,7 +312,7 @@ class JsonlReader final : public RecordReader {
           break;
         case ColumnKind::kCategory:
           if (const std::string_view value = word(line, key, v, record); !is_missing(value))
-            record.add_name(record.keep(key, "=", value, nullptr), 1);
+            record.add_category(record.keep(key, "=", value, nullptr));
           break;
         case ColumnKind::kNumber:
         case ColumnKind::kCount:
@@ -388,7 +388,7 @@ class JsonlReader final : public RecordReader {
       if (v.is_null() || ignores(key)) continue;
       Index index = 0;
       if (std::string_view text; v.get(text) == simdjson::SUCCESS)
-        record.add_name(record.keep(key, "=", text, nullptr), 1);
+        record.add_category(record.keep(key, "=", text, nullptr));
       else if (plain_number(key, &index))
         record.add_index(index, real(line, key, v));
       else

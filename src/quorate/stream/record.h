@@ -23,6 +23,7 @@ struct Entry {
   Index index = 0;        // kIndex, kColumn
   std::string_view name;  // kColumn, kName
   double value = 0;       // finite
+  bool category = false;  // of kName: says which of a few words a column has, or that it has none
 };
 
 /// Raw text and the column or key that holds it.
@@ -49,6 +50,10 @@ struct Record {
   }
   void add_index(Index index, double value) { add(Entry::Kind::kIndex, index, {}, value); }
   void add_name(std::string_view name, double value) { add(Entry::Kind::kName, 0, name, value); }
+  void add_category(std::string_view name) {
+    add_name(name, 1);
+    entries.back().category = true;
+  }
   /// Filled in place: copying an Entry built elsewhere stalls the processor.
   void add(Entry::Kind kind, Index index, std::string_view name, double value) {
     Entry& e = entries.emplace_back();
@@ -56,6 +61,7 @@ struct Record {
     e.index = index;
     e.name = name;
     e.value = value;
+    e.category = false;
   }
   /// A copy of `text` that lives as long as the record's views.
   std::string_view keep(std::string_view text_to_keep) { return keep({}, {}, text_to_keep, nullptr); }

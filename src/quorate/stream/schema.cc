@@ -1,6 +1,7 @@
 #include "quorate/stream/schema.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
 
@@ -53,6 +54,20 @@ bool is_meant_as_number(std::string_view text) {
 bool sounds_like_time(std::string_view name) {
   const std::string n = lower(name);
   return n == "ts" || n.find("time") != n.npos || n.find("date") != n.npos || n.ends_with("_at") || n.ends_with("_ts");
+}
+
+/// By a table with free places; to sort them would take ten times as long.
+std::uint64_t count_distinct(const std::vector<std::uint64_t>& hashes) {
+  std::vector<std::uint64_t> table(std::bit_ceil(2 * hashes.size() + 1));
+  std::uint64_t distinct = 0;
+  for (const std::uint64_t hash : hashes) {
+    const std::uint64_t one = hash | (hash == 0);
+    std::size_t at = one & (table.size() - 1);
+    while (table[at] != 0 && table[at] != one) at = (at + 1) & (table.size() - 1);
+    distinct += table[at] == 0;
+    table[at] = one;
+  }
+  return distinct;
 }
 
 std::string share(std::uint64_t part, std::uint64_t whole) { return std::to_string(part) + " of " + std::to_string(whole); }
@@ -146,9 +161,7 @@ void ColumnSample::add(std::string_view value, std::string_view label, Type type
 ColumnReport ColumnSample::judge(std::string name) const {
   using enum ColumnKind;
   const std::uint64_t present = rows_ - missing_;
-  std::vector<std::uint64_t> values = values_;
-  std::sort(values.begin(), values.end());
-  const auto distinct = static_cast<std::uint64_t>(std::unique(values.begin(), values.end()) - values.begin());
+  const std::uint64_t distinct = count_distinct(values_);
   ColumnReport out{std::move(name), kNumber, "", examples_, rows_, missing_, distinct, false};
   const bool one_each = distinct == labels_.size() && present > 2 * distinct;
   const bool often = distinct <= kFew && present >= kEnough * distinct;

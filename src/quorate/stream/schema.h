@@ -98,7 +98,7 @@ class ColumnSample {
   /// `label`: of the same row, "" if it is missing.
   void add(std::string_view value, std::string_view label, Type type = Type::kPlain);
   void skip() { ++rows_, ++missing_; }  ///< a row without the column
-  /// The column's kind by its values. O(n log n).
+  /// The column's kind by its values. O(n).
   ColumnReport judge(std::string name) const;
 
  private:

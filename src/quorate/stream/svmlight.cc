@@ -16,7 +16,9 @@ constexpr std::string_view kSpace = " \t";
 
 class SvmlightReader final : public RecordReader {
  public:
-  SvmlightReader(const std::string& path, const ReadOptions& options) : RecordReader(path, options) {}
+  SvmlightReader(const std::string& path, const ReadOptions& options)
+      : RecordReader(path, options), ignores_any_(!options.ignore.empty()) {}
+  std::string_view part_called() const override { return "index"; }
 
  private:
   bool parse(std::string_view line, Record& record) override {
@@ -54,7 +56,8 @@ class SvmlightReader final : public RecordReader {
       if (!first && index <= last)
         bad(line, name,
             index == last ? "each index once" : "ascending indices (the one before is " + std::to_string(last) + ")");
-      record.add_index(index, number(line, value));
+      const double number_of = number(line, value);
+      if (!ignores_any_ || !ignores(name)) record.add_index(index, number_of);
       last = index;
       first = false;
     }
@@ -65,6 +68,8 @@ class SvmlightReader final : public RecordReader {
     const std::size_t begin = std::min(s.find_first_not_of(kSpace), s.size());
     return s.substr(begin, s.find_last_not_of(kSpace) + 1 - begin);
   }
+
+  bool ignores_any_;
 };
 
 class SvmlightWriter final : public RecordWriter {

@@ -1,8 +1,10 @@
 #include "quorate/weights/scaling.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 #include "quorate/base/error.h"
 #include "quorate/base/memory.h"
@@ -23,11 +25,20 @@ constexpr std::uint32_t kObserved = 16;  // values from which a mean counts
 constexpr double kTail = 3;              // largest sparse value
 constexpr double kBias = 2;              // largest constant beside numbers
 constexpr double kLargest = 1e38;        // of sums of squares
+constexpr std::array<double, 7> kRatio{1.0 / 64, 1.0 / 16, 1.0 / 4, 1.0,
+                                       4.0,      16.0,     64.0};  // squared length of columns to words
+constexpr double kEta = 0.3;                                       // how fast mistakes decide
 constexpr std::size_t kSpreadPart = 16, kSpreadBytes = 2 * sizeof(Spread) + Spread::kMost * sizeof(double);
+
+/// std::nearbyint, which is a call.
+double nearest_whole(double v) {
+  constexpr double kHalf = 0x1.8p52;
+  return std::abs(v) < 0x1p51 ? (v + kHalf) - kHalf : v;
+}
 
 /// What the data say of a feature.
 double raw(double value, double norm) {
-  const double v = value * norm, whole = std::nearbyint(v);
+  const double v = value * norm, whole = nearest_whole(v);
   return std::abs(v - whole) <= kRounding * std::abs(whole) ? whole : v;
 }
 
@@ -66,6 +77,39 @@ bool is_whole_count(double v) {  // std::nearbyint is a call
 
 }  // namespace
 
+/// An instance by what is known of its features. Words are all of which nothing is known, with the constant feature unless
+/// there are number columns.
+struct Scaling::Split {
+  Features words;
+  std::size_t columns_begin = 0, columns_end = 0, words_begin = 0, words_end = 0;  // places in x; then categories
+};
+
+Scaling::Split Scaling::split(const Features& x) const {
+  Split out;
+  const std::size_t n = x.size();
+  const auto first_from = [&](Index feature) {
+    if (x.dense()) return std::min<std::size_t>(feature, n);
+    return static_cast<std::size_t>(std::lower_bound(x.index.begin(), x.index.end(), feature) - x.index.begin());
+  };
+  if (kinds_.numbers > 0) {
+    out.columns_begin = first_from(1);
+    out.words_begin = out.columns_end = first_from(kinds_.numbers + 1);
+  }
+  out.words_end = kinds_.categories == FeatureKinds::kNone ? n : first_from(kinds_.categories);
+  const std::size_t size = out.words_end - out.words_begin;
+  if (!x.dense()) {
+    out.words = {x.index.subspan(out.words_begin, size), x.value.subspan(out.words_begin, size), x.norm};
+  } else if (out.words_begin == 0) {
+    out.words = {{}, x.value.first(size), x.norm};
+  } else {
+    thread_local std::vector<Index> places;
+    places.resize(size);
+    std::iota(places.begin(), places.end(), static_cast<Index>(out.words_begin));
+    out.words = {places, x.value.subspan(out.words_begin, size), x.norm};
+  }
+  return out;
+}
+
 Scaling::Scaling(const Scale& scale, std::size_t slots, std::pmr::memory_resource* memory)
     : scale_(scale),
       memory_(memory),
@@ -73,6 +117,7 @@ Scaling::Scaling(const Scale& scale, std::size_t slots, std::pmr::memory_resourc
       values_(SparseBlocks<Values>(memory)),
       spread_feature_(memory),
       spread_(memory) {
+  lean();
   if (slots == 0) return;
   df_.emplace<HashedCells<std::uint32_t>>(slots, memory);
   if (is_auto()) values_.emplace<HashedCells<Values>>((slots + 3) / 4, memory);
@@ -90,16 +135,38 @@ std::size_t Scaling::slots_for(const Scale& scale, std::pmr::memory_resource* me
   return std::clamp<std::size_t>(bytes_left(memory) / 16 / bytes, 1, std::size_t{1} << 32);
 }
 
+auto Scaling::spreads_in_order() const {
+  return [this, i = std::size_t{0}](Index feature) mutable -> const Spread* {
+    if (i < spread_.size() && spread_feature_[i] != feature) {
+      const auto from = spread_feature_.begin() + static_cast<std::ptrdiff_t>(i);
+      i = static_cast<std::size_t>(std::lower_bound(from, spread_feature_.end(), feature) - spread_feature_.begin());
+    }
+    return i < spread_.size() && spread_feature_[i] == feature ? &spread_[i++] : nullptr;
+  };
+}
+
 std::string Scaling::description() const {
   std::string out = to_text(write_value(scale_));
   if (!is_auto()) return out;
   if (dense_) return out + ": none, as the data are not counts";
   const std::string counts = examples_ < kLookAt ? "log-idf so far" : "log-idf";
   if ((flags_ & kNumbers) == 0) return out + ": " + counts;
-  std::size_t numbers = 0;
-  for (std::size_t i = 0; i < spread_.size(); ++i) numbers += !spread_[i].constant();
-  return out + ": numbers in standard units (" + std::to_string(numbers) + " in nearly every example)" +
-         ((flags_ & kCounts) != 0 ? ", counts by log-idf" : "");
+  const auto numbers = std::count_if(spread_.begin(), spread_.end(), [](const Spread& s) { return !s.constant(); });
+  out += ": numbers in standard units (" + std::to_string(numbers) +
+         ((flags_ & kColumns) != 0 ? " columns)" : " in nearly every example)");
+  if ((flags_ & kCounts) == 0) return out;
+  out += ", counts by log-idf";
+  if (parts_learned_)
+    out += "; words weigh " + std::to_string(std::lround(100 * of_words_ / (of_words_ + of_columns_))) + " % beside them";
+  return out;
+}
+
+std::string Scaling::description(Index feature) const {
+  if (!is_auto()) return "";
+  if (feature >= kinds_.categories) return "1";
+  if (feature > kinds_.numbers) return dense_ ? "none" : "log-idf";
+  const Spread* spread = spreads_in_order()(feature);
+  return spread == nullptr ? "nothing yet" : spread->description();
 }
 
 bool Scaling::logarithm() const {
@@ -110,8 +177,78 @@ bool Scaling::weighs() const {
   return std::holds_alternative<ScaleIdf>(scale_) || std::holds_alternative<ScaleLogIdf>(scale_) || (is_auto() && !dense_);
 }
 
-void Scaling::count(const Features& x) {
+bool Scaling::weighs_parts() const {
+  return is_auto() && parts_learned_ && (flags_ & kNumbers) != 0 && (flags_ & kCounts) != 0;
+}
+
+std::optional<Features> Scaling::words(const Features& x) const {
+  if (!changes() || ((flags_ & kNumbers) != 0 && (flags_ & kColumns) == 0)) return {};
+  if ((flags_ & kNumbers) == 0) return x;
+  const Features words = split(x).words;
+  if (words.size() == 0) return {};
+  return words;
+}
+
+void Scaling::learn(double y, double of_columns, double of_words) {
+  for (std::size_t i = 0; i < kRatio.size(); ++i)
+    part_mistakes_[i] += y * (std::sqrt(kRatio[i]) * of_columns + of_words) <= 0;
+  lean();
+}
+
+void Scaling::forget_labels() {
+  part_mistakes_ = {};
+  lean();
+}
+
+void Scaling::lean() {
+  const std::uint64_t fewest = *std::min_element(part_mistakes_.begin(), part_mistakes_.end());
+  double sum = 0;
+  of_columns_ = of_words_ = 0;
+  for (std::size_t i = 0; i < kRatio.size(); ++i) {
+    const double share = exp_negative(-kEta * static_cast<double>(part_mistakes_[i] - fewest));
+    sum += share;
+    of_columns_ += share * std::sqrt(kRatio[i] / (1 + kRatio[i]));
+    of_words_ += share * std::sqrt(1 / (1 + kRatio[i]));
+  }
+  of_columns_ /= sum;
+  of_words_ /= sum;
+}
+
+void Scaling::set_kinds(const FeatureKinds& kinds) {
+  kinds_ = kinds;
+  const std::size_t most = memory_limit(memory_) / kSpreadPart / kSpreadBytes;
+  kinds_.numbers = static_cast<Index>(std::min<std::size_t>(kinds.numbers, most));
+}
+
+/// A spread for each number column.
+void Scaling::add_columns() {
+  const std::size_t n = kinds_.numbers;
+  const auto others = std::upper_bound(spread_feature_.begin(), spread_feature_.end(), kinds_.numbers);
+  const auto had = static_cast<std::size_t>(others - spread_feature_.begin());
+  if (had == n) return;
+  std::pmr::vector<Spread> all(memory_);
+  std::pmr::vector<Index> features(memory_);
+  all.reserve(n + spread_.size() - had);
+  features.reserve(n + spread_.size() - had);
+  std::size_t at = 0;
+  for (Index feature = 1; feature <= n; ++feature) {
+    features.push_back(feature);
+    if (at < had && spread_feature_[at] == feature)
+      all.push_back(std::move(spread_[at++]));
+    else
+      all.emplace_back(memory_);
+  }
+  features.insert(features.end(), others, spread_feature_.end());
+  std::move(spread_.begin() + static_cast<std::ptrdiff_t>(had), spread_.end(), std::back_inserter(all));
+  spread_feature_.swap(features);
+  spread_.swap(all);
+}
+
+void Scaling::count(const Features& all) {
   if (!weighs() || examples_ == kMostExamples) return;
+  if (is_auto()) add_columns();
+  const Split parts = split(all);
+  const Features& x = is_auto() ? parts.words : all;
   ++examples_;
   // Most texts: no value that cannot be a word's count, which is seen sixteen at a time.
   const bool looked = !is_auto() || (flags_ & kLooks) != 0;
@@ -129,15 +266,16 @@ void Scaling::count(const Features& x) {
     });
   if (!is_auto()) return;
   if (looks) flags_ |= kLooks;
-  count_spreads(x);
+  if (parts.columns_begin < parts.columns_end || parts.words_end < all.size()) flags_ |= kNumbers | kColumns;
+  count_spreads(all);
   if ((flags_ & kLooks) != 0) return count_values(x);
   const auto zeros = static_cast<std::size_t>(std::count(x.value.begin(), x.value.end(), 0.0));
   nonzeros_ += x.size() - zeros;
   if (x.size() > zeros) flags_ |= kCounts;
-  if (examples_ == kLookAt && kSparse * nonzeros_ >= kLookAt * distinct_) dense_ = true;
+  if (examples_ == kLookAt && (flags_ & kNumbers) == 0 && kSparse * nonzeros_ >= kLookAt * distinct_) dense_ = true;
 }
 
-/// The features of the first three examples have a spread as long as they come nearly always.
+/// Number columns have a spread, and the features of the first three examples as long as they come nearly always.
 void Scaling::count_spreads(const Features& x) {
   const unsigned level = Spread::level_of(examples_);
   bool changed = nearly_always(1) && add_spreads(x);
@@ -154,10 +292,13 @@ void Scaling::count_spreads(const Features& x) {
     const bool here = k < x.size() && x.at(k) == feature, comes = here && x.value[k] != 0;
     const double value = comes ? raw(x.value[k], x.norm) : 0;
     k += here;
-    if (comes && nearly_always(spread_[i].size() + 1))
+    if (feature <= kinds_.numbers) {
+      if (here) spread_[i].count(value, level);
+    } else if (comes && nearly_always(spread_[i].size() + 1)) {
       spread_[i].count(value, level);
-    else if (comes || (std::has_single_bit(examples_) && !nearly_always(spread_[i].size())))
+    } else if (comes || (std::has_single_bit(examples_) && !nearly_always(spread_[i].size()))) {
       dropped.push_back(i);
+    }
   }
   changed |= !dropped.empty();
   if (!changed) return;
@@ -186,7 +327,7 @@ bool Scaling::add_spreads(const Features& x) {
     const Index feature = x.at(k);
     while (i < old && spread_feature_[i] < feature) ++i;
     const bool has_one = i < old && spread_feature_[i] == feature;
-    if (feature != 0 && x.value[k] != 0 && !has_one) added.push_back(feature);
+    if (feature > kinds_.numbers && feature < kinds_.categories && x.value[k] != 0 && !has_one) added.push_back(feature);
   }
   if (added.empty()) return false;
   spread_.reserve(old + added.size());
@@ -204,16 +345,6 @@ bool Scaling::add_spreads(const Features& x) {
     }
   }
   return true;
-}
-
-auto Scaling::spreads_in_order() const {
-  return [this, i = std::size_t{0}](Index feature) mutable -> const Spread* {
-    if (i < spread_.size() && spread_feature_[i] != feature) {
-      const auto from = spread_feature_.begin() + static_cast<std::ptrdiff_t>(i);
-      i = static_cast<std::size_t>(std::lower_bound(from, spread_feature_.end(), feature) - spread_feature_.begin());
-    }
-    return i < spread_.size() && spread_feature_[i] == feature ? &spread_[i++] : nullptr;
-  };
 }
 
 Scaling::Kind Scaling::kind(std::uint32_t df, const Values& values, const Spread* spread) const {
@@ -312,14 +443,25 @@ void Scaling::scale_blocks(const Features& x, std::span<double> out) const {
   const std::size_t n = x.size();
   const double log_n = log_positive(static_cast<double>(examples_) + 1);
   const auto idf = [log_n](std::uint32_t df) { return std::max(log_n - log_positive(std::max<double>(df, 1)), 0.0); };
-  thread_local std::vector<char> is_number;  // many may read at the same time
-  is_number.assign(n, 0);
-  double squares_of_numbers = 0, squares_of_counts = 0;
-  std::size_t numbers = 0;
+  thread_local std::vector<char> is_column;  // many may read at the same time
+  is_column.assign(n, 1);
+  double squares_of_columns = 0, squares_of_words = 0;
+  std::size_t columns = 0;
   auto spread_of = spreads_in_order();
-  with_cells(df_, x, [&](auto df) {
-    with_cells(values_, x, [&](auto values) {
-      for (std::size_t k = 0; k < n; ++k) {
+  const Split parts = split(x);
+  const auto put = [&](std::size_t k, double v) {
+    ++columns;
+    out[k] = v;
+    squares_of_columns += v * v;
+  };
+  if (n > 0) out[0] = 0;
+  for (std::size_t k = parts.columns_begin; k < parts.columns_end; ++k) {
+    const Spread* spread = spread_of(x.at(k));
+    put(k, spread == nullptr || spread->constant() ? 0 : spread->standard(raw(x.value[k], x.norm)));
+  }
+  with_cells(df_, parts.words, [&](auto df) {
+    with_cells(values_, parts.words, [&](auto values) {
+      for (std::size_t k = parts.words_begin; k < parts.words_end; ++k) {
         const Index f = x.at(k);
         const double v = raw(x.value[k], x.norm);
         out[k] = 0;
@@ -331,34 +473,59 @@ void Scaling::scale_blocks(const Features& x, std::span<double> out) const {
         if (seen == 0 && !is_whole_count(v)) what = Kind::kSparse;
         if (what == Kind::kCount) {
           out[k] = v > 0 ? (1 + kMore * log_positive(v)) * idf(seen) : 0;
-          squares_of_counts += out[k] * out[k];
-          continue;
+          squares_of_words += out[k] * out[k];
+          is_column[k] = 0;
+        } else if (what == Kind::kNumber) {
+          put(k, spread->standard(v));
+        } else {
+          double scaled = 0;
+          if (of_feature.squares > 0) {
+            const double rms = std::sqrt(static_cast<double>(of_feature.squares) / of_feature.times());
+            // As rare as it is, but never nothing, however often it comes.
+            scaled = std::clamp(v / rms, -kTail, kTail) *
+                     log_positive(1 + static_cast<double>(examples_) / std::max<double>(seen, 1));
+          }
+          put(k, scaled);
         }
-        is_number[k] = 1;
-        ++numbers;
-        if (what == Kind::kNumber) {
-          out[k] = spread->standard(v);
-        } else if (of_feature.squares > 0) {
-          const double rms = std::sqrt(static_cast<double>(of_feature.squares) / of_feature.times());
-          // As rare as it is, but never nothing, however often it comes.
-          out[k] = std::clamp(v / rms, -kTail, kTail) *
-                   log_positive(1 + static_cast<double>(examples_) / std::max<double>(seen, 1));
-        }
-        squares_of_numbers += out[k] * out[k];
       }
     });
   });
+  for (std::size_t k = parts.words_end; k < n; ++k) put(k, raw(x.value[k], x.norm));
   if (n > 0 && x.at(0) == 0 && x.value[0] != 0) {  // the constant feature
-    out[0] = std::min(kBias, std::sqrt(static_cast<double>(numbers) / 2));
-    is_number[0] = 1;
-    squares_of_numbers += out[0] * out[0];
+    out[0] = std::min(kBias, std::sqrt(static_cast<double>(columns) / 2));
+    is_column[0] = 1;
+    squares_of_columns += out[0] * out[0];
   }
-  const bool counts = (flags_ & kCounts) != 0;
-  const double words = std::max(1.0, static_cast<double>(nonzeros_) / static_cast<double>(examples_));
-  const double weight = counts ? 1 / std::sqrt(words) : 1, whole = std::sqrt(weight * weight + (counts ? 1 : 0));
-  const double of_number = squares_of_numbers > 0 ? weight / (std::sqrt(squares_of_numbers) * whole) : 0,
-               of_count = squares_of_counts > 0 ? 1 / (std::sqrt(squares_of_counts) * whole) : 0;
-  for (std::size_t k = 0; k < n; ++k) out[k] *= is_number[k] != 0 ? of_number : of_count;
+  double weight = of_columns_, of_words = of_words_;
+  if ((flags_ & kCounts) == 0) {
+    weight = of_words = 1;
+  } else if (!parts_learned_) {
+    const double words = std::max(1.0, static_cast<double>(nonzeros_) / static_cast<double>(examples_));
+    weight = std::sqrt(1 / (1 + words));
+    of_words = std::sqrt(words / (1 + words));
+  }
+  const double of_column = squares_of_columns > 0 ? weight / std::sqrt(squares_of_columns) : 0,
+               of_word = squares_of_words > 0 ? of_words / std::sqrt(squares_of_words) : 0;
+  for (std::size_t k = 0; k < n; ++k) out[k] *= is_column[k] != 0 ? of_column : of_word;
+}
+
+std::span<const double> Scaling::only(Part part, const Features& x, std::span<const double> scaled,
+                                      std::span<double> out) const {
+  const std::size_t n = x.size();
+  const double length = part == Part::kColumns ? of_columns_ : of_words_;
+  const Split parts = split(x);
+  auto spread_of = spreads_in_order();
+  with_cells(df_, parts.words, [&](auto df) {
+    with_cells(values_, parts.words, [&](auto values) {
+      for (std::size_t k = 0; k < n; ++k) {
+        const Index f = x.at(k);
+        const bool word = k >= parts.words_begin && k < parts.words_end && f != 0 && x.value[k] != 0 &&
+                          kind(df(f), values(f), spread_of(f)) == Kind::kCount;
+        out[k] = word == (part == Part::kWords) ? scaled[k] / length : 0;
+      }
+    });
+  });
+  return out.first(n);
 }
 
 Scaling::Packed Scaling::pack() const {
@@ -383,8 +550,9 @@ Scaling::Packed Scaling::pack() const {
     (take(part.first, part.second), ...);
   };
   cells(df_, &out.feature, std::pair(&out.df, [](std::uint32_t df) { return df; }));
-  out.flags = flags_ & kLooks ? flags_ : 0;
+  out.flags = (flags_ & (kLooks | kNumbers)) != 0 ? flags_ : 0;
   if (!is_auto()) return out;
+  if (parts_learned_) out.part_mistakes.assign(part_mistakes_.begin(), part_mistakes_.end());
   cells(values_, &out.value_feature, std::pair(&out.value_count, [](const Values& v) { return v.count; }),
         std::pair(&out.value_sum, [](const Values& v) { return v.sum; }),
         std::pair(&out.value_squares, [](const Values& v) { return v.squares; }));
@@ -404,8 +572,9 @@ void Scaling::unpack(const Packed& packed) {
   const auto check = [](bool good, const char* why) {
     if (!good) throw DataError(std::string("scale: ") + why);
   };
+  check(packed.part_mistakes.empty() || packed.part_mistakes.size() == kRatio.size(), "mistakes of parts out of range");
   const std::size_t n = packed.df.size(), named = packed.feature.size();
-  check(packed.dense <= 1 && packed.examples <= kMostExamples && packed.flags <= (kLooks | kNumbers | kCounts) &&
+  check(packed.dense <= 1 && packed.examples <= kMostExamples && packed.flags <= (kLooks | kNumbers | kCounts | kColumns) &&
             packed.nonzeros / (kMaxIndex + 2ull) <= packed.examples,
         "counts out of range");
   check(named == n || named == 0, "features and df differ in size");
@@ -462,6 +631,10 @@ void Scaling::unpack(const Packed& packed) {
   spread_feature_.assign(packed.spread_feature.begin(), packed.spread_feature.end());
   spread_feature_.shrink_to_fit();
   spread_.swap(all);
+  parts_learned_ = !is_auto() || !packed.part_mistakes.empty();
+  part_mistakes_ = {};
+  std::copy(packed.part_mistakes.begin(), packed.part_mistakes.end(), part_mistakes_.begin());
+  lean();
   const auto restore = [&]<class Cell>(Store<Cell>& store, std::size_t size, const Column<std::uint32_t>& feature,
                                        auto cell) {
     if (size > 0 && feature.empty()) {

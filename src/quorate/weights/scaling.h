@@ -1,7 +1,9 @@
 // Instances scaled online: counts by how rare their features are, numbers in standard units.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory_resource>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -48,13 +50,19 @@ constexpr auto scale_field(Scale P::*member) {
 ///   sparse   other real ones, or large in more than half of the examples: value / rms, cut at 3, times the logarithm of how
 ///            rare it is
 ///
-/// Numbers and sparse ones are a block, with the constant feature; counts are another. Each block gets unit length, and all
-/// numbers together weigh as much as one word of an average text. Data that are whole, small and mostly full, as pixels,
-/// stay as they are.
+/// Where features are known to be columns of a table (FeatureKinds), number columns are numbers, zeros included, and the
+/// word of a category is 1.
+///
+/// Numbers, sparse ones and categories are the part `columns`, with the constant feature; counts are the part `words`. Each
+/// has unit length, times what is learned of it from labels: of kRatio.size() ratios, the mean weighted by exp(-eta times
+/// the labels that columns and words in this ratio would have got wrong). Data that are whole, small and mostly full, as
+/// pixels, stay as they are.
 class Scaling {
  public:
   /// slots: of the fixed table, 0 for exact counts.
   Scaling(const Scale& scale, std::size_t slots, std::pmr::memory_resource* memory);
+
+  void set_kinds(const FeatureKinds& kinds);  ///< number columns: as many as memory holds
 
   /// Slots that take a 16th of what a memory limit leaves. 0 without a limit, or if nothing has to be counted.
   static std::size_t slots_for(const Scale& scale, std::pmr::memory_resource* memory);
@@ -62,11 +70,14 @@ class Scaling {
 
   /// As in a spec; for `auto` also what it does to these data.
   std::string description() const;
+  /// What `auto` does to a number column or a category; of others that it depends on the values. "" for other scales.
+  std::string description(Index feature) const;
   /// Whether there is anything to save: false for `none`.
   bool any() const { return !std::holds_alternative<ScaleNone>(scale_); }
   bool changes() const { return logarithm() || weighs(); }  ///< false: instances stay as they come
-  /// Whether all that it scales are counts, as far as is known.
-  bool counts() const { return changes() && (flags_ & kNumbers) == 0; }
+  /// The features of x that are counts: all of it or, of a table of known columns, its words. Nothing where only values say
+  /// which those are, and some are none.
+  std::optional<Features> words(const Features& x) const;
   /// Lets the processor fetch what count(x) and scaling x will need.
   void prefetch(const Features& x) const {
     std::visit([&](const auto& df) { df.prefetch(0, x); }, df_);
@@ -77,12 +88,22 @@ class Scaling {
   /// values are 0. O(non-zeros).
   Features operator()(const Features& x, std::span<double> out) const;
 
+  enum class Part { kColumns, kWords };
+  /// Whether there are both parts, whose lengths are learned.
+  bool weighs_parts() const;
+  /// `scaled`, values of x scaled, with zeros instead of the other part, in `out`; not what it is times.
+  std::span<const double> only(Part part, const Features& x, std::span<const double> scaled, std::span<double> out) const;
+  /// One more label y; what each part alone says of it.
+  void learn(double y, double of_columns, double of_words);
+  void forget_labels();  ///< what learn() was told
+
   struct Packed {
     std::uint64_t examples = 0, nonzeros = 0;
     std::uint32_t dense = 0;
     Column<std::uint32_t> feature, df;  // features in ascending order; of a fixed table none, df of every slot
     // Of `auto`, once it found a number:
     std::uint32_t flags = 0;
+    std::vector<std::uint64_t> part_mistakes;
     Column<std::uint32_t> value_feature, value_count;  // as feature and df
     Column<float> value_sum, value_squares;
     std::vector<std::uint32_t> spread_feature, spread_level;
@@ -95,6 +116,11 @@ class Scaling {
       v("real", s.dense);
       v("feature", s.feature);
       v("df", s.df);
+      if constexpr (requires { v.has(""); }) {
+        if (v.has("part_mistakes")) v("part_mistakes", s.part_mistakes);
+      } else if (!s.part_mistakes.empty()) {
+        v("part_mistakes", s.part_mistakes);
+      }
       if constexpr (requires { v.has(""); }) {
         if (!v.has("flags")) return;
       } else if (s.flags == 0 && s.spread_feature.empty()) {
@@ -128,11 +154,15 @@ class Scaling {
   template <class Cell>
   using Store = std::variant<SparseBlocks<Cell>, HashedCells<Cell>>;
   enum class Kind { kCount, kSparse, kNumber };
-  enum Flag : std::uint32_t { kLooks = 1, kNumbers = 2, kCounts = 4 };  // values are looked at; some were found
+  enum Flag : std::uint32_t { kLooks = 1, kNumbers = 2, kCounts = 4, kColumns = 8 };  // values are looked at; what was found
 
   bool is_auto() const { return std::holds_alternative<ScaleAuto>(scale_); }
   bool logarithm() const;
   bool weighs() const;
+  struct Split;
+  Split split(const Features& x) const;
+  void add_columns();
+  void lean();
   void count_values(const Features& x);
   void count_spreads(const Features& x);
   /// For each feature of x that has none, as many as memory holds; whether there was one.
@@ -148,6 +178,10 @@ class Scaling {
 
   Scale scale_;
   std::pmr::memory_resource* memory_;
+  FeatureKinds kinds_;
+  std::array<std::uint64_t, 7> part_mistakes_{};  // of each ratio
+  bool parts_learned_ = true;                     // false: of a file where all numbers weigh as one word
+  double of_columns_ = 0, of_words_ = 0;          // lengths, of part_mistakes_
   std::uint64_t examples_ = 0, nonzeros_ = 0;
   bool dense_ = false;                      // `auto`: stays as it is
   std::uint32_t flags_ = 0;                 // `auto`

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cmath>
 
 #include "quorate/base/error.h"
@@ -13,10 +14,14 @@ namespace {
 // The knots: the smallest value, the quantiles where a standard normal is at -2, -1, 0, 1, 2, and the largest value.
 constexpr std::array kZ{-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0};
 constexpr std::array kP{0.022750131948179207, 0.15865525393145705, 0.5, 0.8413447460685429, 0.9772498680518208};
+// Where a share of all values is the smallest one, up to each knot: the mean of so many of the smallest of a standard
+// normal.
+constexpr std::array kLowest{-3.0, -2.373, -1.525, -0.798, -0.288, -0.055, 0.0};
 constexpr double kNear = 0.3, kFar = 0.6;  // how far knots may lie from a normal's: standardised, or ranked
-constexpr std::uint64_t kCut = 16;         // values before outliers are cut
-constexpr double kTail = 3;                // no value is larger in standard units
-constexpr std::uint64_t kMany = 91;        // of so many normal numbers the largest is beyond that
+constexpr std::size_t kFew = 12;     // so many different values are small counts or flags, whose ranks are too far apart
+constexpr std::uint64_t kCut = 16;   // values before outliers are cut
+constexpr double kTail = 3;          // no value is larger in standard units
+constexpr std::uint64_t kMany = 91;  // of so many normal numbers the largest is beyond that
 constexpr double kRough = 1e-6, kSure = 1e6;
 
 /// Room of a sample, which depends on what it holds alone.
@@ -61,6 +66,9 @@ void Spread::find_knots() {
   knots_.front() = low_;
   for (std::size_t k = 0; k < kP.size(); ++k) knots_[k + 1] = quantile(kP[k]);
   knots_.back() = high_;
+  std::size_t distinct = 0;
+  for (std::size_t k = 0; k < sample_.size() && distinct <= kFew; ++k) distinct += k == 0 || sample_[k] != sample_[k - 1];
+  few_ = distinct <= kFew;
 }
 
 double Spread::quantile(double p) const {
@@ -71,10 +79,12 @@ double Spread::quantile(double p) const {
   return sample_[k] + (at - static_cast<double>(k)) * (sample_[k + 1] - sample_[k]);
 }
 
-/// Linear between knots; a value that several knots have gets the middle of them.
+/// Linear between knots; a value that several knots have gets the middle of them, the smallest and the largest their mean.
 double Spread::rank(double v) const {
   const auto first = static_cast<std::size_t>(std::lower_bound(knots_.begin(), knots_.end(), v) - knots_.begin());
   const auto last = static_cast<std::size_t>(std::upper_bound(knots_.begin(), knots_.end(), v) - knots_.begin());
+  if (last > first && first == 0) return kLowest[last - 1];
+  if (last > first && last == kKnots) return -kLowest[kKnots - 1 - first];
   if (last > first) return (kZ[first] + kZ[last - 1]) / 2;
   if (first == 0) return kZ.front();
   if (first == kKnots) return kZ.back();
@@ -89,14 +99,37 @@ double Spread::standard(double v) const {
   const double deviation = std::sqrt(squares_ / count);
   if (!(deviation > 1e-9 * std::abs(mean_))) return ranked();
   const auto standardised = [&] { return std::clamp((v - mean_) / deviation, -most, most); };
+  if (few_) return standardised();
   // Most columns are clearly one or the other, which is seen without a division.
-  double roughly = 0, off = 0;
+  double roughly = 0;
   for (std::size_t k = 1; k + 1 < kKnots; ++k) roughly = std::max(roughly, std::abs(knots_[k] - mean_ - kZ[k] * deviation));
   if (roughly < (kNear - kRough) * deviation) return standardised();
   if (roughly > (kFar + kRough) * deviation && roughly < kSure * deviation) return ranked();
-  for (std::size_t k = 1; k + 1 < kKnots; ++k) off = std::max(off, std::abs((knots_[k] - mean_) / deviation - kZ[k]));
-  const double share = std::clamp((off - kNear) / (kFar - kNear), 0.0, 1.0);
+  const double share = share_of_ranks(deviation);
   return share * ranked() + (1 - share) * standardised();
+}
+
+double Spread::share_of_ranks(double deviation) const {
+  double off = 0;
+  for (std::size_t k = 1; k + 1 < kKnots; ++k) off = std::max(off, std::abs((knots_[k] - mean_) / deviation - kZ[k]));
+  return std::clamp((off - kNear) / (kFar - kNear), 0.0, 1.0);
+}
+
+std::string Spread::description() const {
+  if (n_ == 0) return "nothing yet";
+  if (constant()) return "0, as it is constant";
+  const double deviation = std::sqrt(squares_ / static_cast<double>(n_));
+  const bool flat = !(deviation > 1e-9 * std::abs(mean_));
+  const double share = flat ? 1 : few_ ? 0 : share_of_ranks(deviation);
+  const auto rounded = [](double v) {
+    std::array<char, 32> text{};
+    return std::string(text.data(),
+                       std::to_chars(text.data(), text.data() + text.size(), v, std::chars_format::general, 4).ptr);
+  };
+  const std::string ranks = "ranks around " + rounded(knots_[kKnots / 2]);
+  if (share == 1) return ranks;
+  const std::string standardised = "(v - " + rounded(mean_) + ") / " + rounded(deviation);
+  return share == 0 ? standardised : standardised + " and " + ranks;
 }
 
 void Spread::unpack(const Packed& p, std::span<const double> sample) {

@@ -4,13 +4,15 @@
 #include <cstdint>
 #include <memory_resource>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace quorate {
 
 /// A thinning sample of at most kMost values, the smallest and the largest ever, and the mean and deviation of the values
 /// with outliers cut. standard(v) is about standard normal whatever the scale, shift and tails of the values: (v - mean) /
-/// deviation if their quantiles are those of a normal distribution, their rank if they are far from it, a mixture between.
+/// deviation if their quantiles are those of a normal distribution or they are few different ones (flags, small counts),
+/// their rank if they are far from it, a mixture between.
 ///
 /// Cost: O(1) a value, and 256 + 128 log2(n / 256) insertions into the sample in all. Memory: 8 bytes for each value kept.
 class Spread {
@@ -26,6 +28,8 @@ class Spread {
   void count(double v, unsigned level);
   std::uint64_t size() const { return n_; }
   bool constant() const { return !(low_ < high_); }
+  /// What standard() does, for people.
+  std::string description() const;
   /// From -3 to 3; 0 before the second value.
   double standard(double v) const;
 
@@ -46,12 +50,15 @@ class Spread {
   void find_knots();
   double quantile(double p) const;
   double rank(double v) const;
+  /// How much ranks count, 0 to 1.
+  double share_of_ranks(double deviation) const;
 
   std::uint64_t n_ = 0;
   unsigned level_ = 0;
   double low_ = 0, high_ = 0, mean_ = 0, squares_ = 0;
   std::pmr::vector<double> sample_;  // ascending
   std::array<double, kKnots> knots_{};
+  bool few_ = true;  // different values in the sample
 };
 
 }  // namespace quorate
