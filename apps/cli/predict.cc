@@ -24,6 +24,7 @@ struct Options {
 
 int run(const Options& o) {
   const std::stop_token stop = interrupt();
+  if (o.out != "-") interrupt_on_closed_pipe();  // of progress; one of results ends the program
   check_output({"--out", o.out}, {{"--model", o.model}, data_file("--data", o.data)});
   Model model = Model::load(o.model);
   ReadOptions reading = of_model(o.read.options(), model.featurizer);

@@ -38,6 +38,11 @@ Classes read_classes(const std::string& name, bool users, Reader& reader, const 
   return out;
 }
 
+/// Names of classes are memory of the model, here and in the labels. Throws MemoryError.
+void count_classes(Model& model) {
+  if (model.classes) model.session.memory().take(model.classes->bytes());
+}
+
 /// To be used while the model stays as it is.
 Tensors tensors_of(const Model& model) {
   Tensors out;
@@ -83,6 +88,7 @@ Model read_model(const Column<std::byte>& file) {
       if (users) check_can_group(out.session.spec());
       out.classes = read_classes(reduction, users, reader, out.session);
       out.labels = Labels::of_classes(ClassNames(out.classes->names()), false);
+      count_classes(out);
     } else if (out.session.tasks_per_name() > 1) {
       throw DataError("model file: users without classes");
     }
@@ -112,7 +118,10 @@ Model Model::make(const Spec& learner, SessionOptions options, const FeatureSett
     }
   }
   options.memory_for_names = memory_for_names(features.bits, options.memory_limit);
-  return {Session(learner, options), make_featurizer(features, options.memory_limit), std::move(labels), std::move(classes)};
+  Model out{Session(learner, options), make_featurizer(features, options.memory_limit), std::move(labels),
+            std::move(classes)};
+  count_classes(out);
+  return out;
 }
 
 std::string Model::question(const Example& e) const {
@@ -128,7 +137,12 @@ std::string Model::answer_word(Answer y) const {
 
 void Model::count_names() {
   if (featurizer.settings().bits == 0 || !session.memory().limited()) return;
-  session.memory().take(featurizer.bytes() - names_counted_);
+  try {
+    session.memory().take(featurizer.bytes() - names_counted_);
+  } catch (const MemoryError&) {  // they are those of the first file, just begun
+    featurizer.forget_columns();
+    throw;
+  }
   names_counted_ = featurizer.bytes();
 }
 

@@ -35,7 +35,7 @@ struct Model {
   std::string answer_word(Answer y) const;
 
   /// Counts the names of columns as memory of the model; to be called when the featurizer has begun a file. Throws
-  /// MemoryError.
+  /// MemoryError, and then the featurizer has begun none.
   void count_names();
   std::size_t bytes() const;       ///< of all that is limited by the session's memory limit
   std::size_t peak_bytes() const;  ///< the most there ever were
