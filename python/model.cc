@@ -213,19 +213,17 @@ class Core {
       const bool alone = classes != nullptr && !classes->users();  // tasks are not looked at
       const bool named = tasks && !alone;
       std::vector<std::optional<Task>> places(named ? tasks->names.size() : 1);
-      change([&] {
-        for (std::size_t n = 0; n < size && !interrupted; ++n) {
-          const Features x = batch.instance(n, model().featurizer, true, scratch_);
-          std::optional<Task>& place = places[named ? tasks->codes(n) : 0];
-          if (!place)  // a task has its place from when it comes
-            place = alone ? 0 : session.task(named ? std::string_view(tasks->names[tasks->codes(n)]) : kOnlyTask);
-          const double weight = weights ? (*weights)(n) : 1;
-          builder.add(*place, labels && weight != 0 ? Label::from_code((*labels)(n)) : Label(),
-                      times ? std::optional((*times)(n)) : std::nullopt, x, weight == 0 ? 1 : weight);
-          interrupted = interrupt();
-        }
-        builder.flush();
-      });
+      for (std::size_t n = 0; n < size && !interrupted; ++n) {
+        const Features x = batch.instance(n, model().featurizer, true, scratch_);
+        std::optional<Task>& place = places[named ? tasks->codes(n) : 0];
+        if (!place)  // a task has its place from when it comes
+          place = alone ? 0 : session.task(named ? std::string_view(tasks->names[tasks->codes(n)]) : kOnlyTask);
+        const double weight = weights ? (*weights)(n) : 1;
+        builder.add(*place, labels && weight != 0 ? Label::from_code((*labels)(n)) : Label(),
+                    times ? std::optional((*times)(n)) : std::nullopt, x, weight == 0 ? 1 : weight);
+        interrupted = interrupt();
+      }
+      builder.flush();
     }
     if (interrupted) throw nb::python_error();
     return trace || !labels ? columns.arrays() : nb::object(nb::none());
@@ -244,24 +242,22 @@ class Core {
                          " does not select among examples; expected a learner that does, as shampo, or query=shared");
       batch.begin(model().featurizer, true);
       model().begin_file();
-      change([&] {
-        FeatureRows pool;
-        std::vector<Example> examples;
-        for (std::size_t n = 0; n < batch.size(); ++n) {
-          const Features x = batch.instance(n, model().featurizer, true, scratch_);
-          pool.add(x);
-          const bool alone = model().classes && !model().users();  // tasks are not looked at
-          const Task task = alone ? 0 : session.task(tasks ? std::string_view(tasks->names[tasks->codes(n)]) : kOnlyTask);
-          if (model().classes)
-            model().classes->add_examples(task, {}, examples);
-          else
-            examples.push_back({task, {}});
-        }
-        for (std::size_t n = 0; n < examples.size(); ++n)
-          examples[n].x = pool[model().classes ? n / model().classes->tasks() : n];
-        const auto outcomes = run_round_later(session, {examples, model().classes ? model().classes->tasks() : 1});
-        for (std::size_t n = 0; n < outcomes.size(); ++n) columns.add(examples[n], outcomes[n]);
-      });
+      FeatureRows pool;
+      std::vector<Example> examples;
+      for (std::size_t n = 0; n < batch.size(); ++n) {
+        const Features x = batch.instance(n, model().featurizer, true, scratch_);
+        pool.add(x);
+        const bool alone = model().classes && !model().users();  // tasks are not looked at
+        const Task task = alone ? 0 : session.task(tasks ? std::string_view(tasks->names[tasks->codes(n)]) : kOnlyTask);
+        if (model().classes)
+          model().classes->add_examples(task, {}, examples);
+        else
+          examples.push_back({task, {}});
+      }
+      for (std::size_t n = 0; n < examples.size(); ++n)
+        examples[n].x = pool[model().classes ? n / model().classes->tasks() : n];
+      const auto outcomes = run_round_later(session, {examples, model().classes ? model().classes->tasks() : 1});
+      for (std::size_t n = 0; n < outcomes.size(); ++n) columns.add(examples[n], outcomes[n]);
     }
     return columns.arrays();
   }
@@ -284,10 +280,8 @@ class Core {
           label = item == nullptr ? kNeither
                                   : classes.feedback(classes.task_of(item->example()), static_cast<std::size_t>(label));
         }
-        change([&] {
-          const std::optional<Outcome> outcome = session.answer(tickets(n), answer_of(label));
-          updated[n] = outcome && outcome->updated;
-        });
+        const std::optional<Outcome> outcome = session.answer(tickets(n), answer_of(label));
+        updated[n] = outcome && outcome->updated;
       }
     }
     return array<bool>(std::move(updated));
@@ -456,18 +450,16 @@ class Core {
     if (time) session.set_time(*time);
     one_.clear();
     double margin = 0;
-    change([&] {
-      const Task place = model().classes && !model().users() ? 0 : session.task(task);
-      if (model().classes)
-        model().classes->add_examples(place, features, one_, weight);
-      else
-        one_.push_back({place, features, 0, weight});
-      const Classes* classes = model().classes ? &*model().classes : nullptr;
-      const Label y = Label::from_code(static_cast<std::int16_t>(label));
-      margin = run_round(session, {one_, classes != nullptr ? classes->tasks() : 1},
-                         [&](std::size_t n) { return reply_of(y, classes, one_[n]); })[0]
-                   .decision.margin;
-    });
+    const Task place = model().classes && !model().users() ? 0 : session.task(task);
+    if (model().classes)
+      model().classes->add_examples(place, features, one_, weight);
+    else
+      one_.push_back({place, features, 0, weight});
+    const Classes* classes = model().classes ? &*model().classes : nullptr;
+    const Label y = Label::from_code(static_cast<std::int16_t>(label));
+    margin = run_round(session, {one_, classes != nullptr ? classes->tasks() : 1},
+                       [&](std::size_t n) { return reply_of(y, classes, one_[n]); })[0]
+                 .decision.margin;
     return margin;
   }
   double score_one(nb::handle x, std::string_view task, std::optional<std::string_view> skip) {
@@ -651,17 +643,14 @@ class Core {
       out.push_back(ballot.votes[c] + ballot.sums[c] / (3 * (std::abs(ballot.sums[c]) + 1)));
   }
 
-  /// The model, unless learning broke off for want of memory: a learner may then lie in pieces.
+  /// The model, unless learning broke off where the machine had no memory left.
   Model& model() {
-    check_whole();
+    model_.session.check_whole();
     return model_;
   }
   const Model& model() const {
-    check_whole();
+    model_.session.check_whole();
     return model_;
-  }
-  void check_whole() const {
-    if (!broken_.empty()) throw MemoryError("the model broke off learning and cannot be used any more: " + broken_);
   }
   Session& kept() {
     Session& session = model().session;
@@ -672,25 +661,10 @@ class Core {
   void change_kept(Work work) {
     const nb::gil_scoped_release others;
     const std::unique_lock lock(mutex_);
-    Session& session = kept();
-    change([&] { work(session); });
-  }
-  /// Does work that changes the model.
-  template <class Work>
-  void change(Work work) {
-    try {
-      work();
-    } catch (const MemoryError& e) {
-      broken_ = e.what();
-      throw;
-    } catch (const std::bad_alloc&) {
-      broken_ = "the machine has no memory left";
-      throw;
-    }
+    work(kept());
   }
 
   Model model_;
-  std::string broken_;
   FairSharedMutex mutex_;
   Featurizer::Scratch scratch_;  // of who changes the model
   std::vector<Example> one_;

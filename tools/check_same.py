@@ -1,6 +1,6 @@
 """The same run must give the same JSON from every program given and on one thread and two, apart from seconds and from the
 bytes of memory, which say how results are kept, not what they are. A program from before measures were called progressive may
-be among them."""
+be among them: python3 tools/check_same.py PROGRAM [PROGRAM ..]"""
 
 import json
 import subprocess
@@ -42,6 +42,9 @@ def write_data(path: Path) -> None:
 
 
 def main(programs: list[str]) -> int:
+    if not programs or programs[0].startswith("-"):
+        print("usage: python3 tools/check_same.py PROGRAM [PROGRAM ..]", file=sys.stderr)
+        return 2
     different = 0
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data.svm"

@@ -57,6 +57,7 @@ CsvColumns columns_of(const Options& o, const ReadOptions& options) {
 
 int run(const Options& o) {
   const std::stop_token stop = interrupt();
+  if (o.out != "-") interrupt_on_closed_pipe();  // of progress; one of results ends the program
   const ReadOptions options = o.read.options();
   const Format to = o.to.empty() ? format_of(o.out) : format_named(o.to);
   if (o.out != "-" && (o.out.ends_with(".gz") || o.out.ends_with(".xz") || o.out.ends_with(".zst")))

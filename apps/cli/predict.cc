@@ -36,6 +36,7 @@ std::string no_tasks(const Model& model, const std::string& path) {
 
 int run(const Options& o) {
   const std::stop_token stop = interrupt();
+  if (o.out != "-") interrupt_on_closed_pipe();  // of progress; one of results ends the program
   check_output({"--out", o.out}, {{"--model", o.model}, data_file("--data", o.data)});
   Model model = Model::load(o.model);
   ReadOptions reading = of_model(o.read.options(), model.featurizer);

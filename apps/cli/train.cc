@@ -34,6 +34,8 @@ struct Options {
   ProgressOptions progress;
 };
 
+constexpr std::size_t kLongestAnyway = std::size_t{1} << 20;  // bytes of a line that the smallest --memory allows
+
 struct ClassesAndUsers {
   ClassNames names;
   bool users = false;  // any example names a task
@@ -203,6 +205,8 @@ int run(const Options& o) {
   check_labels_per_round(session.labels_per_round(), to_text(session.spec()), can);
   ReadOptions reading = o.read.options(model.featurizer.settings());
   reading.labelled = true;
+  if (session.memory().limited())
+    reading.longest_line = std::clamp(session.memory_limit(), kLongestAnyway, LineReader::kLongest);
   ExampleReader examples(o.data, reading, model.featurizer, model.labels);
   model.begin_file();
 

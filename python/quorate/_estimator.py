@@ -93,9 +93,10 @@ class Estimator(ClassifierMixin, BaseEstimator):
     """Base of all learners. Use a learner's own class, as `quorate.Cohort`.
 
     Threads: methods that read (predict, decision_function, info_, save, snapshot) run at the same time; methods that learn
-    wait for them and exclude each other. Long calls release the interpreter and end on Ctrl-C. After a MemoryError while
-    learning the model is inconsistent and every later call raises MemoryError. A child process that was forked while another
-    thread learned gets RuntimeError."""
+    wait for them and exclude each other. Long calls release the interpreter and end on Ctrl-C. After a MemoryError by
+    `memory` the model is what it was before the example that did not fit: it predicts, is saved, and learns what fits. (If
+    the machine itself ran out of memory while learning, every later call raises MemoryError.) A child process that was
+    forked while another thread learned gets RuntimeError."""
 
     _learner: str  # the name in the registry
     _own: tuple[str, ...]  # its own parameters

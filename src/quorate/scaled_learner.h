@@ -94,6 +94,7 @@ class ScaledLearner final : public Learner {
   ScaledLearner(const Params& params, const LearnerContext& context)
       : params_(params),
         can_(params.capabilities()),
+        limited_(is_limited(context.memory)),
         scaling_(params.scale, context.restore ? 0 : Scaling::slots_for(params.scale, context.memory), context.memory),
         a_(std::make_unique<A>(params, context)) {
     scaling_.set_kinds(context.kinds);
@@ -136,6 +137,9 @@ class ScaledLearner final : public Learner {
     const std::size_t step = round.tasks_per_instance;
     if (examples.size() > 1)
       for (const Example& e : examples.first(std::min(kAhead, examples.size()))) prefetch(e);
+    if constexpr (requires(const Example& e) { a_->make_room(e); })  // first, as what is counted stays counted
+      if (limited_)
+        for (const Example& e : examples) a_->make_room(e);
     for (std::size_t n = 0; n < examples.size(); n += step) count(examples[n].x);
     if (!scaling_.changes()) return decide_scaled(examples, rng, out);
     round_.assign(examples.begin(), examples.end());
@@ -312,6 +316,7 @@ class ScaledLearner final : public Learner {
 
   Params params_;
   Capabilities can_;
+  bool limited_;
   Scaling scaling_;
   std::unique_ptr<A> a_;        // null only if restart() failed
   std::vector<Example> round_;  // scratch: the round scaled, its values in values_

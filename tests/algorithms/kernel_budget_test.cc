@@ -262,6 +262,28 @@ TEST(KernelMemory, TasksWithoutEndDoNotTakeThePlaceOfAllInstances) {
   }
 }
 
+TEST(KernelMemory, WhatEveryTaskNeedsOfAnInstanceIsPartOfIt) {
+  for (std::size_t limit = 10'000; limit < 60'000; limit += 1'700)
+    for (const char* learner : {"budget-random", "budget-forgetron", "budget-projectron", "budget-projectron-shared"}) {
+      Session session(parse_spec(std::string(learner) + "(budget=0, kernel=linear)"), {.seed = 1, .memory_limit = limit});
+      Rng rng = make_rng(3, 0);
+      std::size_t least = 1000;
+      try {
+        for (int n = 0; n < 15'000; ++n) {  // a new task now and then, as schools in their file
+          const Task task = session.task("school number " + std::to_string(n / 50));
+          Vector x;
+          for (int k = 0; k < 9; ++k) x.value.push_back(uniform(rng) - 0.5);
+          feed_one(session, {task, x.view()}, uniform(rng) < 0.5 ? 1 : -1);
+          if (n > 50) least = std::min(least, session.learner().support_vectors());
+        }
+      } catch (const MemoryError&) {
+      }
+      EXPECT_GE(session.learner().support_vectors(), 1u) << learner << ' ' << limit;
+      EXPECT_GE(least, 1u) << learner << ' ' << limit;
+      EXPECT_LE(session.peak_bytes(), limit);
+    }
+}
+
 TEST(MemoryLimit, LearnersThatCannotForgetSayThatItDoesNotHoldThem) {
   for (const char* spec : {"cmtl", "perceptron", "kernel-perceptron", "shampo-second-order"}) {
     Session session(parse_spec(spec), {.seed = 1, .memory_limit = 20'000});

@@ -152,6 +152,72 @@ def test_a_reader_of_progress_that_dies_ends_the_training_with_a_model(quorate, 
     assert inspect(quorate)["examples"] == 20
 
 
+@pytest.mark.parametrize("command", [["predict", "--model", "m", "--out", "out", "--data"],
+                                     ["convert", "--to", "jsonl", "out"]])
+def test_a_reader_of_progress_that_dies_leaves_no_file_half_written(quorate, folder, command):
+    quorate.ok("train", "--data", "a.svm", "--model", "m")
+    before = names(folder)
+    command = [*command, "-"] if command[0] == "predict" else ["convert", "-", *command[1:]]
+    process = quorate.start(*command, "--format", "svmlight", "--progress", "lines")
+    process.stdin.write(samples.svmlight(ROWS[:20]).encode())
+    process.stdin.flush()
+    process.stderr.readline()
+    process.stderr.close()
+    assert process.wait(GUARD) == 130
+    assert names(folder) == before
+
+
+@pytest.mark.parametrize("command", [["predict", "--model", "m", "--data", "-"], ["convert", "-", "-", "--to", "jsonl"]])
+def test_a_reader_of_results_that_dies_ends_the_program_without_a_word(quorate, folder, command):
+    """As other filters do, of which `| head -1` has read enough: by the signal, which shells call 141."""
+    quorate.ok("train", "--data", "a.svm", "--model", "m")
+    before = names(folder)
+    process = quorate.start(*command, "--format", "svmlight")
+    lines = samples.svmlight(ROWS).encode()
+
+    def feed():
+        try:
+            while True:
+                process.stdin.write(lines)
+        except OSError:
+            pass
+
+    feeder = threading.Thread(target=feed)
+    feeder.start()
+    assert json.loads(process.stdout.readline())
+    process.stdout.close()
+    assert process.wait(GUARD) == -signal.SIGPIPE
+    feeder.join(GUARD)
+    assert process.stderr.read() == b"" and names(folder) == before
+
+
+def test_a_line_longer_than_the_memory_limit_is_a_bad_line(quorate, folder):
+    short = samples.svmlight(ROWS[:20])
+    long = "1 " + " ".join(f"{i}:1" for i in range(1, 150_000)) + "\n"
+    assert len(long) > 2**20
+    (folder / "long.svm").write_text(short + long + short)
+    command = ["train", "--data", "long.svm", "--learner", "cohort"]
+    result = quorate(*command, "--model", "n", "--memory", "600KB")
+    assert result.code == 1 and "long.svm:21: a line of more than 1048576 bytes" in result.err and "--memory" in result.err
+    result = quorate.ok(*command, "--model", "n", "--memory", "600KB", "--on-error", "skip", "--json")
+    assert json.loads(result.out)["examples"] == 40
+    quorate.ok(*command, "--model", "o", "--memory", "4MB")
+
+
+def test_names_of_classes_count_as_memory(quorate, folder):
+    """600 names of 300 letters are 360,000 bytes, as the model has them twice."""
+    rows = [f"{n},a class with a very long name {n:03} {'x' * 270}" for n in range(600)]
+    (folder / "classes.csv").write_text("number,label\n" + "".join(row + "\n" for row in rows))
+    command = ["train", "--data", "classes.csv", "--classes", "one-vs-rest", "--learner", "perceptron"]
+    result = quorate(*command, "--model", "n", "--memory", "500KB")
+    assert result.code == 4 and "the memory limit of 500000 bytes" in result.err
+    small = (folder / "classes.csv").read_text().replace("x" * 270, "")
+    (folder / "classes.csv").write_text(small)
+    result = quorate.ok(*command, "--model", "n", "--memory", "500KB", "--json")
+    assert json.loads(result.out)["model_bytes"] > 600 * 2 * 32
+    assert inspect(quorate, "n")["model_bytes"] > 600 * 2 * 32
+
+
 @pytest.mark.parametrize("command", [["simulate"], ["compare", "--learner", "perceptron"],
                                      ["tune", "--learner", "cmtl(query=margin)", "--grid", "query.b=1,2"],
                                      ["train", "--model", "m", "--classes", "one-vs-rest"]])

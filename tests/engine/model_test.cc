@@ -96,6 +96,7 @@ TEST(Model, NamesOfColumnsCountAsMemoryOfTheModel) {
   Model model = Model::make(parse_spec("perceptron"), {.memory_limit = 100'000}, {}, Labels{});
   ExampleReader examples(dir.write("wide.csv", header + "\n" + line + "\n"), {}, model.featurizer, model.labels);
   EXPECT_THROW(model.begin_file(), MemoryError);
+  EXPECT_EQ(Model::from_bytes(model.to_bytes()).to_bytes(), model.to_bytes()) << "they are not half there";
   Model large = Model::make(parse_spec("perceptron"), {.memory_limit = 1'000'000}, {}, Labels{});
   ExampleReader again(dir.at("wide.csv"), {}, large.featurizer, large.labels);
   large.begin_file();

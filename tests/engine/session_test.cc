@@ -147,6 +147,60 @@ TEST(Session, WhoseLearnerFoundNoMemoryRefusesAllThatFollows) {
   }
 }
 
+TEST(Session, WithoutMemoryForALabelNothingIsCountedAndTheTicketWaits) {
+  Session session(parse_spec("kernel-perceptron(query=always)"), {.seed = 1, .memory_limit = 60'000, .keep_labels = 10'000});
+  const Task task = session.task("a");
+  Rng rng = make_rng(8, 0);
+  const auto instance = [&] {
+    Vector x;
+    for (int i = 0; i < 40; ++i) x.value.push_back(uniform(rng) - 0.5);
+    return x;
+  };
+  std::vector<Vector> open;
+  for (int n = 0; n < 3; ++n) {
+    open.push_back(instance());
+    const Example e{task, open.back().view()};
+    run_round_later(session, {{&e, 1}});
+  }
+  const auto counts = [&] {
+    return std::tuple(session.total().labels, session.total().updates, session.total().mistakes, session.budget().bought(),
+                      session.labels().next_id(), session.labels().size(), session.pending().size(),
+                      session.support_vectors());
+  };
+  auto counted = counts();
+  std::uint64_t unanswered = 0;
+  const auto make_a_mistake = [&] {
+    const Vector x = instance();
+    const Example e{task, x.view()};
+    counted = counts();
+    unanswered = session.unanswered();
+    const int y = session.learner().score(e) > 0 ? -1 : 1;
+    quorate::run_round(session, {{&e, 1}}, [&](std::size_t) { return reply_of(known(y)); });
+  };
+  EXPECT_THROW(for (int n = 0; n < 1000; ++n) make_a_mistake(), MemoryError);
+  EXPECT_EQ(counts(), counted);
+  EXPECT_EQ(session.unanswered(), unanswered + 1);
+  EXPECT_EQ(session.labels().next_id(), session.total().labels) << "each label that was bought is known to those kept";
+
+  int refused = 0;
+  for (std::uint64_t ticket = 0; ticket < 3; ++ticket) {
+    counted = counts();
+    const double margin = session.pending().find(ticket)->decision.margin;
+    try {
+      session.answer(ticket, answer_of(margin > 0 ? -1 : 1));
+    } catch (const MemoryError&) {
+      ++refused;
+      EXPECT_EQ(counts(), counted) << "the ticket still waits";
+      EXPECT_TRUE(session.withdraw(ticket));
+    }
+  }
+  EXPECT_GT(refused, 0);
+  Tensors saved;
+  session.save(saved);
+  Reader reader(saved);
+  EXPECT_EQ(Session::load(session.spec(), reader).total().labels, session.total().labels);
+}
+
 TEST(Session, MayBeMovedWhileItLearns) {
   const Stream s = make_stream(100, 3, 4, 51);
   const NameTable names = task_names(3);

@@ -719,8 +719,8 @@ def test_memory_is_never_exceeded(memory):
 
 
 @pytest.mark.parametrize("name", quorate.LEARNERS)
-def test_a_model_that_ran_out_of_memory_says_so_ever_after(name):
-    """Whatever was half done then: nothing crashes, nothing is saved, and `fit` starts anew."""
+def test_a_model_that_ran_out_of_memory_keeps_what_it_learned(name, tmp_path):
+    """It predicts and says what it holds, is saved and loaded, and the limit is named again when it is to learn the same."""
     ran_out = 0
     for memory in [*range(400, 8000, 311), 12_000, 30_000]:
         model = multitask.learners(memory=memory)[name]
@@ -730,25 +730,36 @@ def test_a_model_that_ran_out_of_memory_says_so_ever_after(name):
             ran_out += 1
             if not hasattr(model, "_model"):
                 continue
-            for call in (
-                model.to_bytes,
-                lambda: model.predict(DATA.X),
-                lambda: model.info_,
-                model.snapshot,
-                model.influence,  # noqa: B023
-                lambda: model.partial_fit(DATA.X, DATA.y),
-                lambda: model.learn_one(DATA.X[0], 1),  # noqa: B023
-                lambda: model.score_one(DATA.X[0]),
-                lambda: pickle.dumps(model),
-                lambda: model.decide(DATA.X),
-            ):  # noqa: B023
-                with pytest.raises(MemoryError, match="broke off"):
-                    call()
+            info, margins = model.info_, model.decision_function(DATA.X, task=DATA.task)
+            assert info["peak_bytes"] <= memory and np.isfinite(margins).all()
+            assert info["labels"] == model.counts_["labels"].sum() and info["labels"] <= info["examples"] <= len(DATA)
+            assert info["updates"] == 0 or margins.any()
+            model.save(tmp_path / "m")
+            for again in (pickle.loads(pickle.dumps(model)), model.snapshot(), quorate.load(tmp_path / "m")):
+                assert multitask.same_model(again, model)
+                assert (again.decision_function(DATA.X, task=DATA.task) == margins).all()
+            try:  # an example that fits is learned
+                again.learn_one(DATA.X[0], DATA.y[0], str(DATA.task[0]))
+            except MemoryError as e:
+                assert f"the memory limit of {memory} bytes" in str(e)
+            assert again.info_["peak_bytes"] <= memory
+            with pytest.raises(MemoryError, match=f"the memory limit of {memory} bytes does not hold .*expected a larger"):
+                model.fit(DATA.X, DATA.y, task=DATA.task)
             model.set_params(memory=None).fit(DATA.X, DATA.y, task=DATA.task).predict(DATA.X)
         else:
             assert model.info_["peak_bytes"] <= memory
     capabilities = next(row["capabilities"] for row in quorate._core.describe() if row["name"] == name)
     assert (ran_out == 0) == capabilities["untracked-tasks"], "only they go on whatever the limit"
+
+
+def test_names_of_columns_beyond_the_memory_limit_leave_an_empty_model():
+    import pandas as pd
+
+    frame = pd.DataFrame(DATA.X[:, :5], columns=[f"a column with a long name {n}" * 40 for n in range(5)])
+    model = quorate.Perceptron(memory=5000)
+    with pytest.raises(MemoryError, match="limit of 5000 bytes"):
+        model.fit(frame, DATA.y)
+    assert pickle.loads(pickle.dumps(model)).info_["examples"] == 0
 
 
 def test_what_a_learner_refuses_in_the_middle_leaves_a_whole_model():

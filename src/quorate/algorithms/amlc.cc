@@ -109,12 +109,21 @@ struct Amlc {
   }
   PeerBenefit peer_benefit(Task task) const { return counts(task); }
 
-  void ensure_tasks(std::size_t K) {
+  /// So that decide() cannot fail.
+  void make_room(const Example& e) {
+    reserve_tasks(std::size_t{e.task} + 1);
+    w.reserve_margins(std::max(w.tasks(), std::size_t{e.task} + 1), e.x);
+  }
+  void reserve_tasks(std::size_t K) {
     if (K <= w.tasks()) return;
     w.reserve_tasks(K);
     tau.reserve_tasks(K);
     counts.reserve_tasks(K);
     reserve(c, K);
+  }
+  void ensure_tasks(std::size_t K) {
+    if (K <= w.tasks()) return;
+    reserve_tasks(K);
     w.ensure_tasks(K);  // from here on nothing can fail
     tau.ensure_tasks(K);
     counts.ensure_tasks(K);

@@ -94,11 +94,17 @@ struct Amtl {
     });
   }
 
-  void ensure_tasks(std::size_t K) {
+  /// So that decide() cannot fail.
+  void make_room(const Example& e) { reserve_tasks(std::size_t{e.task} + 1); }
+  void reserve_tasks(std::size_t K) {
     if (K <= w.tasks()) return;
     w.reserve_tasks(K);
     G.reserve_tasks(K);
     reserve(c, K);
+  }
+  void ensure_tasks(std::size_t K) {
+    if (K <= w.tasks()) return;
+    reserve_tasks(K);
     A.ensure_tasks(K);  // from here on nothing can fail
     w.ensure_tasks(K);
     G.ensure_tasks(K);

@@ -63,6 +63,7 @@ struct BudgetProjectron : WeightedMachine<BudgetProjectron, ProjectionParams> {
   }
   std::size_t bytes_to_add(const Example& e) const { return WeightedMachine::bytes_to_add(e) + P.bytes_to_add(); }
   std::size_t bytes_to_copy() const { return std::max(WeightedMachine::bytes_to_copy(), P.bytes_to_copy()); }
+  std::size_t bytes_of_first(const Example& e) const { return KernelMachine::bytes_of_first(e) + P.bytes_of_first(); }
   std::size_t bytes_of_instances() const { return WeightedMachine::bytes_of_instances() + P.bytes(); }
 
   /// Who costs least leaves, projected on the others and on the new instance, if there is one: its share is returned.

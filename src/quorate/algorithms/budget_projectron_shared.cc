@@ -161,6 +161,9 @@ struct BudgetProjectronShared : KernelMachine<BudgetProjectronShared, Projection
     return bytes;
   }
   std::size_t bytes_to_copy() const { return std::max(S.bytes_to_copy(), P.bytes_to_copy()); }
+  std::size_t bytes_of_first(const Example& e) const {
+    return KernelMachine::bytes_of_first(e) + P.bytes_of_first() + w.rows.size() * room_for(1) * sizeof(double);
+  }
   std::size_t bytes_of_instances() const {
     std::size_t bytes = S.bytes() + P.bytes() + bytes_of(k) + bytes_of(cost);
     for (const TaskWeights::Row& r : w.rows) bytes += bytes_of(r.b);

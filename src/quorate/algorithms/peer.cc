@@ -10,6 +10,7 @@
 //         judged by its own margin; peers' answers that replace its own always update w_k; losses in the exponent are
 //         divided by their sum and not multiplied by C (c = 1); tau is changed on mistakes only, sharing happens for every
 //         bought label. A row of tau has mean 1 over the peers; the paper's, which sums to 1, is it divided by K - 1.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -107,12 +108,22 @@ struct Peer {
   }
   PeerBenefit peer_benefit(Task task) const { return counts(task); }
 
-  void ensure_tasks(std::size_t K) {
+  /// So that decide() cannot fail.
+  void make_room(const Example& e) {
+    reserve_tasks(std::size_t{e.task} + 1);
+    w.reserve_margins(std::max(w.tasks(), std::size_t{e.task} + 1), e.x);
+    w.reserve(e.x);
+  }
+  void reserve_tasks(std::size_t K) {
     if (K <= w.tasks()) return;
     w.reserve_tasks(K);
     tau.reserve_tasks(K);
     counts.reserve_tasks(K);
     reserve(c, K);
+  }
+  void ensure_tasks(std::size_t K) {
+    if (K <= w.tasks()) return;
+    reserve_tasks(K);
     w.ensure_tasks(K);  // from here on nothing can fail
     tau.ensure_tasks(K);
     counts.ensure_tasks(K);

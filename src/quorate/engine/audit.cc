@@ -143,15 +143,20 @@ bool Audit::draw(Rng& rng) {
   return marks_ > 0 && left_ > 0;  // left_ is 0 only where rounding made S too large by a last bit
 }
 
-Audit::Held Audit::hold() {
-  ++held_;
-  --left_;
-  return {marks_ / p_, learned_, marks_};
+/// For a bin more, if the answer will need one: all of record() that may throw.
+void Audit::make_room(std::optional<Answer> answer) {
+  if (!answer || *answer == kNeither || bins_.size() == kMost) return;
+  if (bins_.empty() || bins_.back().audits == width_) bins_.reserve(std::bit_ceil(bins_.size() + 1));
 }
 
-void Audit::record(double margin, std::optional<Answer> answer) { record(hold(), margin, answer); }
+void Audit::record(double margin, std::optional<Answer> answer) {
+  make_room(answer);
+  hold();
+  record(next(), margin, answer);
+}
 
 void Audit::record(const Held& held, double margin, std::optional<Answer> answer) {
+  make_room(answer);
   --held_;
   if (!answer) {
     refunded_ += held.marks;
@@ -168,7 +173,6 @@ void Audit::record(const Held& held, double margin, std::optional<Answer> answer
       bins_.resize(kMost / 2);
       width_ *= 2;
     }
-    bins_.reserve(std::bit_ceil(bins_.size() + 1));
     bins_.emplace_back();
   }
   const double weight = held.weight;

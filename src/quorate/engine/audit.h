@@ -74,6 +74,8 @@ class Audit {
 
   /// Before a round of `examples` examples is predicted. learned: labels bought so far for learning; limit: of all labels.
   void begin(std::size_t examples, std::uint64_t learned, std::uint64_t limit = LabelLimits::kNone);
+  /// That round is none after all.
+  void cancel(std::size_t examples) { seen_ -= examples; }
   /// Whether the round's next example is audited. If so, record() has to follow before the next one. O(1); one draw when
   /// a unit begins (then about once in an audit), else none.
   bool draw(Rng& rng);
@@ -88,8 +90,12 @@ class Audit {
     std::uint64_t learned = 0;  ///< labels bought for learning by then
     std::uint64_t marks = 0;    ///< 0: no audit
   };
-  /// Instead of record(): record(held, ..) follows, in any order.
-  Held hold();
+  Held next() const { return {marks_ / p_, learned_, marks_}; }
+  /// Instead of record(): record(next(), ..), of this example, follows, in any order.
+  void hold() {
+    ++held_;
+    --left_;
+  }
   void record(const Held& held, double margin, std::optional<Answer> answer);
   /// After unpack(): how many are held.
   void set_held(std::uint64_t held) { held_ = held; }
@@ -152,6 +158,7 @@ class Audit {
   void unpack(const Packed& packed);  ///< throws DataError: sizes or counts do not fit, not finite, out of range
 
  private:
+  void make_room(std::optional<Answer> answer);
   Bin recent_bin() const;  // since half of the labels
 
   double share_, floor_, rate_;             // rate_: audits for each label of learning

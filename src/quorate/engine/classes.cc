@@ -19,6 +19,12 @@ Classes::Classes(Reduction reduction, std::vector<std::string> names, bool users
     for (std::uint32_t j = i + 1; j < C; ++j) pairs_.emplace_back(i, j);
 }
 
+std::size_t Classes::bytes() const {
+  std::size_t out = pairs_.size() * sizeof(pairs_[0]);
+  for (const std::string& name : names_) out += 2 * (sizeof(name) + name.size());
+  return out;
+}
+
 std::string Classes::task_name(Task task) const {
   if (reduction_ == Reduction::kOneVsRest) return names_[task];
   return names_[pairs_[task].first] + " or " + names_[pairs_[task].second];

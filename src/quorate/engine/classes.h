@@ -34,6 +34,7 @@ class Classes {
   std::size_t size() const { return names_.size(); }  ///< C
   const std::string& name(std::size_t c) const { return names_[c]; }
   const std::vector<std::string>& names() const { return names_; }
+  std::size_t bytes() const;  ///< of names, which labels have once more, and pairs
   bool users() const { return users_; }
   /// That an instance is shown to: of its user, if there are users. Tasks below are numbered 0 to tasks() - 1.
   std::size_t tasks() const { return reduction_ == Reduction::kOneVsRest ? size() : pairs_.size(); }

@@ -48,6 +48,17 @@ class LabelBudget {
 
   /// Advances the clock to `now`, in the unit of the rate. An earlier time has no effect.
   void advance(double now);
+  /// What advance() changes; and takes it back, if no label was bought since.
+  struct Clock {
+    double now = 0;
+    std::size_t busy = 0, busy_audits = 0;
+  };
+  Clock now() const { return {now_, busy_, busy_audits_}; }
+  void set_back(const Clock& before) {
+    now_ = before.now;
+    busy_ = before.busy;
+    busy_audits_ = before.busy_audits;
+  }
   /// Whether one more may be bought now, for a task that has bought `of_task`.
   bool left(std::uint64_t of_task = 0) const { return bought_ < limits_.total && of_task < limits_.per_task && free() > 0; }
   /// Whether there is one in all and, once the clock is at `now`, for the rate.

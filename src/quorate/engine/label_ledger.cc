@@ -72,6 +72,7 @@ std::optional<double> LabelLedger::begin_round(std::size_t examples) {
   const auto& rate = budget_.limits().rate;
   const bool by_time = rate && rate->seconds;
   if (by_time && std::isinf(time_)) throw UsageError("labels " + to_text(*rate) + ": the stream has no time; expected one");
+  before_round_ = budget_.now();
   const double before = budget_.clock();
   if (by_time) budget_.advance(time_);
   units_ = by_time ? (std::isinf(before) ? 0 : (budget_.clock() - before) / static_cast<double>(examples)) : 1;
@@ -79,6 +80,11 @@ std::optional<double> LabelLedger::begin_round(std::size_t examples) {
   if (audit_) audit_->begin(examples, total_.labels - audit_->bought(), budget_.limits().total);
   // What is due when the round begins decides its b; a rate in examples sees the first of them.
   return pace_ ? std::optional(pace_.factor(static_cast<double>(free_to_learn()))) : std::nullopt;
+}
+
+void LabelLedger::cancel_round(std::size_t examples) {
+  budget_.set_back(before_round_);
+  if (audit_) audit_->cancel(examples);
 }
 
 void LabelLedger::begin_example(Task task) {

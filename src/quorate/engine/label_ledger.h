@@ -51,6 +51,8 @@ class LabelLedger {
   /// Begins a round of `examples` examples. Returns the factor on the learner's b, if there is a pace to keep. Throws
   /// UsageError if labels are limited in time and no time was ever given.
   std::optional<double> begin_round(std::size_t examples);
+  /// The round that was begun is none after all: nothing has changed.
+  void cancel_round(std::size_t examples);
   /// The round's next example. `pending`: questions about its task that wait for an answer.
   void begin_example(Task task);
   /// Whether this example is audited. If so, record_audit() has to follow before the next example.
@@ -62,12 +64,13 @@ class LabelLedger {
   /// Whether a label may be bought for an example that came before; the pace has no say in it.
   bool may_ask(Task task, std::uint64_t pending) const;
 
-  /// The audited example's answer; nullopt without one, and then nothing is bought.
+  /// The audited example's answer; nullopt without one, and then nothing is bought. Throws MemoryError, and then nothing
+  /// has changed.
   void record_audit(Task task, double margin, std::optional<Answer> answer);
   /// Its answer comes later: a label is set aside, and record_audit() or give_up_audit() follows.
-  Audit::Held hold_audit() {
+  void hold_audit() {
     buy(true);
-    return audit_->hold();
+    audit_->hold();
   }
   void record_audit(const Audit::Held& held, Task task, double margin, Answer answer);
   void give_up_audit(const Audit::Held& held) {
@@ -88,7 +91,7 @@ class LabelLedger {
     ++unanswered_;
   }
   void count_unanswered() { ++unanswered_; }
-  /// An answer arrived; counted before it is learned from, as the label is bought even if learning fails.
+  /// An answer arrived, and was learned from.
   void record_label(Task task, bool mistake);
   void record_update(Task task);
 
@@ -121,6 +124,7 @@ class LabelLedger {
   std::uint64_t unanswered_ = 0;
   double time_ = -std::numeric_limits<double>::infinity();  // none so far
   double units_ = 1;                                        // of the rate, from one example of the round to the next
+  LabelBudget::Clock before_round_;
 };
 
 }  // namespace quorate

@@ -38,6 +38,11 @@ Classes read_classes(const std::string& name, bool users, Reader& reader, const 
   return out;
 }
 
+/// Names of classes are memory of the model, here and in the labels. Throws MemoryError.
+void count_classes(Model& model) {
+  if (model.classes) model.session.memory().take(model.classes->bytes());
+}
+
 /// To be used while the model stays as it is.
 Tensors tensors_of(const Model& model) {
   Tensors out;
@@ -83,6 +88,7 @@ Model read_model(const Column<std::byte>& file) {
       if (users) check_can_group(out.session.spec());
       out.classes = read_classes(reduction, users, reader, out.session);
       out.labels = Labels::of_classes(ClassNames(out.classes->names()), false);
+      count_classes(out);
     } else if (out.session.tasks_per_name() > 1) {
       throw DataError("model file: users without classes");
     }
@@ -115,6 +121,7 @@ Model Model::make(const Spec& learner, SessionOptions options, const FeatureSett
   Model out{Session(learner, options), make_featurizer(features, options.memory_limit), std::move(labels),
             std::move(classes)};
   out.session.set_kinds(out.featurizer.kinds());
+  count_classes(out);
   return out;
 }
 
@@ -130,10 +137,16 @@ std::string Model::answer_word(Answer y) const {
 }
 
 void Model::begin_file() {
+  if (featurizer.settings().bits != 0 && session.memory().limited()) {
+    try {
+      session.memory().take(featurizer.bytes() - names_counted_);
+    } catch (const MemoryError&) {  // they are those of the first file, just begun
+      featurizer.forget_columns();
+      throw;
+    }
+    names_counted_ = featurizer.bytes();
+  }
   session.set_kinds(featurizer.kinds());
-  if (featurizer.settings().bits == 0 || !session.memory().limited()) return;
-  session.memory().take(featurizer.bytes() - names_counted_);
-  names_counted_ = featurizer.bytes();
 }
 
 std::size_t Model::bytes() const { return session.model_bytes() + featurizer.bytes() - names_counted_; }

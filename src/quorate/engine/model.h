@@ -35,7 +35,7 @@ struct Model {
   std::string answer_word(Answer y) const;
 
   /// To be called when the featurizer has begun a file: counts the names of columns as memory of the model, and tells the
-  /// learner what columns are. Throws MemoryError.
+  /// learner what columns are. Throws MemoryError, and then the featurizer has begun none.
   void begin_file();
   std::size_t bytes() const;       ///< of all that is limited by the session's memory limit
   std::size_t peak_bytes() const;  ///< the most there ever were

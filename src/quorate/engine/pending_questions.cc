@@ -18,13 +18,14 @@ constexpr std::array kNumbers{&Decision::margin,          &Decision::probability
 
 void PendingQuestions::add(std::uint64_t ticket, const Example& e, const Decision& d, const Audit::Held& audit) {
   const auto& [index, value, norm] = e.x;
+  std::uint32_t& of_task = of_task_[e.task];
   items_.emplace_hint(items_.end(), ticket,
                       Item{e.task, e.group, d, std::pmr::vector<Index>(index.begin(), index.end(), memory()),
                            std::pmr::vector<double>(value.begin(), value.end(), memory()), norm, e.weight, audit});
   audits_ += audit.marks > 0;
   bytes_ += bytes_of(e.x);
   items_.rbegin()->second.decision.ask = true;  // of an audit, too: it is not saved
-  ++of_task_[e.task];
+  ++of_task;
 }
 
 const PendingQuestions::Item* PendingQuestions::find(std::uint64_t ticket) const {

@@ -181,16 +181,21 @@ std::span<const Outcome> Session::decide(const Round& round) {
   if (const auto factor = ledger_.begin_round(round.examples.size())) learner_->set_query_scale(*factor);
   decisions_.assign(round.examples.size(), {});
   outcomes_.assign(round.examples.size(), {});
-  guarded([&] { learner_->decide(round, rng_, decisions_); });
+  try {
+    guarded([&] { learner_->decide(round, rng_, decisions_); });
+  } catch (...) {
+    ledger_.cancel_round(round.examples.size());
+    throw;
+  }
   for (std::size_t n = 0; n < outcomes_.size(); ++n) outcomes_[n].decision = decisions_[n];
-  if (labels_.keeps()) keep_unasked(round.examples);
+  if (labels_.keeps()) guarded([&] { keep_unasked(round.examples); });
   round_ = round.examples;
   next_ = 0;
   return outcomes_;
 }
 
 std::optional<Question> Session::next_question() {
-  if (asked_) reply(Reply::unknown());
+  if (asked_) leave_unanswered();
   while (next_ < round_.size()) {
     const std::size_t n = next_++;
     const Task task = round_[n].task;
@@ -214,7 +219,7 @@ std::optional<Question> Session::next_question() {
 void Session::reply(Reply reply) {
   check_whole();
   if (!asked_) throw UsageError("a reply without a question; expected next_question() before it");
-  asked_ = false;
+  if (reply == Reply::unknown()) return leave_unanswered();
   const Example& e = round_[next_ - 1];
   Outcome& outcome = outcomes_[next_ - 1];
   if (reply == Reply::later()) {
@@ -223,38 +228,58 @@ void Session::reply(Reply reply) {
     if (outcome.audited && !outcome.ticket) ledger_.record_audit(e.task, outcome.decision.margin, std::nullopt);
   } else if (outcome.audited) {
     free_memory(ledger_.bytes_to_record());
-    if (reply.answered()) {
-      outcome.answer = reply.answer();
-      keep(e, outcome);
-    }
-    ledger_.record_audit(e.task, outcome.decision.margin, outcome.answer);
-    if (!outcome.answer) ledger_.count_unanswered();
-  } else if (reply.answered()) {
+    ledger_.record_audit(e.task, outcome.decision.margin, reply.answer());
     outcome.answer = reply.answer();
-    ledger_.buy();
-    learn(e, outcome);
+    keep(e, outcome);
   } else {
-    ledger_.count_unanswered();
+    learn(e, outcome, reply.answer(), [&] {
+      ledger_.buy();
+      asked_ = false;
+    });
   }
+  asked_ = false;
 }
 
-void Session::learn(const Example& e, Outcome& outcome) {
-  const Answer y = *outcome.answer;
-  ledger_.record_label(e.task, y != kNeither && predicted(outcome.decision.margin) != y);
-  guarded([&] { outcome.updated = learner_->learn(e, outcome.decision, y, rng_); });
+void Session::leave_unanswered() {
+  asked_ = false;
+  if (outcomes_[next_ - 1].audited)
+    ledger_.record_audit(round_[next_ - 1].task, outcomes_[next_ - 1].decision.margin, std::nullopt);
+  ledger_.count_unanswered();
+}
+
+/// The learner comes first: without memory nothing is counted. A label that it refuses was bought all the same: `settle` is
+/// called when the answer counts.
+template <class Settle>
+void Session::learn(const Example& e, Outcome& outcome, Answer y, Settle settle) {
+  const auto count = [&] {
+    ledger_.record_label(e.task, y != kNeither && predicted(outcome.decision.margin) != y);
+    settle();
+  };
+  try {
+    guarded([&] { outcome.updated = learner_->learn(e, outcome.decision, y, rng_); });
+  } catch (const MemoryError&) {
+    throw;
+  } catch (const Error&) {
+    count();
+    throw;
+  }
+  outcome.answer = y;
   if (outcome.updated) ledger_.record_update(e.task);
   keep(e, outcome);
+  count();
 }
 
 void Session::keep(const Example& e, Outcome& outcome) {
   outcome.label = labels_.next_id();
   const Decision& d = outcome.decision;
-  labels_.add(e, {.y = static_cast<double>(*outcome.answer),
-                  .margin = d.margin,
-                  .probability = d.probability,
-                  .selection_score = d.selection_score,
-                  .time = ledger_.time(),
-                  .audit = outcome.audited});
+  guarded([&] {
+    labels_.add(e, {.y = static_cast<double>(*outcome.answer),
+                    .margin = d.margin,
+                    .probability = d.probability,
+                    .selection_score = d.selection_score,
+                    .time = ledger_.time(),
+                    .audit = outcome.audited});
+  });
 }
 
 void Session::keep_unasked(std::span<const Example> round) {
@@ -439,12 +464,11 @@ std::optional<std::uint64_t> Session::enqueue(const Example& e, const Decision& 
     free_memory(bytes);
     if (!make_room([&] { return memory_->left() < bytes; })) return std::nullopt;
   }
-  Audit::Held held;
+  pending_.add(next_ticket_, e, d, audit ? ledger_.audit()->next() : Audit::Held{});
   if (audit)
-    held = ledger_.hold_audit();
+    ledger_.hold_audit();
   else
     ledger_.buy();
-  pending_.add(next_ticket_, e, d, held);
   return next_ticket_++;
 }
 
@@ -478,15 +502,9 @@ std::optional<Outcome> Session::answer(std::uint64_t ticket, Answer y) {
     ledger_.record_audit(item->audit, item->task, outcome.decision.margin, y);
     keep(item->example(), outcome);
     pending_.erase(ticket);
-    return outcome;
+  } else {
+    learn(item->example(), outcome, y, [&] { pending_.erase(ticket); });
   }
-  try {
-    learn(item->example(), outcome);
-  } catch (...) {
-    pending_.erase(ticket);  // counted as learned from
-    throw;
-  }
-  pending_.erase(ticket);
   return outcome;
 }
 

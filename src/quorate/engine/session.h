@@ -106,7 +106,7 @@ class Session {
   /// Predicts a round, and opens it: next_question() goes through its questions. Questions of the round before that had no
   /// reply count as unanswered. The result has an outcome for each example, filled as replies come; both it and the round's
   /// examples have to stay until the last question. Tasks of the examples are < task_count(), or kUntracked. Throws
-  /// UsageError if labels are limited in time and none was ever set; MemoryError, and then the round is not opened.
+  /// UsageError if labels are limited in time and none was ever set; MemoryError, and then nothing has changed.
   std::span<const Outcome> decide(const Round& round);
   /// The open round's next question; nothing at its end. A question without a reply counts as unanswered.
   std::optional<Question> next_question();
@@ -116,12 +116,13 @@ class Session {
     }
   }
   /// Replies to the question given last. Of a later answer the example is copied; if there is no memory for it, it is not
-  /// asked about after all. Throws MemoryError if the learner has no memory to learn: the label is bought, nothing learned.
+  /// asked about after all. Throws MemoryError if there is no memory to learn: then nothing is learned, bought or counted,
+  /// and the question has no reply.
   void reply(Reply reply);
 
   /// Learns from an answer that came later, by the decision that was made then. Returns the outcome or, if the ticket no
   /// longer waits, nothing: a second answer, or one that came after the question was withdrawn, changes nothing and is
-  /// counted as too late. Throws UsageError for a ticket never issued; MemoryError as reply().
+  /// counted as too late. Throws UsageError for a ticket never issued; MemoryError as reply(), and the ticket still waits.
   std::optional<Outcome> answer(std::uint64_t ticket, Answer y);
   /// Asks about an example that was decided before without a question, whatever the learner's rule says. Returns the
   /// ticket, or nothing: the limits leave no label, or there is no memory. Throws UsageError for an unknown task.
@@ -202,6 +203,9 @@ class Session {
   std::size_t model_bytes() const { return memory_->bytes(); }  ///< all that was allocated in memory()
   std::size_t peak_bytes() const { return memory_->peak(); }
   std::size_t memory_limit() const { return memory_->limit(); }  ///< Memory::kNoLimit: none
+  /// Throws MemoryError if the session broke off where the machine had no memory left (a memory limit leaves it whole):
+  /// what it learned may be in pieces.
+  void check_whole() const;
   /// Lets the learner forget, if it can, until `bytes` bytes are free.
   void free_memory(std::size_t bytes);
 
@@ -215,12 +219,13 @@ class Session {
 
   Session(const Spec& spec, std::size_t memory_limit, std::size_t memory_for_names, std::size_t keep_labels);
 
-  void learn(const Example& e, Outcome& outcome);
+  template <class Settle>
+  void learn(const Example& e, Outcome& outcome, Answer y, Settle settle);
+  void leave_unanswered();
   /// Its ticket; nothing without memory for it.
   std::optional<std::uint64_t> enqueue(const Example& e, const Decision& d, bool audit);
   void give_up(std::uint64_t ticket);
   void check_issued(std::uint64_t ticket) const;
-  void check_whole() const;
   void check_groups() const;
   void keep(const Example& e, Outcome& outcome);
   void keep_unasked(std::span<const Example> round);

@@ -48,7 +48,8 @@ struct ProjectionParams : BudgetParams {
 };
 
 /// The base of the learner L, which has f(task, row), the margin from the kernel row of an instance, bytes_to_add() and
-/// bytes_to_copy() as SupportVectors, and bytes_of_instances(), what would be free if all instances left. Evictions are
+/// bytes_to_copy() as SupportVectors, bytes_of_instances(), what would be free if all instances left, and bytes_of_first(),
+/// what one takes then, if that is more than here. Evictions are
 /// decided by the bytes that are left. All arrays are fitted ones (base/memory.h), so these follow from the model's state,
 /// and a model that was saved and loaded evicts as before.
 template <class L, class P>
@@ -97,10 +98,14 @@ struct KernelMachine {
   /// Nothing is forgotten for an instance that would not fit alone: throws MemoryError, before any leaves.
   void check_fits(const Example& e) const {
     if (has_left(self().bytes_to_add(e))) return;
-    if (bytes_left(memory) + self().bytes_of_instances() < S.bytes_of_first(e) + spare_bytes()) refuse(e);
+    if (bytes_left(memory) + self().bytes_of_instances() < self().bytes_of_first(e) + spare_bytes()) refuse(e);
   }
+  /// What e takes as the only instance, with the scratch and a number of its own; rather more, as too little would let all
+  /// others leave for nothing.
+  std::size_t bytes_of_first(const Example& e) const { return S.bytes_of_first(e) + 2 * room_for(1) * sizeof(double) + 512; }
   [[noreturn]] void refuse(const Example& e) const {
-    throw MemoryError("the memory limit does not hold a single instance of " + std::to_string(e.x.size()) +
+    throw MemoryError("the memory limit of " + std::to_string(memory_limit(memory)) +
+                      " bytes does not hold a single instance of " + std::to_string(e.x.size()) +
                       " features; expected a larger --memory");
   }
   /// After check_fits(e). Calls evict(), by which an instance leaves, until e may be kept.

@@ -91,6 +91,7 @@ struct Projection {
   std::size_t bytes_to_add() const {
     return H.bytes_to_add() + bytes_to_fit(g, H.size() + 1) + bytes_to_fit(scratch, H.size() + 1);
   }
+  std::size_t bytes_of_first() const { return Projection(g.get_allocator().resource()).bytes_to_add(); }
   std::size_t bytes_to_copy() const { return H.bytes_to_copy(); }
   std::size_t bytes() const { return H.bytes() + bytes_of(g) + bytes_of(scratch); }
 

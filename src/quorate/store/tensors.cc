@@ -82,11 +82,13 @@ std::string for_each_part(std::string_view header, const Tensors& tensors, Use u
   return hasher.hex();
 }
 
-/// The JSON of a header, no deeper than a header is. Its depth is looked at beforehand: a callback of the parser takes
-/// quadratic time.
+/// The JSON of a header, no deeper than a header is and with no more values. Both are looked at beforehand: a callback of
+/// the parser takes quadratic time, and a value 100 times the bytes of its text.
 Json parse_header(std::string_view text) {
-  constexpr int kDeepest = 3;  // the table of tensors, one of them, its shape
+  constexpr int kDeepest = 3;             // the table of tensors, one of them, its shape
+  constexpr std::size_t kMost = 100'000;  // values; a model has some hundreds
   int depth = 0;
+  std::size_t values = 0;
   bool quoted = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -99,6 +101,8 @@ Json parse_header(std::string_view text) {
     else if (!quoted && (c == '}' || c == ']'))
       --depth;
     if (depth > kDeepest) throw DataError("model file: its header is nested deeper than a header is");
+    if (!quoted && (c == ',' || c == '{' || c == '[') && ++values > kMost)
+      throw DataError("model file: its header has more values than a header has");
   }
   return Json::parse(text, nullptr, false);
 }

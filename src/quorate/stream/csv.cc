@@ -255,7 +255,7 @@ class CsvReader final : public RecordReader {
       const bool carriage_return = lines_.carriage_return();
       const bool more = lines_.next(line, most);
       if (!more && lines_.stopped()) return false;
-      if (!more || joined_.size() + line.size() > most)
+      if (!more || joined_.size() + line.size() > std::min(most, lines_.longest()))
         throw LineError(path() + ":" + std::to_string(first) +
                         ": a quote that opens in this line is not closed; expected \" before the end");
       check_utf8(line);

@@ -154,6 +154,13 @@ void Featurizer::begin(std::span<const std::string> names, const std::string& ta
   column_place_ = columns(names, table);
 }
 
+void Featurizer::forget_columns() {
+  schema_ = Schema(memory_.get());
+  columns_ = NameTable(memory_.get());
+  columns_fixed_ = 0;
+  column_place_.clear();
+}
+
 std::vector<Index> Featurizer::columns(std::span<const std::string> names, const std::string& table) const {
   std::vector<Index> places;
   std::vector<bool> found(columns_.size());

@@ -113,6 +113,8 @@ class Featurizer {
   void set_schema(const Schema& schema);
   /// The same for numeric columns of these names, of a table called `table`.
   void begin(std::span<const std::string> names, const std::string& table);
+  /// As before begin() of the first file, from which nothing was learned.
+  void forget_columns();
   /// The places of numeric columns of these names. Throws DataError unless they are those of the first file.
   std::vector<Index> columns(std::span<const std::string> names, const std::string& table) const;
 

@@ -44,13 +44,14 @@ struct ReadOptions {
   std::string weight;
   /// Columns (CSV) or keys (JSON without x) whose kind is not to be inferred from their first values.
   std::vector<std::string> categorical, number;
-  std::vector<std::string> ignore;  ///< columns, keys or namespaces to pass over
-  bool time_parts = false;          ///< hour and weekday of dates and times become features
-  std::string delimiter;            ///< CSV: the character between fields, or "tab"; empty: by the header
-  const Schema* schema = nullptr;   ///< of the model: kinds are these, not inferred. Outlives the reader
-  bool labelled = false;            ///< CSV: a column of labels must be there
-  bool label_optional = false;      ///< CSV: a column of labels need not be there, though an option names it
-  bool skip_bad_lines = false;      ///< count bad lines and go on, instead of throwing
+  std::vector<std::string> ignore;                  ///< columns, keys or namespaces to pass over
+  bool time_parts = false;                          ///< hour and weekday of dates and times become features
+  std::string delimiter;                            ///< CSV: the character between fields, or "tab"; empty: by the header
+  const Schema* schema = nullptr;                   ///< of the model: kinds are these, not inferred. Outlives the reader
+  bool labelled = false;                            ///< CSV: a column of labels must be there
+  bool label_optional = false;                      ///< CSV: a column of labels need not be there, though an option names it
+  std::size_t longest_line = LineReader::kLongest;  ///< bytes; a longer one is a bad line
+  bool skip_bad_lines = false;                      ///< count bad lines and go on, instead of throwing
   /// Folder where ExampleReader caches instances for later reads of the same file; empty: none. Not used by RecordReader.
   std::string cache;
   static constexpr auto fields() {
@@ -91,6 +92,7 @@ class RecordReader {
   RecordReader(const std::string& path, const ReadOptions& options)
       : lines_(options.bytes != nullptr ? LineReader(path, *options.bytes) : LineReader(path, options.stop)),
         skip_(options.skip_bad_lines) {
+    lines_.set_longest(options.longest_line);
     for (const std::string& name : options.ignore) ignored_.emplace_back(name, false);
   }
   virtual ~RecordReader() = default;

@@ -233,7 +233,7 @@ bool LineReader::next(std::string_view& line, std::size_t most) {
     if (newline == nullptr) {
       scanned = end_ - begin_;
       if (most < kLongest && scanned > most) return false;
-      if (scanned > kLongest) {  // pass over the rest of it in little memory
+      if (scanned > longest_) {  // pass over the rest of it in little memory
         too_long = true;
         unmark();
         begin_ = end_;
@@ -247,9 +247,9 @@ bool LineReader::next(std::string_view& line, std::size_t most) {
     start = buffer_.data() + begin_;
     const std::size_t length = newline == nullptr ? end_ - begin_ : static_cast<std::size_t>(newline - start);
     begin_ += length + (newline == nullptr ? 0 : 1);
-    if (too_long || length > kLongest)
-      throw LineError(path_ + ":" + std::to_string(number_) + ": a line of more than " + std::to_string(kLongest) +
-                      " bytes; expected one example a line");
+    if (too_long || length > longest_)
+      throw LineError(path_ + ":" + std::to_string(number_) + ": a line of more than " + std::to_string(longest_) +
+                      " bytes; expected one example a line" + (longest_ < kLongest ? ", or a larger --memory" : ""));
     line = {start, length};
     carriage_return_ = !line.empty() && line.back() == '\r';
     if (carriage_return_) line.remove_suffix(1);

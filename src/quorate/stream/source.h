@@ -33,18 +33,22 @@ class LineReader {
   LineReader(std::string path, std::string_view bytes);
 
   /// The next line, valid until the next call; false at the end, or if it is not read yet when `stop` is requested. Throws
-  /// LineError for a line longer than kLongest, which is then passed over; DataError or FileError as the source.
+  /// LineError for a line longer than longest(), which is then passed over; DataError or FileError as the source.
   /// most: less than kLongest, to look ahead while lines are kept: false, too, for a line longer than that, which stays.
   bool next(std::string_view& line, std::size_t most = kLongest);
 
   /// From here on lines are kept, so that rewind() can return to the next one; until rewind() or unmark(). A line longer
-  /// than kLongest ends it.
+  /// than longest() ends it.
   void mark() {
     mark_ = begin_;
     mark_number_ = number_;
   }
   void unmark() { mark_.reset(); }
   void rewind();  ///< without effect if nothing is marked
+
+  /// Lines longer than this are refused from now on; at most kLongest, which it is at first.
+  void set_longest(std::size_t bytes) { longest_ = bytes; }
+  std::size_t longest() const { return longest_; }
 
   const std::string& path() const { return path_; }          ///< for messages: "-" is "standard input"
   std::uint64_t line_number() const { return number_; }      ///< of the line last returned, from 1
@@ -62,6 +66,7 @@ class LineReader {
   std::size_t begin_ = 0, end_ = 0;  // unread bytes in buffer_
   std::optional<std::size_t> mark_;  // where kept bytes begin in buffer_
   std::uint64_t mark_number_ = 0;
+  std::size_t longest_ = kLongest;
   bool at_end_ = false, carriage_return_ = false;
   std::stop_token stop_;
 };

@@ -100,6 +100,12 @@ std::span<const double> FeatureMajorWeights::margins(const Features& x) {
   return margins_;
 }
 
+void FeatureMajorWeights::reserve_margins(std::size_t K, const Features& x) {
+  quorate::reserve(margins_, K);
+  quorate::reserve(of_index_, x.index.size());
+  quorate::reserve(of_value_, x.size());
+}
+
 std::uint32_t FeatureMajorWeights::row_at(Index feature) {
   const auto rows = static_cast<std::uint32_t>(row_.size());
   std::uint32_t& row = row_.at(feature);

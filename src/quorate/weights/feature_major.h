@@ -27,6 +27,8 @@ class FeatureMajorWeights {
   void margins(const Features& x, std::span<double> p) const;
   /// The same, kept until weights change: who learns from the example just judged does not compute them again.
   std::span<const double> margins(const Features& x);
+  /// Makes room for that, with K tasks.
+  void reserve_margins(std::size_t K, const Features& x);
   /// Makes room for the rows of x, so that add() of x cannot fail as long as no task comes. O(non-zeros).
   void reserve(const Features& x);
   /// w_j += c[j] x for all j; c.size() == tasks(). O(K non-zeros), or O(non-zeros) if few c are not 0. If
