@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import samples
 
-from program import GUARD, wait_for_rest, wait_for_work, wait_until
+from program import GUARD, wait_for_rest, wait_for_work
 from reference import common
 from reference.cmtl import Cmtl
 
@@ -438,17 +438,17 @@ def test_inspect_shows_as_many_tasks_as_asked_for(quorate, folder):
 # ---- streams that stop and go
 
 def test_a_model_is_used_while_its_stream_is_open(quorate, folder):
-    header, *rows = (folder / "all.csv").read_text().splitlines(keepends=True)
-    options = ["--format", "csv", "--learner", "cmtl", "--save-every", 20, "--quiet"]
-    process = quorate.start("train", "--data", "-", "--model", "live", *options)
-    process.stdin.write("".join([header, *rows[:50]]).encode())
+    lines = samples.svmlight(ROWS).splitlines(keepends=True)
+    process = quorate.start("train", "--data", "-", "--format", "svmlight", "--model", "live", "--learner", "cmtl", "--save-every", 20)
+    process.stdin.write("".join(lines[:50]).encode())
     process.stdin.flush()
-    seen = wait_until(lambda: (folder / "live").exists() and (now := inspect(quorate, "live")["examples"]) == 40 and now)
-    (folder / "first.csv").write_text("".join([header, *rows[:seen]]))
-    train(quorate, "first.csv", "until", "--learner", "cmtl")
+    wait_for_rest(process)
+    assert inspect(quorate, "live")["examples"] == 40
+    (folder / "first.svm").write_text("".join(lines[:40]))
+    train(quorate, "first.svm", "until", "--learner", "cmtl")
     assert predict(quorate, "all.csv", "live") == predict(quorate, "all.csv", "until")
-    process.communicate("".join(rows[50:]).encode(), timeout=GUARD)
-    assert process.returncode == 0 and inspect(quorate, "live")["examples"] == len(rows)
+    process.communicate("".join(lines[50:]).encode(), timeout=GUARD)
+    assert process.returncode == 0 and inspect(quorate, "live")["examples"] == len(lines)
 
 
 def stopped(process) -> str:
