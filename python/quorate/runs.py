@@ -122,7 +122,7 @@ class RunOptions(Options, total=False):
     passes             times each run goes through the data (1)
     in_order           go through the data as they lie, never shuffled
     audit              share of the labels, bought at random only to estimate accuracy without bias
-    audit_floor        audits are at least this share of the examples, with audit
+    audit_floor        least chance of every example to be audited, with audit (default 0.002)
     delay              number of examples until an answer comes: 100, or "lognormal(100)", which is the mean (0)
     lost               chance that an answer never comes (0)"""
 

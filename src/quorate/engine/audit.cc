@@ -113,17 +113,19 @@ void Audit::begin(std::size_t examples, std::uint64_t learned, std::uint64_t lim
   if (seen_ == 0) base_ = learned;
   learned_ = learned;
   seen_ += examples;
-  const double earned = std::max(rate_ * static_cast<double>(learned - base_), floor_ * static_cast<double>(seen_));
-  double credit = earned, most = std::floor(earned) + 1;
+  const double of_labels = rate_ * static_cast<double>(learned - base_), round = static_cast<double>(examples);
+  double earned = of_labels, most = std::floor(of_labels + floor_ * static_cast<double>(seen_)) + 1, limited = round;
+  const double used = spent_ - static_cast<double>(refunded_);
   if (limit != LabelLimits::kNone) {
     const double reserved = static_cast<double>(std::min(reserve(limit), limit - std::min(limit, learned)));
-    credit = std::min(credit, reserved);
+    earned = std::min(earned, reserved);
     most = std::min(most, reserved);
+    limited = std::max(0.0, reserved - used);
   }
-  const double used = spent_ - static_cast<double>(refunded_), part = limit == LabelLimits::kNone ? kPart : kPartWithLimit;
-  credit = std::max(0.0, credit - used);
-  p_ = std::min(1.0, credit / std::max(static_cast<double>(examples), static_cast<double>(seen_) / part));
+  const double part = limit == LabelLimits::kNone ? kPart : kPartWithLimit, credit = std::max(0.0, earned - used);
+  p_ = std::min(1.0, credit / std::max(round, static_cast<double>(seen_) / part));
   if (kAsleep * part * credit < used) p_ = 0;
+  p_ = std::max(p_, std::min(floor_, limited / round));
   const std::uint64_t taken = bought_ + held_;
   left_ = most > static_cast<double>(taken) ? static_cast<std::uint64_t>(most) - taken : 0;
 }

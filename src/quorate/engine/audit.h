@@ -5,14 +5,14 @@
 // but the numbers of examples and labels so far; so the audited examples are a random sample of the stream, whatever the
 // learner asks for. p spends a credit: with share s, L labels bought for learning earn s / (1 - s) L audits, S = the sum of
 // all p so far is spent, and p = (credit left) / (1/8 of the examples so far). With a label limit it is 1/2 of them, which
-// keeps a fifth to a third of the audits for the time when learning has stopped. With a floor f, n examples earn f n audits
-// at least, so a run that stopped asking is still audited. An example that comes while a rate leaves no label has p = 0 and
-// is none of "the examples so far": otherwise most of the chances of a narrow rate were spent where nothing can be bought,
-// and audits got half of their share.
+// keeps a fifth to a third of the audits for the time when learning has stopped. With a floor f, p is at least f as long as
+// a label limit leaves audits, so a run that stopped asking is still audited. An example that comes while a rate leaves no
+// label has p = 0 and is none of "the examples so far": otherwise most of the chances of a narrow rate were spent where
+// nothing can be bought, and audits got half of their share.
 //
 // Coins. Not one for each example: S runs through units of length 1, and in each unit one point, uniformly random, is
 // marked; the example whose p covers it is audited. The chance is p again, but when S is n there were n audits, not n +-
-// sqrt(n): so audits are never more than s of all labels (or f of all examples) plus one, and p need never be 0 to keep to
+// sqrt(n): so audits are never more than s of all labels and f of all examples plus one, and p need never be 0 to keep to
 // that.
 //
 // What is estimated. stream(): the share of right predictions among all examples with p > 0, each audited example with
@@ -61,8 +61,9 @@ struct Forecast {
 
 class Audit {
  public:
-  /// share: of all labels bought from now on, audits included; 0 < share < 1, else UsageError. floor: audits are at least
-  /// this share of the examples, as far as label limits allow; 0 <= floor < 1, else UsageError.
+  /// share: of all labels bought from now on, audits included; 0 < share < 1, else UsageError. floor: least chance of every
+  /// example, as far as label limits allow, so that n examples have at least floor * n audits (rounded down); 0 <= floor <
+  /// 1, else UsageError.
   explicit Audit(double share, double floor = 0, std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
   double share() const { return share_; }

@@ -49,7 +49,7 @@ SessionOptions LearningOptions::session() const {
           .labels_per_round = labels_per_round,
           .memory_limit = memory_limit(),
           .audit = audit,
-          .audit_floor = audit_floor,
+          .audit_floor = floor_of_audits(),
           .max_pending = max_pending,
           .keep_labels = keep_labels.bytes};
 }

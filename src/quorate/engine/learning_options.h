@@ -19,7 +19,9 @@ struct LearningOptions {
   std::optional<std::uint64_t> labels_per_task;
   std::optional<PaceRule> pace;
   std::optional<std::uint64_t> length;
-  double audit = 0, audit_floor = 0;
+  double audit = 0;
+  std::optional<double> audit_floor;
+  static constexpr double kAuditFloor = 0.002;  // where audits have a share, and no floor is given
   std::optional<ByteSize> memory;
   ByteSize keep_labels{16'000'000};
   std::optional<Rounds> rounds;
@@ -52,9 +54,8 @@ struct LearningOptions {
               "them",
               ""},
         Field{&O::audit_floor, "audit-floor", Interval{0, 1, false, true},
-              "audits at least this share of the examples, as 0.002, also when the learner asks for nothing; needs --audit, "
-              "and "
-              "label budgets include them",
+              "chance of every example to be audited, at least, also when the learner asks for nothing; needs --audit, and "
+              "label budgets include these audits (default: 0.002 with --audit)",
               ""},
         Field{&O::memory, "memory", kAny,
               "memory limit of a model in bytes, as 8MB (KB, MB, GB; KiB, MiB, GiB): budget-* learners evict, cohort uses "
@@ -80,6 +81,7 @@ struct LearningOptions {
 
   /// Throws UsageError for labels that are none, and for a share unless `shares` leaves it to labels_share().
   LabelLimits limits(bool shares = false) const;
+  double floor_of_audits() const { return audit_floor.value_or(audit != 0 ? kAuditFloor : 0); }
   /// 0 to 1 of the examples. Throws UsageError: out of range, a second number in all.
   std::optional<double> labels_share() const;
   std::size_t memory_limit() const;  ///< throws UsageError: 0

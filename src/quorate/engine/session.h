@@ -55,7 +55,7 @@ struct SessionOptions {
   /// > 0: that share of all labels is bought at random, whatever the learner asks for, and used for nothing but to estimate
   /// its accuracy (audit.h). A label limit is for both together. Drawn from generator 3 of the seed.
   double audit = 0;
-  double audit_floor = 0;  ///< audits are at least this share of the examples, within the label limits; needs audit
+  double audit_floor = 0;              ///< least chance of every example to be audited, within the label limits; needs audit
   std::uint64_t max_pending = 10'000;  ///< questions that wait; beyond that the oldest is withdrawn
   /// Bytes for the labels that were bought, with their instances, and for the latest examples without one, to learn again
   /// from: KeptLabels. Of a memory limit at most an eighth, taken when the first label comes, if it is free then. 0: none.

@@ -292,7 +292,7 @@ void SimulateOptions::learn_as(const LearningOptions& learning) {
   labels_share = learning.labels_share();
   pace_even = learning.pace.has_value();
   audit = learning.audit;
-  audit_floor = learning.audit_floor;
+  audit_floor = learning.floor_of_audits();
   labels_per_round = learning.labels_per_round;
   memory = learning.memory_limit();
   rounds = learning.rounds;

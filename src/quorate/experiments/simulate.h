@@ -35,7 +35,7 @@ struct SimulateOptions {
   std::optional<double> labels_share;     ///< of the examples of a pass, instead of limits.total; see ExperimentData::limits
   bool pace_even = false;                 ///< limits.total is spent evenly over the run
   double audit = 0;                       ///< share of labels that is bought to judge predictions by, see SessionOptions
-  double audit_floor = 0;                 ///< audits are at least this share of the examples; needs audit
+  double audit_floor = 0;                 ///< least chance of every example to be audited; needs audit
   std::optional<StopRule> stop_when;      ///< ends a run; needs an audit
   std::optional<double> forecast;         ///< accuracy: how many labels will it take? Needs an audit
   Delay delay;                            ///< of the answers; those due after the end of a run are not learned from
