@@ -7,8 +7,8 @@ has a w and s of its own; below w and s are those of the task's group. Of an ins
     p = E <w, x> + O <v_i, x>,   r = E^2 sum_f s_f x_f^2 + O^2 sum_f t_if x_f^2
   Leaning j = 1 .. 5: E_j^2 + O_j^2 = 1.2, O_j^2 / E_j^2 = 1/32, 1/8, 1/2, 2, 8; m_j counts the labels bought so far that
     p_j = E_j <w, x> + O_j <v_i, x> would have got wrong; E and O are the means of E_j and O_j weighted by exp(-eta m_j).
-  Decide, a round: margin p, plus (ln cost + c [where 100 labels or more were bought, less than a quarter of them of one
-    class]) / a, at most 100, a and c of the calibration; doubt = slope of the calibration times |p|; the query rule. Then, in the round's order, every
+  Decide, a round: margin p, plus (ln cost + c, c k / (k + 30) if costs are equal [where 100 labels or more were bought, less than a quarter of
+    them, k, of one class]) / a, at most 100, a and c of the calibration; doubt = slope of the calibration times |p|; the query rule. Then, in the round's order, every
     example that the rule does not ask about is guessed.
   Learn, a bought label y: labels of the task + 1; 64 guesses left; m_j, E, O anew; p, r anew; calibration.add(p, y,
     probability of asking); n_y of the task's group + 1; q = (n_y + 1) / (n_-y + 1), nu = noise q^(3/4 if q > 1 else 1/4);
@@ -177,7 +177,8 @@ class Cohort:
         odds = 0.0 if self.cost == "equal" else math.log(self.cost)
         positive, negative = (sum(n[y] for n in self.n) for y in (+1, -1))
         if positive + negative >= 100 and 4 * min(positive, negative) < positive + negative:
-            odds += float(self.calibration.theta[1])
+            rare = min(positive, negative)
+            odds += float(self.calibration.theta[1]) * (rare / (rare + 30) if self.cost == "equal" else 1.0)
         return min(max(odds / max(self.calibration.slope(), 1e-3), -100.0), 100.0)
 
     @staticmethod

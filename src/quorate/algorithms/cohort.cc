@@ -25,6 +25,8 @@
 //         as the largest margin of an instance's tasks wins; without users h is the number of labels of the class's task.
 // Decide  The margin is p, moved by `cost` as far as the calibration says: where a class has less than a quarter of 100
 //         labels or more, so that it is positive where the calibrated odds are even; by costs, where they are 1 to the cost.
+//         Where costs are equal c k / (k + 30) is taken for the calibration's offset c, k the labels of the rare class: few
+//         of them say little about its share.
 // Guess   an example that is not asked about, while fewer than kGuesses of them taught something since the last label:
 //         y = sign(p), alpha = (1 - y p) y / (r + noise) times guess n / (n + kHalf) sqrt(|p| / sqrt(p^2 + r)) min(1, (g_-y
 //         + 0.1) / (g_y + 0.1))^3; s and t stay. n: labels bought for the task; g_y: the sum of these weights of its guesses
@@ -152,6 +154,7 @@ struct Cohort {
   static constexpr double kFloor = 2;
   static constexpr std::uint64_t kManyLabels = 100;
   static constexpr double kMostShift = 100;  // of margins
+  static constexpr double kFewRare = 30;     // labels of the rare class until its share counts half
   static constexpr std::array kTrust{0.0, 0.25, 0.5, 0.75};
   static constexpr int kTurns = 5;  // replays of each kept label when directions change
 
@@ -258,8 +261,9 @@ struct Cohort {
     if (exclusive || std::holds_alternative<CostBalanced>(p.cost)) return 0;
     const auto* cost = std::get_if<CostOfPositives>(&p.cost);
     double odds = cost != nullptr ? log_positive(cost->times) : 0;
-    if (bought >= kManyLabels && is_rare(std::min(weight_positive, weight_all - weight_positive), weight_all))
-      odds += calibration.offset();
+    const double rare = std::min(weight_positive, weight_all - weight_positive);
+    if (bought >= kManyLabels && is_rare(rare, weight_all))
+      odds += calibration.offset() * (cost != nullptr ? 1 : rare / (rare + kFewRare));
     return odds == 0 ? 0 : std::clamp(odds / std::max(calibration.slope(), 1e-3), -kMostShift, kMostShift);
   }
   double score(const Example& e) const { return predict(e).p + shift(); }
