@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include <algorithm>
 #include <set>
 
 #include "quorate/base/hash.h"
@@ -459,6 +459,24 @@ TEST(Desk, AnUndoneSecondOpinionLeavesTheFirstAsItWas) {
   EXPECT_EQ(o.answer(first, "ham").status, 409);
 }
 
+TEST(Desk, ADecisionEndsWithTheAnswersItWasAbout) {
+  DeskSettings settings = spam();
+  settings.desk.opinions = 1;
+  settings.desk.hold = 60;
+  Office o(settings);
+  o.post("m1", "ann", "win money");
+  const Json first = o.next("eve");
+  o.answer(first, "spam");
+  o.answer(o.next("bob"), "ham");
+  o.call({{"do", "decide"}, {"ticket", first["ticket"]}, {"label", "ham"}});
+  for (const char* who : {"bob", "eve"}) o.call({{"do", "undo"}, {"annotator", who}});
+  EXPECT_EQ(o.answer(o.next("eve"), "spam").status, 200);
+  o.now += 60;
+  o.raw({{"do", "tick"}});
+  ASSERT_EQ(o.desk.model().session.labels().size(), 1u);
+  EXPECT_EQ(o.desk.model().session.labels()[0].answer(), kYes) << "as answered anew";
+}
+
 /// An answer that another tool has; label null: it was taken back there.
 Json put(const Json& question, const std::string& annotator, const Json& label, const std::string& source = "tool:1") {
   return {{"do", "put"},
@@ -700,7 +718,8 @@ TEST(Desk, WhatCannotBeForgottenIsNamed) {
   settings.desk.pool = 1;
   settings.learner = "cohort";
   Office few(settings);
-  for (int i = 0; i < 30; ++i) few.post("g" + std::to_string(i), "ann", i % 2 == 0 ? "win" : "lunch", i % 2 == 0 ? "spam" : "ham");
+  for (int i = 0; i < 30; ++i)
+    few.post("g" + std::to_string(i), "ann", i % 2 == 0 ? "win" : "lunch", i % 2 == 0 ? "spam" : "ham");
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(few.post("m" + std::to_string(i), "ann", "win")["asked"]);
   EXPECT_THAT(few.call({{"do", "forget_example"}, {"example", "m0"}})["forgotten"]["left"].dump(),
               HasSubstr("it came too long ago"));
@@ -758,134 +777,24 @@ TEST(Desk, BadEventsChangeNothing) {
   }
 }
 
-/// Any events, five annotators: budgets hold, no question has two holders, what was acknowledged was learned once or undone,
-/// and the journal gives the same desk, also by way of a snapshot.
-TEST(Desk, HoldsItsPromisesUnderRandomEvents) {
-  const char* given = std::getenv("QUORATE_DESK_EVENTS");
-  const int events = given != nullptr ? std::atoi(given) : 6'000;
-  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-    DeskSettings settings = spam({"150"});
-    settings.learner = seed == 1 ? "cohort(query=always)" : seed == 5 ? "peer(b=1000, bq=1000)" : "cohort";
-    if (seed == 4) settings.desk.hold = 20;
-    settings.learning.audit = seed == 3 ? 0.2 : 0;
-    settings.learning.seed = seed;
-    settings.desk.opinions = 0.3;
-    settings.desk.lease = 50;
-    settings.desk.labels_per_annotator = 60;
-    Office o(settings);
-    Rng rng = make_rng(seed, 0);
-    const std::vector<std::string> names{"a", "b", "c", "d", "e"}, words{"win", "money", "lunch", "noon", "prize", "see"};
-    std::vector<Json> leases;
-    std::map<std::string, std::string> acknowledged;  // lease -> label
-    struct Standing {
-      std::string task;
-      std::vector<std::string> by;  // annotators
-    };
-    std::map<std::uint64_t, Standing> standing;  // by ticket
-    std::map<std::string, std::uint64_t> gifts;  // of tasks
-    std::string snapshot_model, snapshot_state;
-    std::size_t snapshot_at = 0;
-    for (int n = 0; n < events; ++n) {
-      o.now += static_cast<double>(below(5, rng));
-      const std::string who = names[below(names.size(), rng)];
-      const auto lease = [&] { return leases.empty() ? Json{{"lease", "0-x"}} : leases[below(leases.size(), rng)]; };
-      switch (below(20, rng)) {
-        case 0:
-        case 1:
-        case 2:
-        case 3:
-        case 4:
-        case 5: {
-          std::string text;
-          for (int w = 0; w < 4; ++w) text += words[below(words.size(), rng)] + " ";
-          const std::string id = "m" + std::to_string(below(3'000, rng)), task = "t" + std::to_string(below(4, rng));
-          if (o.post(id, task, text, below(20, rng) == 0 ? "ham" : "").contains("learned")) ++gifts[task];
-          break;
-        }
-        case 6:
-        case 7:
-        case 8:
-        case 9:
-        case 10:
-          if (Json q = o.next(who); !q.is_null()) {
-            q["holder"] = who;
-            leases.push_back(q);
-          }
-          break;
-        case 11:
-        case 12:
-        case 13:
-        case 14:
-        case 15: {
-          const Json q = lease();
-          const std::string label = below(2, rng) == 0 ? "spam" : "ham", key = q["lease"];
-          const DeskReply out = o.answer(q, label);
-          if (out.status != 200) break;
-          if (const auto before = acknowledged.find(key); before != acknowledged.end()) {
-            EXPECT_EQ(before->second, label) << "a lease answers once";
-          } else {
-            Standing& answers = standing[q["ticket"]];
-            answers.task = q["task"];
-            answers.by.push_back(q["holder"]);
-          }
-          acknowledged[key] = label;
-          break;
-        }
-        case 16:
-          o.raw({{"do", "skip"}, {"lease", lease()["lease"]}});
-          break;
-        case 17:
-          if (const DeskReply out = o.raw({{"do", "undo"}, {"annotator", who}}); out.status == 200) {
-            Json q = Json::parse(out.body)["question"];
-            std::erase(standing.at(q["ticket"]).by, who);
-            q["holder"] = who;
-            leases.push_back(q);
-          }
-          break;
-        case 18:
-          o.raw({{"do", "renew"}, {"lease", lease()["lease"]}});
-          break;
-        default:
-          if (below(30, rng) == 0) {
-            const std::string task = "t" + std::to_string(below(4, rng));
-            if (o.raw({{"do", "forget_task"}, {"task", task}}).status != 200) break;
-            std::erase_if(standing, [&](const auto& of) { return of.second.task == task; });
-            gifts.erase(task);
-          } else
-            o.raw({{"do", "decide"}, {"ticket", below(200, rng)}, {"label", "ham"}});
-      }
-      if (n % 50 != 0 && n != events - 1) continue;
-      const Json s = o.status();
-      ASSERT_LE(o.desk.model().session.budget().bought(), 150u);
-      std::set<std::uint64_t> tickets;
-      for (const Json& q : s["questions"]) ASSERT_TRUE(tickets.insert(q["ticket"].get<std::uint64_t>()).second);
-      if (n == events / 2 / 50 * 50) {
-        snapshot_model = model_of(o.desk);
-        snapshot_state = o.desk.save();
-        snapshot_at = o.journal.size();
-      }
-    }
-    EXPECT_GT(acknowledged.size(), 40u);
-    o.now += 100;
-    o.raw({{"do", "tick"}});
-    if (seed != 3) {  // audits are in no list of labels
-      std::uint64_t expected = 0;
-      for (const auto& [ticket, answers] : standing) expected += !answers.by.empty();
-      if (seed != 5)
-        for (const auto& [task, number] : gifts) expected += number;
-      const Session& session = o.desk.model().session;
-      EXPECT_EQ(seed == 5 ? session.total().labels : session.labels().size(), expected)
-          << "each acknowledged answer is learned from once, unless it was taken back";
-    }
-    Office again(settings);
-    for (const std::string& event : o.journal) ASSERT_TRUE(again.desk.apply(event).changed);
-    EXPECT_EQ(model_of(again.desk), model_of(o.desk));
-    EXPECT_EQ(again.desk.save(), o.desk.save());
-    Desk tail(settings, Model::from_bytes(snapshot_model), snapshot_state);
-    for (std::size_t i = snapshot_at; i < o.journal.size(); ++i) ASSERT_TRUE(tail.apply(o.journal[i]).changed);
-    EXPECT_EQ(model_of(tail), model_of(o.desk));
-    EXPECT_EQ(tail.save(), o.desk.save());
+TEST(Desk, ARateByTimeHoldsForQuestionsFromThePool) {
+  DeskSettings settings = spam({"4/minute"});
+  settings.desk.hold = 0;
+  Office o(settings);
+  for (int i = 0; i < 30; ++i) o.post("m" + std::to_string(i), "ann", word(7 * i));
+  std::vector<double> asked(4, o.now);
+  for (int n = 0; n < 100; ++n) {
+    o.now += 7;
+    const std::uint64_t before = o.desk.model().session.tickets();
+    if (const Json q = o.next("eve"); !q.is_null()) o.answer(q, "ham");
+    if (n % 9 == 0) o.post("n" + std::to_string(n), "ann", word(1000 + 7 * n));
+    for (std::uint64_t more = o.desk.model().session.tickets() - before; more > 0; --more) asked.push_back(o.now);
+    EXPECT_LE(std::count_if(asked.begin(), asked.end(), [&](double at) { return at > o.now - 60; }), 4);
   }
+  EXPECT_GT(asked.size(), 30u) << "what the rate allows is asked, though no example comes";
+  Desk again(settings);
+  for (const std::string& event : o.journal) EXPECT_TRUE(again.apply(event).changed);
+  EXPECT_EQ(model_of(again), model_of(o.desk));
 }
 
 }  // namespace

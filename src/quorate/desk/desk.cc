@@ -741,10 +741,17 @@ DeskReply Desk::next(const Json& event) {
   }
   const LabelBudget& budget = model_.session.budget();
   const auto from_pool = [&] {
-    if (const auto pick = best_of_pool(); pick && (!best || pick->worth > best->first))
-      if (const auto id = ask_from_pool(*pick)) best = {pick->worth, *id};
+  const auto& rate = budget.limits().rate;
+    const auto pick = best_of_pool();
+    if (!pick || (best && pick->worth <= best->first)) return;
+    if (rate && rate->seconds) {  // the label is bought now, not when the last example came
+      model_.session.pass_time(now_);
+      changed = true;
+    }
+    if (const auto id = ask_from_pool(*pick)) best = {pick->worth, *id};
   };
-  if (budget.left() && (!best || best->first < 0)) {  // what others have to be asked about comes before the pool
+  if (budget.left_at(rate && rate->seconds ? now_ : budget.clock()) &&
+      (!best || best->first < 0)) {  // what others have to be asked about comes before the pool
     const std::uint64_t no_room = model_.session.no_room();
     from_pool();
     if (!best && model_.session.no_room() > no_room && make_room()) {
@@ -927,6 +934,7 @@ void Desk::take_back(std::uint64_t id, Question& question, std::vector<Given>::i
     if (question.given.size() > 1) throw Refused{409, "this answer cannot be taken back: somebody gave a second opinion"};
     unlearn(id, question);
   } else {
+    question.settled.clear();
     compare(question, -1);
   }
   Annotator& annotator = annotators_[given->annotator];

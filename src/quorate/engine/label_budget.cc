@@ -80,6 +80,10 @@ void LabelBudget::advance(double now) {
     busy_audits_ -= static_cast<std::size_t>(audits_[oldest()]);
 }
 
+bool LabelBudget::left_at(double now) const {
+  return bought_ < limits_.total && (free() > 0 || std::max(now_, now) - times_[oldest()] >= limits_.rate->window);
+}
+
 void LabelBudget::buy(bool audit) {
   ++bought_;
   if (!limits_.rate) return;

@@ -50,6 +50,8 @@ class LabelBudget {
   void advance(double now);
   /// Whether one more may be bought now, for a task that has bought `of_task`.
   bool left(std::uint64_t of_task = 0) const { return bought_ < limits_.total && of_task < limits_.per_task && free() > 0; }
+  /// Whether there is one in all and, once the clock is at `now`, for the rate.
+  bool left_at(double now) const;
   /// Labels that the rate still allows now; LabelLimits::kNone without a rate.
   std::uint64_t free() const { return limits_.rate ? limits_.rate->count - busy_ : LabelLimits::kNone; }
   /// Labels in the rate's window that were not bought for audits; 0 without a rate.

@@ -48,6 +48,14 @@ void LabelLedger::set_time(double seconds) {
   time_ = std::max(time_, seconds);
 }
 
+void LabelLedger::pass_time() {
+  const auto& rate = budget_.limits().rate;
+  if (!rate || !rate->seconds || std::isinf(time_)) return;
+  const double before = budget_.clock();
+  budget_.advance(time_);
+  if (!std::isinf(before)) pace_.pass(budget_.clock() - before);
+}
+
 double LabelLedger::clock() const {
   const auto& rate = budget_.limits().rate;
   return rate && rate->seconds ? time_ : static_cast<double>(total_.examples);

@@ -44,6 +44,8 @@ class LabelLedger {
   /// Spends the rest of the total evenly over the next `examples` examples; 0: as the learner asks.
   void spread_over(std::uint64_t examples);
   void set_time(double seconds);
+  /// Brings a rate by time to that time, between rounds.
+  void pass_time();
   double time() const { return time_; }  ///< minus infinity if there was none
 
   /// Begins a round of `examples` examples. Returns the factor on the learner's b, if there is a pace to keep. Throws

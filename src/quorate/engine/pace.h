@@ -84,6 +84,10 @@ class Pace {
     }
     if (even_) even_.elapsed = std::min(even_.elapsed + 1, even_.span);
   }
+  /// Time passed without an example.
+  void pass(double units) {
+    if (rate_) rate_.elapsed = std::min(rate_.elapsed + units, DueLabels::kLargest);
+  }
   bool allows() const { return rate_.allows() && even_.allows(); }
   /// Whether the example was asked for, when it could be.
   void observe(bool asked) { scale_ = std::clamp(scale_ * (1 + kStep * (q_ - (asked ? 1 : 0))), kLeast, 1 / kLeast); }

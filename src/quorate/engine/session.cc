@@ -105,6 +105,11 @@ void Session::set_spread_over(std::uint64_t examples) {
 
 void Session::set_time(double seconds) { ledger_.set_time(seconds); }
 
+void Session::pass_time(double seconds) {
+  ledger_.set_time(seconds);
+  ledger_.pass_time();
+}
+
 std::optional<std::size_t> Session::support_vectors() const {
   return learner_->capabilities().keeps_instances ? std::optional(learner_->support_vectors()) : std::nullopt;
 }

@@ -100,6 +100,9 @@ class Session {
   /// The stream's time, in seconds since whenever, from the next round on; an earlier one than before changes nothing.
   void set_time(double seconds);
 
+  /// The same at once, between rounds: before ask(), whose label counts as bought then.
+  void pass_time(double seconds);
+
   /// Predicts a round, and opens it: next_question() goes through its questions. Questions of the round before that had no
   /// reply count as unanswered. The result has an outcome for each example, filled as replies come; both it and the round's
   /// examples have to stay until the last question. Tasks of the examples are < task_count(), or kUntracked. Throws
