@@ -2,6 +2,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -25,8 +26,10 @@ struct Identity {
 /// find() may be called from any thread; a change by another process is seen after a second at most.
 class Tokens {
  public:
+  using Clock = std::function<std::chrono::steady_clock::time_point()>;
+
   /// Reads the file if there is one. Throws FileError, DataError.
-  explicit Tokens(std::string path);
+  explicit Tokens(std::string path, Clock clock = std::chrono::steady_clock::now);
 
   /// Makes a token and stores its hash. Throws UsageError for a name that has one, is empty or longer than 100 bytes;
   /// FileError.
@@ -50,6 +53,7 @@ class Tokens {
   void refresh() const;
 
   const std::string path_;
+  const Clock clock_;
   mutable std::mutex mutex_;
   mutable std::vector<Row> rows_;
   mutable bool exist_ = false;

@@ -206,6 +206,12 @@ TEST(Journal, BoundsWhatWaits) {
   SlowDisk disk;
   JournalOptions options;
   options.waiting_bytes = 1000;
+  std::mutex mutex;
+  std::vector<std::uint64_t> durable;
+  options.on_durable = [&](std::uint64_t n, const std::string&) {
+    const std::lock_guard lock(mutex);
+    durable.push_back(n);
+  };
   Journal journal(dir.path(), options, disk);
   disk.stop();
   disk.syncs = 0;
@@ -217,11 +223,13 @@ TEST(Journal, BoundsWhatWaits) {
     for (int n = 0; n < 15; ++n, ++appended) journal.append(payload);
   });
   while (appended < 10) std::this_thread::yield();
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_EQ(appended, 10) << "the eleventh waits for the disk";
   disk.go();
   writer.join();
   EXPECT_TRUE(journal.wait(15));
+  {
+    const std::lock_guard lock(mutex);
+    EXPECT_EQ(durable.at(1), 11u) << "the eleventh waited for the disk";
+  }
   EXPECT_EQ(journal.append(std::string(5000, 'x')), 16u)
       << "a record that is longer than the bound waits for an empty buffer";
   EXPECT_TRUE(journal.wait(16));
@@ -423,19 +431,20 @@ TEST(Journal, AfterAFailureNothingIsAcknowledged) {
 TEST(Journal, WhatWaitsAtAFailureIsNotWritten) {
   const TempDir dir;
   SlowDisk disk;
-  Journal journal(dir.path(), {}, disk);
-  disk.stop();
-  disk.writes = disk.syncs = 0;
-  journal.append("first");
-  disk.wait_for_syncs(1);
-  journal.append("second");
-  disk.failing = true;
-  disk.go();
-  EXPECT_FALSE(journal.wait(0));
-  EXPECT_FALSE(journal.wait(1));
-  disk.failing = false;  // the disk says that all is well now
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_EQ(journal.durable(), 0u);
+  {
+    Journal journal(dir.path(), {}, disk);
+    disk.stop();
+    disk.writes = disk.syncs = 0;
+    journal.append("first");
+    disk.wait_for_syncs(1);
+    journal.append("second");
+    disk.failing = true;
+    disk.go();
+    EXPECT_FALSE(journal.wait(0));
+    EXPECT_FALSE(journal.wait(1));
+    disk.failing = false;  // the disk says that all is well now
+    EXPECT_EQ(journal.durable(), 0u);
+  }  // waits for its thread
   EXPECT_EQ(disk.writes, 1);
   EXPECT_EQ(disk.syncs, 1);
 }

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <thread>
+#include <chrono>
 
 #include "quorate/base/error.h"
 #include "quorate/store/files.h"
@@ -11,6 +11,14 @@
 
 namespace quorate::server {
 namespace {
+
+/// A clock that stands until it is set.
+struct Clock {
+  std::chrono::steady_clock::time_point now;
+  Tokens::Clock get() {
+    return [this] { return now; };
+  }
+};
 
 TEST(Tokens, AreFoundByTheirTextAloneAndNotStored) {
   const test::TempDir dir;
@@ -36,11 +44,12 @@ TEST(Tokens, ARevokedOneIsRefusedByAServerAtWork) {
   const test::TempDir dir;
   Tokens owner(dir.at("tokens.json"));
   const std::string ann = owner.add(Role::kAnnotator, "ann"), bo = owner.add(Role::kAnnotator, "bo");
-  const Tokens server(dir.at("tokens.json"));
+  Clock clock;
+  const Tokens server(dir.at("tokens.json"), clock.get());
   EXPECT_TRUE(server.find(ann));
   owner.revoke("ann");
   EXPECT_FALSE(owner.find(ann));
-  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  clock.now += std::chrono::seconds(1);
   EXPECT_FALSE(server.find(ann));
   EXPECT_TRUE(server.find(bo));
   EXPECT_THROW(owner.revoke("ann"), UsageError);
@@ -61,9 +70,10 @@ TEST(Tokens, AFileThatDisappearsOrIsDamagedOpensNothing) {
   const test::TempDir dir;
   Tokens owner(dir.at("tokens.json"));
   const std::string ann = owner.add(Role::kAnnotator, "ann");
-  const Tokens removed(dir.at("tokens.json"));
+  Clock clock;
+  const Tokens removed(dir.at("tokens.json"), clock.get());
   ASSERT_EQ(unlink(dir.at("tokens.json").c_str()), 0);
-  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  clock.now += std::chrono::seconds(1);
   EXPECT_TRUE(removed.exist());
   EXPECT_FALSE(removed.find(ann));
   for (const char* text :
