@@ -6,6 +6,7 @@ import signal
 import subprocess
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -108,7 +109,9 @@ def test_a_restart_of_the_server_goes_unnoticed(tmp_path, port, monkeypatch):
         again = await asyncio.to_thread(Running, tmp_path, port)
         return again, await posted
 
-    running, found = asyncio.run(both())
+    # In a thread of its own: while a browser is open (tests of the page), Playwright's loop runs in this one.
+    with ThreadPoolExecutor(1) as thread:
+        running, found = thread.submit(lambda: asyncio.run(both())).result()
     assert [row.get("known", False) for row in found] == [True] * 5 + [False] * 3
     running.stop()
 

@@ -248,6 +248,7 @@ def test_several_columns_are_a_list_with_their_names_and_features_mark_them(visi
     v.desk.why = {"features": [{"name": "channel=mail", "shared": 0.2, "own": 0.3}, {"name": "age", "shared": 0.1, "own": 0}, {"name": "subject#unc", "shared": 1, "own": 0},
                                {"name": "channel=chat", "shared": 0.2, "own": 0.3}, {"name": "subject^lun", "shared": 9, "own": 0}]}
     page = v.open()
+    v.settle()
     assert page.locator("dt").all_inner_texts() == ["subject", "channel", "age", "empty"]
     assert page.locator("dd").first.locator("p").all_inner_texts() == ["free lunch\nsecond line", "second paragraph"]
     v.press("w")
@@ -300,7 +301,9 @@ def test_nothing_of_an_example_or_the_guidelines_is_markup(visit):
     v = visit([question, question | {"fields": fields}] + SEVERAL)
     v.desk.guidelines = GUIDELINES
     v.desk.why = {"why": MARKUP, "features": [{"name": MARKUP, "shared": 1, "own": 0}, {"name": "text^bold", "shared": 1, "own": 0}]}
+    v.desk.slow["/v1/next"] = 0.3  # the page is loaded before its question is there
     page = v.open()
+    v.settle()
     for part in ("article", "#prompt", "#task", "#choices"):
         assert MARKUP in page.locator(part).inner_text()
     v.press("w")
