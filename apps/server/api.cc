@@ -469,9 +469,8 @@ void Api::labels(Call& call) {
 }
 
 void Api::questions(Call& call) {
-  check_query(call.request, {});
-  const Json status = Json::parse(service_.status().body);
-  call.reply(text_response(Json{{"questions", status.value("questions", Json::array())}}.dump(), "application/json"));
+  const Page page = page_of(call.request);
+  call.reply(response_of(service_.questions(page.from, page.most)));
 }
 
 void Api::forget_task(Call& call) {

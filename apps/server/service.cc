@@ -477,7 +477,7 @@ bool Service::write_snapshot(std::uint64_t sequence, const std::string& model, c
   }
 }
 
-/// Where no old segment is to be kept, nothing of what happened before stays on disk but a snapshot of this moment. Called
+/// Where no old segment is to be kept, everything from before leaves the disk, but for a snapshot of this moment. Called
 /// with nobody else at work. False if something stays.
 bool Service::clear_past() {
   if (options_.keep_segments != std::uint64_t{0}) return false;
@@ -540,6 +540,11 @@ DeskReply Service::status() const {
   status["taking_answers"] = !status.contains("problem");
   reply.body = status.dump();
   return reply;
+}
+
+DeskReply Service::questions(std::uint64_t from, std::uint64_t most) const {
+  const std::shared_lock lock(desk_mutex_);
+  return desk_->questions(from, most);
 }
 
 std::string Service::labels(std::uint64_t from, std::uint64_t most) const {

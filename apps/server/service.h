@@ -82,6 +82,7 @@ class Service {
   DeskReply explain(std::uint64_t ticket) const;
   DeskReply answers(std::uint64_t ticket, const std::string& example) const;
   DeskReply status() const;  ///< with "taking_answers", and "problem" if it is false
+  DeskReply questions(std::uint64_t from, std::uint64_t most) const;
   std::string labels(std::uint64_t from, std::uint64_t most) const;
   std::string tasks(std::uint64_t from, std::uint64_t most) const;
 

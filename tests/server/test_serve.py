@@ -49,7 +49,14 @@ def test_questions_are_answered_and_taken_back(quorate):
     assert [t["name"] for t in tasks] == ["t0", "t1", "t2"]
     labels = server.ok("GET", "/v1/labels", raw=True).splitlines()
     assert len(labels) >= 5 and server.ok("GET", "/v1/labels?from=2&most=1", raw=True).splitlines() == labels[2:3]
-    assert any(q["ticket"] == until["ticket"] and q["holder"] == "bo" for q in server.ok("GET", "/v1/questions")["questions"])
+    open_now = server.ok("GET", "/v1/questions")
+    assert any(q["ticket"] == until["ticket"] and q["holder"] == "bo" for q in open_now["questions"]) and open_now["next"] is None
+    pages, at = [], 0
+    while at is not None:
+        page = server.ok("GET", f"/v1/questions?from={at}&most=7")
+        assert len(page["questions"]) == 7 or page["next"] is None
+        pages, at = pages + page["questions"], page["next"]
+    assert [q["ticket"] for q in pages] == [q["ticket"] for q in open_now["questions"]] and len(pages) > 7
     assert server.ok("DELETE", "/v1/examples/m17")["forgotten"]["example"] == "m17"
     assert server.ok("DELETE", "/v1/tasks/t3")["forgotten"]["task"] == "t3"
     events = [json.loads(line) for line in server.ok("GET", "/v1/journal?from=1&most=4", raw=True).splitlines()]

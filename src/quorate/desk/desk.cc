@@ -23,6 +23,7 @@ constexpr std::size_t kMostHeld = 2;         // leases of one annotator, if not 
 constexpr std::size_t kMostTimes = 101;      // of an annotator's answers
 constexpr std::size_t kMostCurve = 200;
 constexpr std::size_t kReasons = 12;
+constexpr std::size_t kMostListed = 100;     // open questions in the status
 constexpr std::size_t kLongestName = 1'000;  // bytes of an id or a task's name
 constexpr double kDay = 86'400;
 constexpr std::size_t kMostTried = 128;   // examples of the pool that compete for an annotator
@@ -740,8 +741,8 @@ DeskReply Desk::next(const Json& event) {
     if (!best || value > best->first) best = {value, it->first};
   }
   const LabelBudget& budget = model_.session.budget();
-  const auto from_pool = [&] {
   const auto& rate = budget.limits().rate;
+  const auto from_pool = [&] {
     const auto pick = best_of_pool();
     if (!pick || (best && pick->worth <= best->first)) return;
     if (rate && rate->seconds) {  // the label is bought now, not when the last example came
@@ -933,8 +934,8 @@ void Desk::take_back(std::uint64_t id, Question& question, std::vector<Given>::i
   if (given == question.given.begin()) {
     if (question.given.size() > 1) throw Refused{409, "this answer cannot be taken back: somebody gave a second opinion"};
     unlearn(id, question);
-  } else {
     question.settled.clear();
+  } else {
     compare(question, -1);
   }
   Annotator& annotator = annotators_[given->annotator];
@@ -1336,16 +1337,9 @@ DeskReply Desk::status() const {
           a.compared == 0 ? Json(nullptr) : Json(static_cast<double>(a.agreed) / static_cast<double>(a.compared))},
          {"holds", holds}});
   }
-  std::size_t listed = 0;
   for (const auto& [id, q] : open_) {
-    if (++listed > 100) break;
-    const bool held = !q.holder.empty() && q.until >= now_;
-    out["questions"].push_back({{"ticket", id},
-                                {"task", q.about.task},
-                                {"holder", held ? Json(q.holder) : Json(nullptr)},
-                                {"until", held ? Json(q.until) : Json(nullptr)},
-                                {"waiting_seconds", now_ - q.asked},
-                                {"probability", q.probability}});
+    if (out["questions"].size() == kMostListed) break;
+    out["questions"].push_back(open_json(id, q));
   }
   for (const auto& [id, q] : closed_)
     if (q.given.size() > 1 && q.settled.empty() && !q.agrees()) {
@@ -1358,6 +1352,28 @@ DeskReply Desk::status() const {
                                       {"choices", choices()},
                                       {"answers", answers}});
     }
+  return reply(out, false);
+}
+
+Json Desk::open_json(std::uint64_t id, const Question& question) const {
+  const bool held = !question.holder.empty() && question.until >= now_;
+  return {{"ticket", id},
+          {"task", question.about.task},
+          {"holder", held ? Json(question.holder) : Json(nullptr)},
+          {"until", held ? Json(question.until) : Json(nullptr)},
+          {"waiting_seconds", now_ - question.asked},
+          {"probability", question.probability}};
+}
+
+DeskReply Desk::questions(std::uint64_t from, std::uint64_t most) const {
+  Json out{{"questions", Json::array()}, {"next", nullptr}};
+  for (auto at = open_.lower_bound(from); at != open_.end(); ++at) {
+    if (out["questions"].size() == most) {
+      out["next"] = at->first;
+      break;
+    }
+    out["questions"].push_back(open_json(at->first, at->second));
+  }
   return reply(out, false);
 }
 

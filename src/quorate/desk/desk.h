@@ -67,6 +67,8 @@ class Desk {
   DeskReply answers(std::uint64_t ticket, const std::string& example) const;
   /// Counts, budget, accuracy, tasks, annotators, open questions, disagreements.
   DeskReply status() const;
+  /// Open questions from ticket `from` on, at most `most`; "next" is the ticket of the one after them, or null.
+  DeskReply questions(std::uint64_t from, std::uint64_t most) const;
   /// The labels bought: a line of JSON each, from label `from` on, at most `most`.
   std::string labels(std::uint64_t from, std::uint64_t most) const;
   /// Tasks with their counts, from place `from` on, at most `most`: a line of JSON each.
@@ -199,6 +201,7 @@ class Desk {
   void note_curve();
   Json question_json(std::uint64_t id, const Question& question) const;
   Json fields_json(const Question& question) const;
+  Json open_json(std::uint64_t id, const Question& question) const;
   Json labels_json() const;
   std::string problem() const;
   void check_memory() const;
