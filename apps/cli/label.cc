@@ -1,5 +1,6 @@
 // quorate label: the desk in a terminal. The learner asks, one key answers.
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include "common.h"
 #include "desk_options.h"
 #include "quorate/base/number.h"
+#include "quorate/store/files.h"
 #include "quorate/stream/formats.h"
 #include "server/service.h"
 
@@ -18,7 +20,7 @@ namespace {
 
 struct Options {
   DeskFolder folder;
-  std::string data, annotator;
+  std::string data, annotator, model;
 };
 
 /// Keys as they are pressed, without waiting for the end of a line; lines where standard input is no terminal.
@@ -170,14 +172,54 @@ std::string plain(const Json& text) {
   return out;
 }
 
-void show(const Json& question, const Json& labels) {
+/// Columns of the terminal on standard output; nothing if it is none.
+std::optional<std::size_t> columns() {
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 20) return std::nullopt;
+  return size.ws_col;
+}
+
+/// Lines broken at spaces, so that none is longer than `width` characters unless one word is.
+std::string wrapped(const std::string& text, std::optional<std::size_t> width) {
+  if (!width) return text;
+  std::string out;
+  std::size_t column = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find_first_of(" \n", at), text.size());
+    const auto word = std::string_view(text).substr(at, end - at);
+    const auto length = static_cast<std::size_t>(
+        std::count_if(word.begin(), word.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+    if (column > 0 && column + length > *width) {
+      if (out.back() == ' ') out.pop_back();
+      out += '\n';
+      column = 0;
+    }
+    out += word;
+    column += length + 1;
+    if (end < text.size()) out += text[end];
+    if (end < text.size() && text[end] == '\n') column = 0;
+    at = end + 1;
+  }
+  return out;
+}
+
+/// "accuracy 91 % (80 % to 97 %, by 24 audits)"; empty without audits.
+std::string accuracy_of(const Json& status) {
+  const Json& a = status["accuracy"];
+  if (a.is_null()) return "";
+  return "accuracy " + percent(a["value"]) + " (" + percent(a["low"]) + " to " + percent(a["high"]) + ", by " +
+         counted(a["audits"], "audit") + ")";
+}
+
+void show(const Json& question, const Json& labels, const std::string& accuracy) {
   std::cout << "\n"
             << (labels["limit"].is_null() ? counted(labels["bought"], "label")
                                           : labels["bought"].dump() + " of " + counted(labels["limit"], "label"))
-            << "  " << plain(question["task"]) << "  " << plain(question["example"]) << "\n";
+            << (accuracy.empty() ? "" : "  ") << accuracy << "  " << plain(question["task"]) << "  "
+            << plain(question["example"]) << "\n";
   for (const Json& field : question["fields"]) {
-    if (question["fields"].size() > 1) std::cout << plain(field["name"]) << ": ";
-    std::cout << plain(field["value"]) << "\n";
+    const std::string name = question["fields"].size() > 1 ? plain(field["name"]) + ": " : "";
+    std::cout << wrapped(name + plain(field["value"]), columns()) << "\n";
   }
   std::cout << question["prompt"].get<std::string>() << " ";
   for (std::size_t i = 0; i < question["choices"].size(); ++i)
@@ -186,6 +228,11 @@ void show(const Json& question, const Json& labels) {
 }
 
 int run(Options& o) {
+  if (!o.model.empty()) {
+    std::vector<NamedFile> inputs = files_in("--dir", o.folder.dir);
+    if (!o.data.empty()) inputs.push_back(data_file("--data", o.data));
+    check_output({"--model", o.model}, inputs);
+  }
   server::ServiceOptions how;
   how.settings = o.folder.of_new();
   how.dir = o.folder.dir;
@@ -196,6 +243,7 @@ int run(Options& o) {
   if (!o.data.empty()) post_pool(o, service.settings().reading, desk, stop);
   const Keys keys;
   Json question, labels;
+  std::string accuracy;
   std::uint64_t answered = 0;
   auto took = [start = std::chrono::steady_clock::now()]() mutable {
     const auto before = std::exchange(start, std::chrono::steady_clock::now());
@@ -210,7 +258,8 @@ int run(Options& o) {
         std::cout << "\n" << next["reason"].get<std::string>() << "\n";
         break;
       }
-      show(question, labels);
+      accuracy = accuracy_of(desk.status());
+      show(question, labels, accuracy);
       took();
       again = false;
     }
@@ -230,7 +279,7 @@ int run(Options& o) {
         const Json undone = desk({{"do", "undo"}, {"annotator", o.annotator}});
         std::cout << "taken back: " << undone["undone"]["label"].get<std::string>() << "\n";
         question = undone["question"];
-        show(question, undone["labels"]);
+        show(question, undone["labels"], accuracy);
         answered -= answered > 0;
       } else if (*key == 'w') {
         const Json why = Json::parse(desk.explain(question["ticket"]).body);
@@ -238,7 +287,7 @@ int run(Options& o) {
         for (const Json& f : why.value("features", Json::array()))
           std::cout << "  " << plain(f["name"]) << " " << shortest(std::round(1000 * f["shared"].get<double>()) / 1000)
                     << " shared, " << shortest(std::round(1000 * f["own"].get<double>()) / 1000) << " own\n";
-        show(question, labels);
+        show(question, labels, accuracy);
       } else {
         std::cout << "'" << *key << "' is no choice\n";
       }
@@ -251,9 +300,13 @@ int run(Options& o) {
   service.stop();
   const Json status = desk.status();
   std::cout << counted(answered, "answer") << "; " << counted(status["labels"]["bought"], "label") << " in " << o.folder.dir;
-  if (const Json& a = status["accuracy"]; !a.is_null())
-    std::cout << "; accuracy " << percent(a["value"]) << " (" << percent(a["low"]) << " to " << percent(a["high"]) << ", by "
-              << counted(a["audits"], "audit") << ")";
+  if (accuracy = accuracy_of(status); !accuracy.empty()) std::cout << "; " << accuracy;
+  if (!o.model.empty()) {
+    OutputFile out(o.model);
+    out.write(service.model_bytes());
+    out.commit();
+    std::cout << "; the model is in " << o.model;
+  }
   std::cout << "; the same command continues\n";
   return stop.stop_requested() ? kInterrupted : kDone;
 }
@@ -265,6 +318,7 @@ Command add_label(CLI::App& app) {
   app.add_option("--data", o->data, "examples to ask about, any format; without it those posted before")->type_name("FILE");
   const char* user = std::getenv("USER");
   o->annotator = user != nullptr && *user != 0 ? user : "annotator";
+  app.add_option("--model", o->model, "file to write the model to at the end, for quorate predict")->type_name("FILE");
   app.add_option("--annotator", o->annotator, "your name")->capture_default_str()->type_name("NAME");
   o->folder.add(app);
   app.footer(

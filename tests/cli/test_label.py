@@ -1,10 +1,13 @@
 """quorate label: questions in a terminal, answered by keys."""
+import fcntl
 import json
 import os
 import pty
 import select
 import signal
+import struct
 import subprocess
+import termios
 import time
 
 import pytest
@@ -15,8 +18,10 @@ MAILS = [(f"m{i}", "ann", "win money now" if i % 2 else "lunch at noon") for i i
 
 
 class Terminal:
-    def __init__(self, quorate, *args):
+    def __init__(self, quorate, *args, columns=0):
         self.main, other = pty.openpty()
+        if columns:
+            fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         self.process = subprocess.Popen([quorate.path, "label", *args], stdin=other, stdout=other, stderr=other, cwd=quorate.folder)
         os.close(other)
         self.shown = ""
@@ -92,6 +97,25 @@ def test_answers_skips_and_undo(quorate, pool):
     other.until("the label budget is spent")
     other.end()
     assert len(exported(quorate)) == 6
+
+
+def test_lines_are_wrapped_at_words_and_the_model_is_written(quorate):
+    words = [f"longword{chr(97 + n)}" for n in range(20)]
+    rows = [{"id": f"m{i}", "text": ("win money " if i % 2 else "lunch noon ") + " ".join(words)} for i in range(40)]
+    (quorate.folder / "pool.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    terminal = Terminal(quorate, "--dir", "desk", "--data", "pool.jsonl", "--positive", "spam", "--negative", "ham", "--audit", "0.5",
+                        "--audit-floor", "0.3", "--learner", "cohort(query=always)", "--model", "m", columns=60)  # fmt: skip
+    shown = terminal.until("[q] quit")
+    for _ in range(20):
+        assert all(len(line) <= 60 for line in shown.splitlines() if "longword" in line)
+        assert all(word in shown.split() for word in words)
+        terminal.press("2" if "win money" in shown else "1")
+        shown = terminal.until("[q] quit")
+    assert " by " in shown and "accuracy " in shown.split("longword")[0]  # above each question
+    terminal.end(press="q")
+    assert len(quorate.ok("predict", "--model", "m", "--data", "pool.jsonl").out.splitlines()) >= 40
+    refused = quorate("label", "--dir", "desk", "--data", "pool.jsonl", "--model", "pool.jsonl")
+    assert refused.code == 2 and "the same file as --data" in refused.err
 
 
 def test_control_characters_of_the_data_do_not_reach_the_terminal(quorate, pool):
