@@ -263,6 +263,8 @@ class ScaledLearner final : public Learner {
   }
   bool learn_once(const Example& e, const Decision& d, Answer y, Rng& rng) {
     if constexpr (requires { a_->query.reserve_task(e.task); }) a_->query.reserve_task(e.task);
+    if constexpr (requires { a_->A.ensure_tasks(1); })  // a gift, or a rebuild: no example of it may have been decided
+      if (e.task != kUntracked) a_->A.ensure_tasks(std::size_t{e.task} + 1);
     if constexpr (requires { a_->reserve(e); })
       if (y != kNeither) a_->reserve(e);
     const bool updated = scaling_.changes() ? learn_scaled(scaled(e, values_), d, y, rng) : learn_scaled(e, d, y, rng);

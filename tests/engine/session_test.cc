@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "quorate/learner.h"
+#include "quorate/registry.h"
 #include "quorate/store/state.h"
 #include "support/allocations.h"
 #include "support/edit.h"
@@ -157,6 +158,23 @@ TEST(Session, MayBeMovedWhileItLearns) {
   for (const Outcome& outcome : feed(moved, s, 40, 100)) outcomes.push_back(outcome);
   EXPECT_EQ(outcomes, expected);
   EXPECT_EQ(moved.model_bytes(), stays.model_bytes());
+}
+
+TEST(Session, AGiftAboutATaskThatWasNeverDecidedIsSavedAndLoaded) {
+  for (const Algorithm& learner : algorithms()) {
+    Session session(parse_spec(std::string(learner.name)), {.seed = 1});
+    session.task("a");
+    const Vector x = dense({1, -2}), other = dense({2, 1});
+    feed_one(session, {0, x}, 1);
+    const Task late = session.task("late");
+    session.give({late, other}, kNo);
+    Tensors saved;
+    session.save(saved);
+    Reader reader(saved);
+    const Session loaded = Session::load(session.spec(), reader);
+    for (const Task task : {Task{0}, late})
+      EXPECT_EQ(loaded.learner().score({task, other}), session.learner().score({task, other})) << learner.name;
+  }
 }
 
 TEST(Session, LoadedKnowsEverythingThatWasSaved) {
