@@ -29,6 +29,13 @@ double t_quantile(std::size_t degrees) {
 
 namespace {
 
+/// The logarithm of the gamma function of a > 0. std::lgamma also writes its sign to a global variable, which all threads
+/// share.
+double log_gamma(double a) {
+  int sign = 0;
+  return lgamma_r(a, &sign);
+}
+
 /// I_x(a, b), the regularised incomplete beta function: its continued fraction by Lentz's method.
 double incomplete_beta(double a, double b, double x) {
   if (x <= 0) return 0;
@@ -52,7 +59,7 @@ double incomplete_beta(double a, double b, double x) {
     }
     if (std::abs(change - 1) < 1e-14) break;
   }
-  const double front = std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * std::log(x) + b * std::log1p(-x);
+  const double front = log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * std::log(x) + b * std::log1p(-x);
   return std::exp(front) * out / a;
 }
 
