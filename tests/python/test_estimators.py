@@ -733,7 +733,7 @@ def test_a_model_that_ran_out_of_memory_keeps_what_it_learned(name, tmp_path):
             info, margins = model.info_, model.decision_function(DATA.X, task=DATA.task)
             assert info["peak_bytes"] <= memory and np.isfinite(margins).all()
             assert info["labels"] == model.counts_["labels"].sum() and info["labels"] <= info["examples"] <= len(DATA)
-            assert info["updates"] == 0 or margins.any() or memory < 8000  # so little holds one instance, or none
+            assert info["updates"] == 0 or margins.any()
             model.save(tmp_path / "m")
             for again in (pickle.loads(pickle.dumps(model)), model.snapshot(), quorate.load(tmp_path / "m")):
                 assert multitask.same_model(again, model)

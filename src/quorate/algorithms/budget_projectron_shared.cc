@@ -48,6 +48,7 @@ struct BudgetProjectronShared : KernelMachine<BudgetProjectronShared, Projection
     std::size_t unknown = w.find(false, e.task) == nullptr;
     if (in_clique(e.task)) unknown += w.find(true, A.group(e.task)) == nullptr;
     free_memory(w.bytes_to_add_rows(unknown, S.size()));
+    fit_scratch(of_new, w.rows.size() + unknown);  // before there are rows that a loaded model had no room for
     const std::size_t own = w.at(false, e.task, e.task, S.size()),
                       sum = in_clique(e.task) ? w.at(true, A.group(e.task), e.task, S.size()) : own;
     fit_scratch(of_new, w.rows.size());

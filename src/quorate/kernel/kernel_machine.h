@@ -125,7 +125,7 @@ struct KernelMachine {
       return all - std::min(all, kept);
     };
     if (has_left(bytes) || bytes_left(memory) + may_give() < bytes + spare_bytes()) return;
-    while (S.size() > 0 && !has_left(bytes)) evict();
+    while (S.size() > 1 && !has_left(bytes)) evict();
   }
 
   L& self() { return static_cast<L&>(*this); }
