@@ -446,7 +446,7 @@ def test_a_model_is_used_while_its_stream_is_open(quorate, folder):
     assert inspect(quorate, "live")["examples"] == 40
     (folder / "first.svm").write_text("".join(lines[:40]))
     train(quorate, "first.svm", "until", "--learner", "cmtl")
-    assert predict(quorate, "all.csv", "live") == predict(quorate, "all.csv", "until")
+    assert predict(quorate, "first.svm", "live") == predict(quorate, "first.svm", "until")
     process.communicate("".join(lines[50:]).encode(), timeout=GUARD)
     assert process.returncode == 0 and inspect(quorate, "live")["examples"] == len(lines)
 

@@ -193,12 +193,15 @@ def test_stream_learner_that_has_learned_goes_on_and_stays_as_it_is():
 
 
 def test_stream_many_classes_and_words():
-    X, y = linear(700, classes=3)
-    words = np.array(["a", "b", "c"])[y].astype(object)
-    strategy = StreamQuery(quorate.Cohort(), classes=["a", "b", "c"], missing_label=None, budget=0.2)
-    asked, _ = stream_loop(strategy, X[:500], words[:500])
-    assert asked.sum() <= 100
-    assert strategy.learner_.score(X[500:], words[500:]) > 0.7
+    scores = []
+    for seed in range(4):  # single streams score from .65 to .86
+        X, y = linear(700, classes=3, seed=seed)
+        words = np.array(["a", "b", "c"])[y].astype(object)
+        strategy = StreamQuery(quorate.Cohort(), classes=["a", "b", "c"], missing_label=None, budget=0.2)
+        asked, _ = stream_loop(strategy, X[:500], words[:500])
+        assert asked.sum() <= 100
+        scores.append(strategy.learner_.score(X[500:], words[500:]))
+    assert np.mean(scores) > 0.7
 
 
 def test_stream_tasks():

@@ -56,7 +56,8 @@ std::vector<Reason> explain(const Model& model, Task first, const Features& x,
     if (sum[k].shared != 0 || sum[k].own != 0) order.push_back(k);
   const auto shown = std::min(count, order.size());
   for (const std::size_t k : order) margin -= sum[k].shared + sum[k].own;
-  const auto largest = std::max_element(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return size(a) < size(b); });
+  const auto largest =
+      std::max_element(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return size(a) < size(b); });
   if (largest != order.end()) sum[*largest].shared += margin;  // what rounding left
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(shown), order.end(),
                     [&](std::size_t a, std::size_t b) { return size(a) != size(b) ? size(a) > size(b) : a < b; });

@@ -19,8 +19,9 @@ struct Reason {
 
 /// The `count` features that brought most to the margin for x, in magnitude; features that brought nothing are left out.
 /// With classes it is the margin of the class `predicted`: one-vs-rest its own, one-vs-one the sum of those against the
-/// others. All reasons together sum to it: what the learner's rounding leaves is the largest one's. first: as Classes::example; names: Featurizer::names(). Throws
-/// UsageError for a learner that is not `additive`. O(non-zeros x tasks of the instance).
+/// others. All reasons together sum to it: what the learner's rounding leaves is the largest one's. first: as
+/// Classes::example; names: Featurizer::names(). Throws UsageError for a learner that is not `additive`. O(non-zeros x tasks
+/// of the instance).
 std::vector<Reason> explain(const Model& model, Task first, const Features& x,
                             std::span<const std::pair<Index, std::string>> names, std::size_t predicted, std::size_t count);
 

@@ -372,12 +372,13 @@ Features Featurizer::arrange(Scratch& s) const {
 
 Features Featurizer::row(std::span<const double> value, Scratch& s) const {
   std::size_t last = value.size();
-  while (last > 0 && value[last - 1] == 0) --last;
+  const bool of_columns = kinds_apart_ != 0 && last > 0 && last == columns_.size();  // then a 0 is a value
+  while (!of_columns && last > 0 && value[last - 1] == 0) --last;
   value = value.first(last);
   const auto filled = static_cast<std::size_t>(std::count_if(value.begin(), value.end(), [](double v) { return v != 0; }));
   s.index.clear();
   s.value.clear();
-  if (at_least_half_full(last, filled + settings_.bias)) {
+  if (of_columns || at_least_half_full(last, filled + settings_.bias)) {
     s.value.push_back(settings_.bias);
     for (const double v : value) s.value.push_back(v + 0.0);  // no negative zero
     return {{}, s.value, scale(s.value, squared_norm({{}, s.value}))};
