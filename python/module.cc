@@ -65,11 +65,15 @@ nb::list describe_params(const std::vector<ParamInfo>& params) {
   return out;
 }
 
-/// The options that every learner takes, and those of how data become examples.
-nb::list describe_options() {
-  nb::list out = describe_params(quorate::describe_params<LearningOptions>());
-  out.extend(describe_params(quorate::describe_params<FeatureSettings>()));
-  for (const nb::handle option : out) option["name"] = python_name(nb::cast<std::string>(option["name"]));
+/// The declared options, by what they are of: a learner at work, features, files, runs.
+nb::dict describe_options() {
+  nb::dict out;
+  out["learning"] = describe_params(quorate::describe_params<LearningOptions>());
+  out["features"] = describe_params(quorate::describe_params<FeatureSettings>());
+  out["files"] = describe_params(quorate::describe_params<ReadOptions>());
+  out["runs"] = describe_params(quorate::describe_params<SimulateOptions>());
+  for (const auto& [of, options] : out)
+    for (const nb::handle option : options) option["name"] = python_name(nb::cast<std::string>(option["name"]));
   return out;
 }
 

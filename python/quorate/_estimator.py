@@ -19,7 +19,9 @@ from sklearn.utils.validation import _check_feature_names, assert_all_finite, ch
 
 from quorate import _checks, _core, _inputs, _labels
 
-OPTIONS = tuple(option["name"] for option in _core.options() if option["name"] not in ("pace", "length"))
+DECLARED = [option for of in ("learning", "features") for option in _core.options()[of]
+            if option["name"] not in ("pace", "length")]
+OPTIONS = tuple(option["name"] for option in DECLARED)
 """Names of the engine's options that every estimator has as parameters."""
 
 

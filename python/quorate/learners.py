@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from quorate import _core
-from quorate._estimator import OPTIONS, Calibrated, Estimator
+from quorate._estimator import DECLARED, Calibrated, Estimator
 
 # What every learner takes besides its own parameters and the engine's options: name, default, type, meaning.
 _OF_PYTHON: list[tuple[str, Any, str, str]] = [
@@ -32,12 +32,11 @@ _TYPES = {"labels": "int | str | list[int | str] | None", "labels_per_task": "in
 def _shared() -> list[tuple[str, Any, str, str]]:
     """All that learners share."""
     out = []
-    for option in _core.options():
+    for option in DECLARED:
         name, kind, text = option["name"], option["type"], option["initial"]
-        if name in OPTIONS:
-            default = _value(kind, text) if text.strip('"') else None
-            plain = _type(kind) if default is not None else f"{_type(kind)} | None"
-            out.append((name, default, _TYPES.get(name, plain), option["meaning"]))
+        default = _value(kind, text) if text.strip('"') else None
+        plain = _type(kind) if default is not None else f"{_type(kind)} | None"
+        out.append((name, default, _TYPES.get(name, plain), option["meaning"]))
     return out + _OF_PYTHON
 
 

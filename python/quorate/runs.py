@@ -22,9 +22,10 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Union
+from typing import TYPE_CHECKING, Any, TypeVar, Union
 
 from quorate import _checks, _core, _data, _inputs
+from quorate._options import Options, RunOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,101 +42,6 @@ Data = Union[str, "os.PathLike[str]", "tuple[Any, Any]", "tuple[Any, Any, Any]",
              "IntoDataFrame"]
 Learner = object
 """A text like "cohort(noise=0.3)", or an object whose str() is one."""
-
-
-class Options(TypedDict, total=False):
-    """Options of every experiment; None means the default.
-
-    labels             label budget: 500 in all, "50/1000" in any window of 1000 examples, "20/day" by time_column;
-                       or a list of a total and a rate
-    labels_per_task    most labels to buy for each task
-    pace               "even": spend the labels evenly over the examples
-    memory             bytes that a model never exceeds, or "8MB"
-    classes            labels are two or more classes, with a binary task for each ("one-vs-rest") or each pair
-                       ("one-vs-one"); tasks in the data are then users, each with own weights for every class
-    users              with classes: look at the tasks in the data (True)
-    rounds             what arrives before labels are bought: "each" example, the next "per-task", one for "all-tasks"
-                       (as the learner needs it)
-    labels_per_round   labels bought in each round by learners that select within a round (1)
-    seed               of the first run (1)
-    threads            runs at the same time; the result does not depend on it (1)
-    positive           the label that means +1; every other label means -1
-    bits               names and words are hashed to 2**bits features; 0 keeps every name (18)
-    ngrams, char_ngrams, binary
-                       of texts: up to N neighbouring words, too (1); N neighbouring letters (0); a word counts once
-    interactions       products of the features of two columns or kinds: "user*channel", "number*number"
-    bias, normalize    a constant feature; examples are scaled to unit length (True)
-    format             of files: csv, jsonl, svmlight or vw (by the ending of the name)
-    task_column, label_column, id_column, text_column
-                       columns or keys that mean that (task, label, id, text)
-    time_column        column or key of the example's time
-    weight_column      column or key of the label's importance weight, 0 to 1000
-    categorical_column, number_column, ignore_column
-                       columns of words, columns of numbers (known by their values otherwise); columns to leave out
-    time_parts         hour and weekday of dates and times are features
-    delimiter          of CSV files: the character between fields, or "tab" (by the header)
-    on_error           at a bad line of a file "stop", or "skip" it and warn
-    cache              folder where parsed examples of files are cached for later calls"""
-
-    labels: int | str | Sequence[int | str] | None
-    labels_per_task: int | None
-    pace: Literal["even"] | None
-    memory: int | str | None
-    classes: Literal["one-vs-rest", "one-vs-one"] | None
-    users: bool | None
-    rounds: Literal["each", "per-task", "all-tasks"] | None
-    labels_per_round: int | None
-    seed: int | None
-    threads: int | None
-    positive: str | int | None
-    bits: int | None
-    ngrams: int | None
-    char_ngrams: int | None
-    interactions: str | Sequence[str] | None
-    binary: bool | None
-    bias: bool | None
-    normalize: bool | None
-    format: Literal["csv", "jsonl", "svmlight", "vw"] | None
-    task_column: str | None
-    label_column: str | None
-    id_column: str | None
-    text_column: str | None
-    time_column: str | None
-    weight_column: str | None
-    categorical_column: str | Sequence[str] | None
-    number_column: str | Sequence[str] | None
-    ignore_column: str | Sequence[str] | None
-    time_parts: bool | None
-    delimiter: str | None
-    on_error: Literal["stop", "skip"] | None
-    cache: str | os.PathLike[str] | None
-
-
-class RunOptions(Options, total=False):
-    """More options of `simulate` and `compare`.
-
-    test               data to test on
-    train_per_task     learn from this number of examples of each task (of each class), drawn anew in each run, and test
-                       on the others
-    test_share         test on this share of the examples, drawn anew in each run, and learn from the others
-    runs               each with a seed, an order and a split of its own (1)
-    passes             times each run goes through the data (1)
-    in_order           go through the data as they lie, never shuffled
-    audit              share of the labels, bought at random only to estimate accuracy without bias
-    audit_floor        least chance of every example to be audited, with audit (default 0.002)
-    delay              number of examples until an answer comes: 100, or "lognormal(100)", which is the mean (0)
-    lost               chance that an answer never comes (0)"""
-
-    test: Data | None
-    train_per_task: int | None
-    test_share: float | None
-    runs: int | None
-    passes: int | None
-    in_order: bool | None
-    audit: float | None
-    audit_floor: float | None
-    delay: int | str | None
-    lost: float | None
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -357,9 +263,7 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     **{name: functools.partial(_checks.share, name) for name in ("lost", "forecast", "share")},
     "per_task": functools.partial(_checks.flag, "per_task"),
 }
-_OF_READING = ("format", "cache", "on_error", "categorical_column", "number_column", "ignore_column", "time_parts", "delimiter",
-               "label_column", "task_column", "id_column", "text_column", "time_column",
-               "weight_column")
+_OF_FILES = ("on_error", *(option["name"] for option in _core.options()["files"]))
 
 
 def _checked(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -375,7 +279,7 @@ def _prepare(data: Data, options: dict[str, Any]) -> tuple[_core.ExperimentData,
     """The data, read, and the options of the runs."""
     given = {"data": data} if options.get("test") is None else {"data": data, "test": options["test"]}
     options = _checked({name: value for name, value in options.items() if name != "test"})
-    reading = {name: options.pop(name) for name in _OF_READING if name in options}
+    reading = {name: options.pop(name) for name in _OF_FILES if name in options}
     if "cache" in reading and options.get("bits") == 0:
         _inputs.warn("cache has no effect with bits=0")
         del reading["cache"]

@@ -48,6 +48,9 @@ def test_the_stubs_are_fresh():
     assert run("tools/stubs.py", cwd=ROOT) == (ROOT / "python/quorate/learners.pyi").read_text(), (
         "run: .venv/bin/python tools/stubs.py > python/quorate/learners.pyi"
     )
+    assert run("tools/stubs.py", "options", cwd=ROOT) == (ROOT / "python/quorate/_options.py").read_text(), (
+        "run: .venv/bin/python tools/stubs.py options > python/quorate/_options.py"
+    )
 
 
 def test_the_examples_are_typed_and_the_types_know_a_wrong_parameter(tmp_path):
