@@ -23,7 +23,7 @@ namespace {
 struct Options {
   DeskFolder folder;
   server::HttpOptions http;
-  std::string guidelines, keep_journal = "all", name;
+  std::string guidelines, keep_journal = "all", archive, name;
   bool insecure = false;
 };
 
@@ -70,6 +70,10 @@ int run_server(Options& o) {
   };
   how.log = log;
   if (o.keep_journal != "all") how.keep_segments = parse_number<std::uint64_t>(o.keep_journal);
+  how.archive = o.archive;
+  if (!o.archive.empty() && how.keep_segments.value_or(0) == 0)
+    throw UsageError("--archive " + o.archive + ": with --keep-journal " + o.keep_journal +
+                     " no file is ever old, or none may stay; expected --keep-journal N, 1 or more");
   const std::stop_token stop = interrupt();
   server::Service service(how);
   std::string name = o.name;
@@ -131,6 +135,9 @@ Command add_serve(CLI::App& app) {
                                                                   : quoted_value(text) + "; expected a number, or all";
       })
       ->capture_default_str();
+  app.add_option("--archive", o->archive,
+                 "folder that files of events are moved to, instead of being removed; needs --keep-journal, 1 or more")
+      ->type_name("FOLDER");
   app.add_option("--tls-certificate", o->http.certificate, "PEM file")->type_name("FILE");
   app.add_option("--tls-key", o->http.key, "PEM file")->type_name("FILE");
   app.add_option("--allow-host", o->http.allowed_hosts, "further name of this server, as a proxy sends it; repeatable")

@@ -24,8 +24,13 @@ constexpr int kFormat = 1;  // of .desk files
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 constexpr std::size_t kPageBytes = std::size_t{4} << 20;
 constexpr std::size_t kSnapshotsKept = 2;
-constexpr double kTick = 1;  // seconds
+constexpr std::size_t kHashedAtOnce = std::size_t{1} << 18;               // bytes
+constexpr std::string_view kNoHash = "00000000000000000000000000000000";  // as long as one
+constexpr double kTick = 1;                                               // seconds
 
+double system_stopwatch() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 double system_clock() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 std::string snapshot_name(const std::string& dir, std::uint64_t sequence) {
@@ -47,6 +52,11 @@ std::vector<std::uint64_t> snapshots_of(const std::string& dir) {
   }
   std::sort(out.begin(), out.end(), std::greater());
   return out;
+}
+
+/// The first line of a .desk.
+std::string snapshot_head(std::uint64_t sequence, std::string_view model_hash, std::string_view state_hash) {
+  return Json{{"format", kFormat}, {"sequence", sequence}, {"model", model_hash}, {"state", state_hash}}.dump() + "\n";
 }
 
 std::uint64_t snapshot_bytes_of(const std::string& dir) {
@@ -76,25 +86,34 @@ bool remove_torn(const std::string& dir) {
   return !error;
 }
 
-struct Snapshot {
-  std::uint64_t sequence = 0;
-  std::string model, state;
-};
+/// hash128_hex of a file, read part by part.
+std::string hash_of_file(const std::string& path) {
+  const auto bytes = bytes_of_file(path);
+  Hasher128 hasher;
+  std::vector<std::byte> part;
+  for (std::size_t at = 0; at < bytes.size(); at += part.size()) {
+    part.resize(std::min(kHashedAtOnce, bytes.size() - at));
+    bytes.read(at, part);
+    hasher.add({reinterpret_cast<const char*>(part.data()), part.size()});
+  }
+  return hasher.hex();
+}
 
-/// Throws DataError, FileError.
-Snapshot read_snapshot(const std::string& dir, std::uint64_t sequence) {
-  const std::string name = snapshot_name(dir, sequence), text = read_file(name + ".desk");
+/// The state that a .desk has. Throws DataError, also if its .model is not the one that it names; FileError.
+std::string read_state(const std::string& dir, std::uint64_t sequence) {
+  const std::string name = snapshot_name(dir, sequence);
+  std::string text = read_file(name + ".desk");
   const auto end = std::min(text.find('\n'), text.size());
   const Json head = Json::parse(std::string_view(text).substr(0, end), nullptr, false);
   const auto is = [&](const char* key, const Json& value) { return head.is_object() && head.value(key, Json()) == value; };
   if (!is("format", kFormat))
     throw DataError(name + ".desk: its first line is no header of format " + std::to_string(kFormat));
-  Snapshot out{sequence, read_file(name + ".model"), text.substr(std::min(end + 1, text.size()))};
-  if (!is("sequence", sequence) || !is("state", hash128_hex(out.state)))
+  text.erase(0, end + 1);
+  if (!is("sequence", sequence) || !is("state", hash128_hex(text)))
     throw DataError(name + ".desk: its bytes are not those that were written");
-  if (!is("model", hash128_hex(out.model)))
+  if (!is("model", hash_of_file(name + ".model")))
     throw DataError(name + ".model: its bytes are not those that " + name + ".desk names");
-  return out;
+  return text;
 }
 
 /// The name of the first setting that differs, or an empty text. Settings that are not there have their defaults.
@@ -190,7 +209,9 @@ std::string lines_of_json(std::string_view body) {
 }
 
 Service::Service(ServiceOptions options, Disk& disk) : options_(std::move(options)) {
+  if (!options_.stopwatch) options_.stopwatch = options_.clock ? [] { return 0.0; } : system_stopwatch;
   if (!options_.clock) options_.clock = system_clock;
+  stopwatch_ = options_.stopwatch();
   open(disk);
   writer_ = std::thread([this] { run(); });
 }
@@ -247,6 +268,14 @@ void Service::open(Disk& disk) {
   const std::uint64_t from = load_snapshot(settings);
   if (!desk_) desk_.emplace(settings);
   replay(from);
+  desk_->rebuild_beside([this](const auto& work) {  // within an event, whose lock this is
+    struct Aside {
+      FairMutex& mutex;
+      explicit Aside(FairMutex& m) : mutex(m) { mutex.unlock(); }
+      ~Aside() { mutex.lock(); }
+    } readers_go_on(desk_mutex_);
+    work();
+  });
   time_ = desk_->time();
   clear_past();  // the process before may have ended between forgetting and this
 }
@@ -259,8 +288,8 @@ std::uint64_t Service::load_snapshot(const DeskSettings& settings) {
                       std::to_string(end) + "; expected the journal it was made from. To go on without these events, " +
                       "remove this snapshot");
     try {
-      Snapshot found = read_snapshot(options_.dir, sequence);
-      desk_.emplace(settings, Model::from_bytes(found.model), found.state);
+      const std::string state = read_state(options_.dir, sequence);
+      desk_.emplace(settings, Model::load(snapshot_name(options_.dir, sequence) + ".model"), state);
       snapshot_at_ = sequence;
       return sequence;
     } catch (const Error& e) {
@@ -321,7 +350,7 @@ void Service::run() {
       std::unique_lock lock(queue_mutex_);
       const auto wanted = [&] { return closing_ || !queue_.empty(); };
       if (const auto due = desk_->due(); due && failed().empty()) {  // an answer that is held back, with nothing else to do
-        const double seconds = std::clamp(*due - options_.clock(), 0.0, kTick);
+        const double seconds = std::clamp(*due - now(), 0.0, kTick);
         if (!work_.wait_for(lock, std::chrono::duration<double>(seconds), wanted)) {
           lock.unlock();
           tick();
@@ -352,10 +381,18 @@ void Service::run() {
   }
 }
 
+/// Never less than before. A clock that was set back is caught up with by half of the time that passes: leases still end.
+double Service::now() {
+  const double clock = std::floor(options_.clock() * 1e6) / 1e6, stopwatch = options_.stopwatch();
+  time_ = clock >= time_ ? clock : time_ + std::floor((stopwatch - stopwatch_) * 5e5) / 1e6;
+  stopwatch_ = stopwatch;
+  return time_;
+}
+
 /// The time alone, which makes the desk learn from answers that were held back.
 void Service::tick() {
   try {
-    if (desk_->due().value_or(HUGE_VAL) <= options_.clock()) apply(R"({"do":"tick"})", "");
+    if (desk_->due().value_or(HUGE_VAL) <= now()) apply(R"({"do":"tick"})", "");
   } catch (const std::bad_alloc&) {
     fail("the machine has no memory left; restart the server");
   } catch (const std::exception& e) {
@@ -391,9 +428,8 @@ DeskReply Service::carry_out(Job& job) {
 }
 
 DeskReply Service::apply(std::string_view event, std::string_view lines) {
-  time_ = std::max(time_, std::floor(options_.clock() * 1e6) / 1e6);
   char at[32];
-  const auto end = std::to_chars(at, at + sizeof at, time_).ptr;
+  const auto end = std::to_chars(at, at + sizeof at, now()).ptr;
   std::string record = "{\"at\":" + std::string(at, end) + ",";
   record.append(event.substr(1));
   if (!lines.empty()) record.append("\n").append(lines);
@@ -442,39 +478,82 @@ void Service::answer_durable() {
   }
 }
 
+/// Files of a moment, written but not yet on the disk or named.
+struct Service::Snapshot {
+  explicit Snapshot(const std::string& name) : model(name + ".model"), desk(name + ".desk") {}
+
+  std::uint64_t sequence = 0;
+  std::string state_hash;
+  OutputFile model, desk;
+};
+
 void Service::take_snapshot() {
   if (!failed().empty()) return;
   if (snapshot_.valid() && snapshot_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
-  // Nobody else changes the desk, so readers go on meanwhile.
-  const std::uint64_t sequence = journal_->end();
   events_since_ = bytes_since_ = 0;
-  snapshot_ = std::async(std::launch::async, [this, sequence, model = desk_->model().to_bytes(), state = desk_->save()] {
-    write_snapshot(sequence, model, state);
-  });
+  try {
+    // Nobody else changes the desk, so readers go on meanwhile.
+    snapshot_ = std::async(std::launch::async, [this, snapshot = begin_snapshot()]() mutable {
+      finish_snapshot(*snapshot);
+      snapshot.reset();  // removes what could not be finished
+    });
+  } catch (const std::exception& e) {
+    no_snapshot(e);
+  }
 }
 
-bool Service::write_snapshot(std::uint64_t sequence, const std::string& model, const std::string& state) {
+/// Writes a snapshot of now, part by part; the system has the bytes when it returns. Throws FileError.
+std::shared_ptr<Service::Snapshot> Service::begin_snapshot() const {
+  const std::uint64_t sequence = journal_->end();
+  const auto out = std::make_shared<Snapshot>(snapshot_name(options_.dir, sequence));
+  out->sequence = sequence;
+  desk_->model().save(out->model);
+  out->model.flush();
+  out->desk.write(snapshot_head(sequence, kNoHash, kNoHash));
+  Hasher128 hasher;
+  desk_->save([&](std::string_view part) {
+    hasher.add(part);
+    out->desk.write(part);
+  });
+  out->state_hash = hasher.hex();
+  out->desk.flush();
+  return out;
+}
+
+bool Service::finish_snapshot(Snapshot& snapshot) {
   try {
+    const std::uint64_t sequence = snapshot.sequence;
     // A snapshot of events that are not on disk would be of events that never happened.
     if (sequence > 0 && journal_->durable() < sequence && !journal_->wait(sequence - 1)) return false;
-    const std::string name = snapshot_name(options_.dir, sequence);
-    const Json head{
-        {"format", kFormat}, {"sequence", sequence}, {"model", hash128_hex(model)}, {"state", hash128_hex(state)}};
-    OutputFile model_file(name + ".model");
-    model_file.write(model);
-    model_file.commit();
-    OutputFile desk_file(name + ".desk");
-    desk_file.write(head.dump() + "\n");
-    desk_file.write(state);
-    desk_file.commit();
+    snapshot.model.commit();
+    const std::string model_hash = hash_of_file(snapshot_name(options_.dir, sequence) + ".model");
+    snapshot.desk.write_at(0, snapshot_head(sequence, model_hash, snapshot.state_hash));
+    snapshot.desk.commit();
     snapshot_at_ = sequence;
-    drop_old();
-    return true;
   } catch (const std::exception& e) {
-    ++snapshot_failures_;
-    log(std::string("no snapshot was written, the journal goes on without: ") + e.what());
+    no_snapshot(e);
     return false;
   }
+  try {
+    drop_old();
+  } catch (const std::exception& e) {
+    log(std::string("old files stay: ") + e.what());
+  }
+  return true;
+}
+
+bool Service::write_snapshot() {
+  try {
+    return finish_snapshot(*begin_snapshot());
+  } catch (const std::exception& e) {
+    no_snapshot(e);
+    return false;
+  }
+}
+
+void Service::no_snapshot(const std::exception& why) {
+  ++snapshot_failures_;
+  log(std::string("no snapshot was written, the journal goes on without: ") + why.what());
 }
 
 /// Where no old segment is to be kept, everything from before leaves the disk, but for a snapshot of this moment. Called
@@ -485,9 +564,9 @@ bool Service::clear_past() {
   const std::uint64_t now = journal_->end();
   if (now == 0) return true;
   try {
-    if (snapshot_at_ != now && !write_snapshot(now, desk_->model().to_bytes(), desk_->save())) return false;
+    if (snapshot_at_ != now && !write_snapshot()) return false;
     events_since_ = bytes_since_ = 0;
-    read_snapshot(options_.dir, now);  // it will be the only one
+    read_state(options_.dir, now);  // it will be the only one
     if (!journal_->begin_segment()) return false;
     for (const std::uint64_t sequence : snapshots_of(options_.dir))
       if (sequence != now) remove_snapshot(options_.dir, sequence);
@@ -509,8 +588,9 @@ void Service::drop_old() {
   for (const Segment& segment : journal_->segments())
     if (segment.first <= needed) before.push_back(segment.first);
   if (before.size() <= *options_.keep_segments + 1) return;
-  for (const Segment& dropped : journal_->drop_before(before[before.size() - 1 - *options_.keep_segments]))
-    log(dropped.path + ": removed, as it is older than the snapshots and the segments to keep");
+  const std::string what = options_.archive.empty() ? "removed" : "moved to " + options_.archive;
+  for (const Segment& dropped : journal_->drop_before(before[before.size() - 1 - *options_.keep_segments], options_.archive))
+    log(dropped.path + ": " + what + ", as it is older than the snapshots and the segments to keep");
 }
 
 DeskReply Service::predict(std::string_view lines) const {
@@ -599,7 +679,7 @@ ServiceFigures Service::figures() const {
   out.snapshot_at = snapshot_at_;
   out.snapshot_failures = snapshot_failures_;
   const std::shared_lock lock(desk_mutex_);
-  out.model_bytes = desk_->model().bytes();
+  out.model_bytes = desk_->model_bytes();
   return out;
 }
 
@@ -613,7 +693,7 @@ void Service::stop() {
   writer_.join();
   if (snapshot_.valid()) snapshot_.wait();
   const std::uint64_t end = journal_->end();
-  if (failed().empty() && end > snapshot_at_) write_snapshot(end, desk_->model().to_bytes(), desk_->save());
+  if (failed().empty() && end > snapshot_at_) write_snapshot();
   if (end > 0 && failed().empty()) journal_->wait(end - 1);
   {
     const std::lock_guard lock(answer_mutex_);

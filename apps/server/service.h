@@ -33,7 +33,10 @@ struct ServiceOptions {
   /// Segments of the journal before the last snapshots; nothing: all. 0: only the newest snapshot and what came after it
   /// stay, and a new one is made at the start and whenever something is forgotten.
   std::optional<std::uint64_t> keep_segments = {};
+  /// Folder that segments are moved to instead of being removed; needs keep_segments, above 0. Empty: none.
+  std::string archive = {};
   std::function<double()> clock = nullptr;              ///< seconds since 1970; nothing: the system's
+  std::function<double()> stopwatch = nullptr;          ///< seconds; nothing: the system's, or with a clock one that stands
   std::function<void(std::string_view)> log = nullptr;  ///< receives one line at a time; on any thread
 };
 
@@ -77,7 +80,8 @@ class Service {
   /// refused, those before it stay.
   void submit_examples(std::string lines, Done done);
 
-  // Requests that change nothing, as the members of Desk. They wait for the event at work, if there is one.
+  // Requests that change nothing, as the members of Desk. They wait for the event at work, if there is one; not for the
+  // model to be rebuilt, unless it has a memory limit: till it is done they see the old one.
   DeskReply predict(std::string_view lines) const;
   DeskReply explain(std::uint64_t ticket) const;
   DeskReply answers(std::uint64_t ticket, const std::string& example) const;
@@ -121,12 +125,17 @@ class Service {
   void replay(std::uint64_t from);
   void enqueue(Job job);
   void run();
+  double now();
   void tick();
   DeskReply carry_out(Job& job);
   DeskReply apply(std::string_view event, std::string_view lines);
   void answer_durable();
+  struct Snapshot;
   void take_snapshot();
-  bool write_snapshot(std::uint64_t sequence, const std::string& model, const std::string& state);
+  std::shared_ptr<Snapshot> begin_snapshot() const;
+  bool finish_snapshot(Snapshot& snapshot);
+  bool write_snapshot();
+  void no_snapshot(const std::exception& why);
   bool clear_past();
   void drop_old();
   void fail(const std::string& why);
@@ -138,7 +147,7 @@ class Service {
   mutable FairMutex desk_mutex_;
 
   // Of the writer.
-  double time_ = 0;
+  double time_ = 0, stopwatch_ = 0;  // at the last look
   std::uint64_t events_since_ = 0, bytes_since_ = 0;
   std::future<void> snapshot_;
 

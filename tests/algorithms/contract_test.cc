@@ -497,6 +497,40 @@ TEST_P(Contract, ACorrectedLabelIsTheModelThatHadItFromTheStart) {
   EXPECT_EQ(to_bytes(one), to_bytes(other));
 }
 
+TEST_P(Contract, ARebuildBesideTheLearnerAtWorkIsTheSameToTheBitAndNobodySeesItBefore) {
+  if (!GetParam().can().rebuilds) GTEST_SKIP() << "cannot be rebuilt";
+  const Stream s = make_stream(120, kTasks, 6, 23);
+  const auto asked = [](std::size_t, int y) { return y; };
+  const auto in_place = with_answers(spec(), s, asked), beside = with_answers(spec(), s, asked);
+  int rebuilds = 0;
+  beside->rebuild_beside([&](const auto& work) {
+    ++rebuilds;
+    const auto scores = [&] {
+      std::vector<double> out;
+      for (std::size_t n = 0; n < s.size(); ++n) out.push_back(beside->learner().score(s.example(n)));
+      return out;
+    };
+    const std::vector<double> before = scores();
+    work();
+    EXPECT_EQ(scores(), before);
+  });
+  const std::uint64_t first = in_place->labels()[0].id, second = in_place->labels()[1].id;
+  const Example e = s.example(3);
+  for (Session* session : {in_place.get(), beside.get()}) {
+    session->undo({first});
+    session->correct(second, kNeither);
+    session->forget_example({}, {&e, 1});
+    session->forget(session->name_of(1), true);
+    session->rebuild();
+  }
+  EXPECT_EQ(rebuilds, 5);
+  EXPECT_EQ(state_of(*beside), state_of(*in_place));
+  beside->rebuild_beside([](const auto&) { throw std::bad_alloc(); });  // no memory for two: in place
+  in_place->undo({in_place->labels()[0].id});
+  beside->undo({beside->labels()[0].id});
+  EXPECT_EQ(state_of(*beside), state_of(*in_place));
+}
+
 TEST_P(Contract, LabelsMayComeLongAfterTheDecision) {
   const Stream s = make_stream(200, kTasks, 5, 19);
   NameTable tasks = task_names(kTasks);

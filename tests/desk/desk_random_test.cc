@@ -134,6 +134,12 @@ class Office {
  public:
   Office(const Setting& setting, std::uint64_t seed) : setting_(setting), desk(setting.desk), rng_(make_rng(seed, 0)) {
     choices_ = setting.desk.classes.empty() ? std::vector<std::string>{"spam", "ham"} : setting.desk.classes;
+    desk.rebuild_beside([this](const auto& work) {  // as in the server; replays do without
+      const std::string before = desk.status().body, state = aside++ % 8 == 0 ? desk.save() : "";
+      work();
+      EXPECT_EQ(desk.status().body, before);
+      EXPECT_TRUE(state.empty() || desk.save() == state);
+    });
   }
 
   DeskReply send(Json event, const std::string& lines = "") {
@@ -248,7 +254,7 @@ class Office {
   std::vector<std::string> journal;
   std::vector<DeskReply> replies;
   Books books;
-  std::uint64_t answered = 0, undone = 0, exact = 0;
+  std::uint64_t answered = 0, undone = 0, exact = 0, aside = 0;
 
  private:
   std::uint64_t draw(std::uint64_t n) { return below(n, rng_); }

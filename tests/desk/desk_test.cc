@@ -315,7 +315,9 @@ TEST(Desk, ALearnerWithoutMemoryTakesNoMoreAnswersAndSaysSo) {
       EXPECT_EQ(o.desk.model().session.total().labels, saved) << "a label that is refused is not bought";
       EXPECT_THAT(problem, testing::Not(HasSubstr("could not be learned from")));
     } else {
-      EXPECT_THAT(problem, HasSubstr("could not be learned from"));
+      EXPECT_THAT(problem, HasSubstr("will be learned from then"));
+      EXPECT_THAT(problem, testing::Not(HasSubstr("could not be learned from")));
+      EXPECT_EQ(o.status()["labels"]["bought"], saved) << "they are paid for";
     }
     EXPECT_EQ(o.call({{"do", "examples"}}, R"({"id":"last","task":"ann","text":"lunch"})")["examples"][0]["id"], "last")
         << "predictions go on";
@@ -324,6 +326,58 @@ TEST(Desk, ALearnerWithoutMemoryTakesNoMoreAnswersAndSaysSo) {
     EXPECT_EQ(again.save(), o.desk.save());
     EXPECT_EQ(Desk(settings, Model::from_bytes(model_of(o.desk)), o.desk.save()).save(), o.desk.save());
   }
+}
+
+TEST(Desk, AnswersHeldBackThatFindNoMemoryAreLearnedFromOnceSomethingIsForgotten) {
+  DeskSettings settings = spam();
+  settings.learner = "kernel-perceptron(query=always)";
+  settings.learning.memory = ByteSize{200'000};
+  settings.learning.keep_labels = ByteSize{25'000};
+  settings.desk.hold = 10;
+  Office o(settings);
+  std::size_t saved = 0, of_large = 0;
+  for (int i = 0; i < 400; ++i) {
+    std::string text;
+    for (int w = 0; w < 30; ++w) text += word(30 * i + w) + " ";
+    const std::string task = saved < 30 ? "large" : "ann";
+    o.raw({{"do", "examples"}}, Json{{"id", "m" + std::to_string(i)}, {"task", task}, {"text", text}}.dump());
+    const Json q = o.next("eve");
+    o.now += 1;
+    if (q.is_null()) break;
+    saved += o.answer(q, i % 2 == 0 ? "spam" : "ham").status == 200;
+    of_large = std::min<std::size_t>(saved, 30);
+  }
+  o.now += 100;
+  o.raw({{"do", "tick"}});
+  ASSERT_THAT(o.status()["problem"].dump(), HasSubstr("will be learned from then"));
+  ASSERT_GT(saved, 30u);
+  const auto learned = [&] { return o.desk.model().session.total().labels; };
+  EXPECT_LT(learned(), saved);
+  const std::string model = model_of(o.desk), state = o.desk.save();
+  Desk loaded(settings, Model::from_bytes(model), state);
+  EXPECT_EQ(loaded.save(), state);
+  o.call({{"do", "forget_task"}, {"task", "large"}});
+  EXPECT_FALSE(o.status().contains("problem"));
+  o.now += 1;
+  o.raw({{"do", "tick"}});
+  EXPECT_FALSE(o.status().contains("problem"));
+  EXPECT_EQ(learned(), saved) << of_large << " of them of the task that was forgotten";
+  Desk again(settings);
+  for (const std::string& event : o.journal) EXPECT_TRUE(again.apply(event).changed) << event;
+  EXPECT_EQ(again.save(), o.desk.save());
+}
+
+TEST(Desk, LargeExamplesFillNoMemoryWithoutEnd) {
+  DeskSettings settings = spam({"0"});
+  settings.features.bits = 10;
+  Office o(settings);
+  const std::string large(6'000'000, 'x');
+  for (int i = 0; i < 14; ++i) o.post("m" + std::to_string(i), "ann", large);
+  EXPECT_LT(o.desk.save().size(), 68'000'000u) << "the pool";
+  o.call({{"do", "limits"}, {"labels", 20}});
+  for (int i = 0; i < 14; ++i) o.post("n" + std::to_string(i), "ann", large, i % 2 == 0 ? "spam" : "ham");
+  EXPECT_LT(o.desk.save().size(), 136'000'000u) << "the pool, and closed questions";
+  EXPECT_EQ(o.status()["gifts"], 14);
 }
 
 TEST(Desk, AFloodOfExamplesLeavesTheBudgetToTheAnswers) {

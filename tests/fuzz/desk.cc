@@ -136,6 +136,15 @@ void play(fuzz::Input& in) {
   std::optional<Desk> desk(std::in_place, given);
   std::vector<std::string> journal, leases;
   State last = state(*desk);
+  // As in the server; the journal is applied again without it.
+  const auto beside = [&] {
+    desk->rebuild_beside([&](const auto& work) {
+      const State before = state(*desk);
+      work();
+      fuzz::require(state(*desk) == before, "nobody sees a rebuild before its end");
+    });
+  };
+  beside();
   double now = 1e6;
   for (int step = 0; step < 100 && !in.empty(); ++step) {
     now += in.byte() % 6;
@@ -157,6 +166,7 @@ void play(fuzz::Input& in) {
     if (in.byte() % 32 == 0) {
       desk.emplace(given, Model::from_bytes(last.model), last.desk);
       fuzz::require(state(*desk) == last, "a desk goes on from its snapshot");
+      beside();
     }
     desk->predict(text);
     desk->explain(in.byte() % 32);

@@ -391,6 +391,31 @@ TEST(Service, TheClockNeverGoesBack) {
   EXPECT_EQ(last, 3'000);
 }
 
+TEST(Service, LeasesEndThoughTheClockWasSetBack) {
+  const test::TempDir dir;
+  std::atomic<double> clock = 2'000'000, stopwatch = 0;
+  auto how = options(dir.at("d"));
+  how.clock = [&] { return clock.load(); };
+  how.stopwatch = [&] { return stopwatch.load(); };
+  how.settings->learner = "cohort(query=always)";
+  Service service(how, fast());
+  post(service, lines(0, 1));
+  const auto question = [&](const char* who) {
+    return Json::parse(call(service, Json{{"do", "next"}, {"annotator", who}}.dump()).body)["question"];
+  };
+  const Json held = question("eve");
+  ASSERT_EQ(held["until"], 2'000'300);
+  clock = 1'000'000;  // the machine had started with a wrong clock
+  stopwatch = 590;
+  EXPECT_EQ(question("bob"), nullptr);
+  stopwatch = 602;
+  const Json taken = question("bob");
+  EXPECT_EQ(taken["ticket"], held["ticket"]);
+  EXPECT_EQ(taken["until"], 2'000'601);
+  clock = 2'500'000;
+  EXPECT_EQ(question("eve")["until"], 2'500'300);
+}
+
 TEST(Service, AnAnswerHeldBackIsLearnedFromThoughNothingElseHappens) {
   const test::TempDir dir;
   ServiceOptions o = options(dir.at("s"));
@@ -490,6 +515,56 @@ TEST(Service, ReadersAndTheWriterRunSideBySide) {
     });
   for (int i = 0; i < 4; ++i) work(service, 300 * i);  // would take minutes if readers could keep the writer out
   end = true;
+}
+
+TEST(Service, PredictionsGoOnWhileTheModelIsRebuilt) {
+  const test::TempDir dir;
+  auto how = options(dir.at("d"));
+  how.settings->learning.labels.clear();
+  how.settings->learning.audit = 0;  // an audit's answer cannot be taken back
+  Service service(how, fast());
+  for (int i = 0; i < 10; ++i) post(service, lines(300 * i, 300 * i + 300));
+  std::atomic<bool> end = false;
+  std::atomic<int> predictions = 0;
+  const std::jthread reader([&] {
+    for (; !end; ++predictions) EXPECT_EQ(service.predict(lines(0, 1)).status, 200);
+  });
+  // A reader that waits for the rebuild makes one prediction or two between an undo and its reply.
+  int most = 0;
+  for (int i = 0; i < 100 && most < 10; ++i) {
+    ASSERT_EQ(answer(service, "ann", 1), 1);
+    const int before = predictions;
+    EXPECT_EQ(call(service, R"({"do":"undo","annotator":"ann"})").status, 200);
+    most = std::max(most, predictions - before);
+  }
+  end = true;
+  EXPECT_GE(most, 10);
+}
+
+TEST(Service, OldSegmentsMoveToAnArchive) {
+  const test::TempDir dir;
+  auto how = options(dir.at("d"));
+  how.segment_bytes = 20'000;
+  how.keep_segments = 1;
+  how.archive = dir.at("old");
+  std::string model;
+  for (int run = 0; run < 4; ++run) {
+    how.clock = Clock{1'763'855'000.0 + 10'000 * run};
+    Service service(how, fast());
+    work(service, 300 * run);
+    model = service.model_bytes();
+  }
+  ASSERT_GT(journal_segments(dir.at("d")).front().first, 0U);
+  ASSERT_FALSE(std::filesystem::is_empty(dir.at("old")));
+  // Archive and folder together are the whole journal.
+  std::filesystem::create_directories(dir.at("all/journal"));
+  for (const char* from : {"old", "d/journal"})
+    for (const auto& entry : std::filesystem::directory_iterator(dir.at(from)))
+      if (entry.path().extension() == ".qj")
+        std::filesystem::copy(entry.path(), dir.at("all/journal") / entry.path().filename());
+  Service service(options(dir.at("all")), fast());
+  EXPECT_EQ(service.figures().snapshot_at, 0U);
+  EXPECT_EQ(service.model_bytes(), model);
 }
 
 TEST(LinesOfJson, KeepsSpellingAndSplitsArrays) {

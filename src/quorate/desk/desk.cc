@@ -31,6 +31,8 @@ constexpr double kSure = 3;               // log-odds of a prediction beyond whi
 constexpr double kPointless = 6;          // log-odds of a prediction that nobody needs to confirm
 constexpr std::uint64_t kFewLabels = 50;  // by which no prediction is sure
 constexpr double kHold = 30;              // seconds, for learners that cannot be rebuilt
+constexpr std::size_t kMostLines = std::size_t{64} << 20;   // bytes of examples in the pool, and of closed questions
+constexpr std::size_t kSavedAtOnce = std::size_t{1} << 16;  // bytes
 
 /// A refusal: nothing has changed.
 struct Refused {
@@ -87,11 +89,13 @@ Model make_model(const DeskSettings& s) {
 
 Desk::Desk(const DeskSettings& settings) : settings_(settings), model_(make_model(settings)) {
   model_.session.keep_waiting();  // what waits was shown to somebody: the desk itself withdraws, and says so
+  model_bytes_ = model_.bytes();
 }
 
 Desk::Desk(const DeskSettings& settings, Model model, std::string_view state)
     : settings_(settings), model_(std::move(model)) {
   model_.session.keep_waiting();
+  model_bytes_ = model_.bytes();
   try {
     const Json in = Json::parse(state);
     now_ = in.at("now");
@@ -127,6 +131,7 @@ Desk::Desk(const DeskSettings& settings, Model model, std::string_view state)
     };
     questions(in.at("open"), open_);
     questions(in.at("closed"), closed_);
+    for (const auto& [id, q] : closed_) closed_bytes_ += q.about.line.size();
     for (const auto& [name, a] : in.at("annotators").items())
       annotators_[name] = {a.at("answers"),
                            a.at("skips"),
@@ -143,6 +148,7 @@ Desk::Desk(const DeskSettings& settings, Model model, std::string_view state)
     for (const Json& p : in.at("curve")) curve_.push_back({p.at(0), p.at(1), p.at(2), p.at(3)});
     if (in.contains("held"))
       for (const Json& p : in["held"]) held_.push_back({p.at(0), p.at(1)});
+    if (in.contains("waiting")) waiting_ = in["waiting"].get<std::deque<std::uint64_t>>();
     full_ = in.value("full", full_);
     unlearned_ = in.value("unlearned", unlearned_);
   } catch (const nlohmann::json::exception& e) {
@@ -151,63 +157,88 @@ Desk::Desk(const DeskSettings& settings, Model model, std::string_view state)
 }
 
 std::string Desk::save() const {
-  const auto questions = [](const std::map<std::uint64_t, Question>& from) {
-    Json out = Json::array();
-    for (const auto& [id, q] : from) {
-      Json given = Json::array();
-      for (const Given& g : q.given) given.push_back({g.annotator, g.label, g.lease, g.at});
-      out.push_back({{"id", id},
-                     {"tickets", q.tickets},
-                     {"labels", q.labels},
-                     {"example", q.about.example},
-                     {"task", q.about.task},
-                     {"line", q.about.line},
-                     {"audit", q.audit},
-                     {"second", q.second},
-                     {"asked", q.asked},
-                     {"probability", q.probability},
-                     {"lease", q.lease},
-                     {"holder", q.holder},
-                     {"until", q.until},
-                     {"skipped", q.skipped},
-                     {"given", given},
-                     {"settled", q.settled},
-                     {"unasked", q.unasked}});
-      if (q.held) out.back()["held"] = true;
-      if (q.weighed_at) {
-        out.back()["worth"] = q.worth;
-        out.back()["weighed_at"] = *q.weighed_at;
-      }
+  std::string out;
+  save([&out](std::string_view part) { out += part; });
+  return out;
+}
+
+void Desk::save(const std::function<void(std::string_view part)>& write) const {
+  std::string text;  // that waits to be written; one JSON text of all would take several times the memory of the desk
+  const auto put = [&](const std::string& part) {
+    text += part;
+    if (text.size() < kSavedAtOnce) return;
+    write(text);
+    text.clear();
+  };
+  const auto list = [&](const char* name, const auto& from, auto to_json) {
+    put(std::string(",\"") + name + "\":[");
+    bool first = true;
+    for (const auto& item : from) {
+      put((first ? "" : ",") + Json(to_json(item)).dump());
+      first = false;
+    }
+    put("]");
+  };
+  const auto question = [](const auto& item) {
+    const auto& [id, q] = item;
+    Json given = Json::array();
+    for (const Given& g : q.given) given.push_back({g.annotator, g.label, g.lease, g.at});
+    Json out{{"id", id},
+             {"tickets", q.tickets},
+             {"labels", q.labels},
+             {"example", q.about.example},
+             {"task", q.about.task},
+             {"line", q.about.line},
+             {"audit", q.audit},
+             {"second", q.second},
+             {"asked", q.asked},
+             {"probability", q.probability},
+             {"lease", q.lease},
+             {"holder", q.holder},
+             {"until", q.until},
+             {"skipped", q.skipped},
+             {"given", given},
+             {"settled", q.settled},
+             {"unasked", q.unasked}};
+    if (q.held) out["held"] = true;
+    if (q.weighed_at) {
+      out["worth"] = q.worth;
+      out["weighed_at"] = *q.weighed_at;
     }
     return out;
   };
-  Json annotators = Json::object(), seen = Json::array(), curve = Json::array(), pool = Json::array();
+  Json annotators = Json::object();
   for (const auto& [name, a] : annotators_)
     annotators[name] = {{"answers", a.answers}, {"skips", a.skips}, {"agreed", a.agreed}, {"compared", a.compared},
                         {"seconds", a.seconds}, {"times", a.times}, {"latest", a.latest}};
-  for (const std::uint64_t hash : seen_order_) seen.push_back({hash, seen_.at(hash)});
-  for (const Posted& p : pool_) pool.push_back({p.example, p.task, p.line});
-  for (const CurvePoint& p : curve_) curve.push_back({p.labels, p.value, p.low, p.high});
-  Json out{{"now", now_},
-           {"next_question", next_question_},
-           {"leases", leases_},
-           {"gifts", gifts_},
-           {"posted", posted_},
-           {"open", questions(open_)},
-           {"closed", questions(closed_)},
-           {"annotators", annotators},
-           {"seen", seen},
-           {"pool", pool},
-           {"curve", curve}};
-  if (!held_.empty()) out["held"] = held_;
-  if (!full_.empty()) out["full"] = full_;
-  if (unlearned_ > 0) out["unlearned"] = unlearned_;
-  return out.dump();
+  std::string head =
+      Json{{"now", now_}, {"next_question", next_question_}, {"leases", leases_}, {"gifts", gifts_}, {"posted", posted_}}
+          .dump();
+  head.pop_back();
+  put(head);
+  list("open", open_, question);
+  list("closed", closed_, question);
+  put(",\"annotators\":" + annotators.dump());
+  list("seen", seen_order_, [this](std::uint64_t hash) { return Json{hash, seen_.at(hash)}; });
+  list("pool", pool_, [](const Posted& p) { return Json{p.example, p.task, p.line}; });
+  list("curve", curve_, [](const CurvePoint& p) { return Json{p.labels, p.value, p.low, p.high}; });
+  if (!held_.empty()) put(",\"held\":" + Json(held_).dump());
+  if (!waiting_.empty()) put(",\"waiting\":" + Json(waiting_).dump());
+  if (!full_.empty()) put(",\"full\":" + Json(full_).dump());
+  if (unlearned_ > 0) put(",\"unlearned\":" + Json(unlearned_).dump());
+  text += "}";
+  write(text);
 }
 
 DeskReply Desk::reply(const Json& body, bool changed) const { return {200, to_text(body), changed}; }
 
-DeskReply Desk::apply(std::string_view text) {
+DeskReply Desk::apply(std::string_view event) {
+  DeskReply out = carry_out(event);
+  model_bytes_ = model_.bytes();
+  return out;
+}
+
+DeskReply Desk::carry_out(std::string_view text) {
   const double before = now_;
   bool learned = false;  // answers that were held back: then the event belongs in the journal, whatever becomes of it
   const auto refused = [&](int status, const std::string& detail, const std::string& reason = "") -> DeskReply {
@@ -470,10 +501,19 @@ std::uint64_t Desk::open(Question question) {
 }
 
 void Desk::archive(std::uint64_t number, Question question) {
+  closed_bytes_ += question.about.line.size();
   closed_.emplace(number, std::move(question));
-  if (closed_.size() <= kMostClosed) return;
-  learn_held(closed_.begin()->first);
-  closed_.erase(closed_.begin());
+  while (closed_.size() > 1 && (closed_.size() > kMostClosed || closed_bytes_ > kMostLines)) {
+    auto& [oldest, forgotten] = *closed_.begin();
+    learn_held(oldest);
+    if (forgotten.held) {
+      let_go(oldest, forgotten);
+      for (const std::uint64_t ticket : forgotten.tickets) model_.session.withdraw(ticket);
+      ++unlearned_;
+    }
+    closed_bytes_ -= forgotten.about.line.size();
+    closed_.erase(closed_.begin());
+  }
 }
 
 /// Once a quarter more questions than allowed are open, so it happens seldom. They are weighed anew only when a label was
@@ -517,8 +557,12 @@ void Desk::withdraw(std::uint64_t id, bool to_pool) {
 }
 
 void Desk::pool(Posted about) {
+  std::size_t bytes = about.line.size();
+  if (bytes * (settings_.desk.pool + 1) > kMostLines)
+    for (const Posted& item : pool_) bytes += item.line.size();
   pool_.push_back(std::move(about));
-  if (pool_.size() > settings_.desk.pool) pool_.pop_front();
+  for (; pool_.size() > settings_.desk.pool || (bytes > kMostLines && pool_.size() > 1); pool_.pop_front())
+    bytes -= std::min(bytes, pool_.front().line.size());
 }
 
 /// How far the prediction is from being a toss-up: log-odds where the learner has them, else the margin.
@@ -648,6 +692,7 @@ Json Desk::labels_json() const {
   const std::uint64_t limit = s.budget().limits().total;
   std::uint64_t waiting = s.pending().size();
   for (const auto& [due, id] : held_) waiting -= find(id)->tickets.size();  // answered: bought, though not learned from yet
+  for (const std::uint64_t id : waiting_) waiting -= find(id)->tickets.size();
   return {{"bought", s.budget().bought() - waiting},
           {"limit", limit == LabelLimits::kNone ? Json(nullptr) : Json(limit)},
           {"waiting", open_.size()},
@@ -816,6 +861,9 @@ std::string Desk::problem() const {
   if (full_.empty()) return "";
   return "the learner cannot learn any more: " + full_ + "; expected a larger --memory in a new folder, or " +
          "something forgotten" +
+         (waiting_.empty()
+              ? ""
+              : ". Of the answers saved, " + counted(waiting_.size(), "answer") + " will be learned from then") +
          (unlearned_ == 0 ? "" : ". Of the answers saved, " + counted(unlearned_, "answer") + " could not be learned from");
 }
 
@@ -823,18 +871,31 @@ double Desk::hold() const {
   return settings_.desk.hold.value_or(model_.session.learner().capabilities().rebuilds ? 0 : kHold);
 }
 
-/// If the question's answer is held back, it is no more: it is learned from.
+/// The question's answer, which is held back, is no more.
+void Desk::let_go(std::uint64_t id, Question& question) {
+  question.held = false;
+  std::erase_if(held_, [&](const auto& item) { return item.second == id; });
+  std::erase(waiting_, id);
+}
+
+/// If the question's answer is held back, it is no more: it is learned from, or waits for memory.
 void Desk::learn_held(std::uint64_t id) {
   Question* question = find(id);
   if (question == nullptr || !question->held) return;
-  question->held = false;
-  std::erase_if(held_, [&](const auto& item) { return item.second == id; });
+  let_go(id, *question);
   try {
     learn(*question, label_of(question->settled.empty() ? question->given[0].label : question->settled));
-  } catch (const MemoryError&) {  // it stays in the journal, and the status says so
-    ++unlearned_;
+  } catch (const MemoryError&) {
+    question->held = true;
+    waiting_.push_back(id);
   }
   note_curve();
+}
+
+/// Something was forgotten: the learner may have memory again.
+void Desk::has_room() {
+  full_.clear();
+  for (; !waiting_.empty(); waiting_.pop_back()) held_.push_front({now_, waiting_.back()});
 }
 
 /// Answers held back long enough; whether there were any.
@@ -846,11 +907,7 @@ bool Desk::learn_due() {
 
 /// The learner never had the question's label, which stays bought; one that was held back was never bought.
 void Desk::unlearn(std::uint64_t id, Question& question) {
-  if (question.held) {
-    question.held = false;
-    std::erase_if(held_, [&](const auto& item) { return item.second == id; });
-    return;
-  }
+  if (question.held) return let_go(id, question);
   if (!model_.session.learner().capabilities().rebuilds)
     throw Refused{409, "this answer cannot be taken back any more: it was learned from, and " +
                            parse_spec(settings_.learner).word + " cannot unlearn" +
@@ -944,7 +1001,10 @@ void Desk::take_back(std::uint64_t id, Question& question, std::vector<Given>::i
   if (const auto time = std::find(annotator.times.begin(), annotator.times.end(), given->at); time != annotator.times.end())
     annotator.times.erase(time);
   question.given.erase(given);
-  if (closed_.contains(id)) open_.insert(closed_.extract(id));
+  if (auto node = closed_.extract(id)) {
+    closed_bytes_ -= node.mapped().about.line.size();
+    open_.insert(std::move(node));
+  }
 }
 
 DeskReply Desk::answer(const Json& event) {
@@ -1153,7 +1213,7 @@ void Desk::drop(std::uint64_t id) {
     for (const std::uint64_t ticket : question->tickets) model_.session.withdraw(ticket);
   }
   if (open_.contains(id)) withdraw(id, false);
-  closed_.erase(id);
+  if (const auto node = closed_.extract(id)) closed_bytes_ -= node.mapped().about.line.size();
   for (auto& [name, annotator] : annotators_) std::erase(annotator.latest, id);
 }
 
@@ -1162,13 +1222,13 @@ DeskReply Desk::forget_task(const Json& event) {
   if (model_.classes && !model_.users()) throw Refused{409, "task: the learner knows no tasks beside the classes"};
   if (model_.session.known_task(task) == kUntracked) throw Refused{404, "task '" + task + "': no example of it was posted"};
   model_.session.forget(task);
-  full_.clear();
   std::vector<std::uint64_t> ids;
   for (const auto* all : {&open_, &closed_})
     for (const auto& [id, question] : *all)
       if (question.about.task == task) ids.push_back(id);
   for (const std::uint64_t id : ids) drop(id);
   std::erase_if(pool_, [&](const Posted& item) { return item.task == task; });
+  has_room();
   Json left = Json::array();
   if (model_.session.learner().scale() != "none") left.push_back("counts of its features, by which values are scaled");
   if (settings_.features.bits == 0) left.push_back("names of its features");
@@ -1183,13 +1243,13 @@ DeskReply Desk::forget_example(const Json& event) {
   if (found == seen_.end()) throw Refused{404, "example '" + example + "': not posted, or long ago"};
   const std::uint64_t number = found->second;
   Session& session = model_.session;
-  const Learner& learner = session.learner();
-  const bool rebuilds = learner.capabilities().rebuilds && session.labels().keeps();
+  const bool rebuilds = session.learner().capabilities().rebuilds && session.labels().keeps();
   const Question* question = number > 0 ? find(number - 1) : nullptr;
   const auto item = std::find_if(pool_.begin(), pool_.end(), [&](const Posted& p) { return p.example == example; });
   const bool known = question != nullptr || item != pool_.end();  // its text
   std::vector<std::uint64_t> ids = question != nullptr ? question->labels : std::vector<std::uint64_t>();
   const bool all_kept = std::erase_if(ids, [&](std::uint64_t id) { return rebuilds && !session.labels().find(id); }) == 0;
+  bool forgot = false;
   if (rebuilds && known) {
     bool done = false;
     const auto forget = [&](std::span<const Example> round) {
@@ -1198,12 +1258,14 @@ DeskReply Desk::forget_example(const Json& event) {
     };
     with_examples(question != nullptr ? *question : question_about(*item), forget);
     if (!done) forget({});
-    full_.clear();
+    forgot = true;
   } else if (!ids.empty()) {
     session.undo(ids);  // which says why it cannot
   }
   if (question != nullptr) drop(number - 1);
+  if (forgot) has_room();
   const std::size_t labels = ids.size();
+  const Learner& learner = session.learner();  // another one, if it was rebuilt
   Json left = Json::array();
   if (!known)
     left.push_back(number > 0 ? "its label: it was given too long ago" : "what is kept of it: it came too long ago");
@@ -1298,7 +1360,7 @@ DeskReply Desk::status() const {
            {"annotators", Json::array()},
            {"questions", Json::array()},
            {"disagreements", Json::array()},
-           {"model_bytes", model_.bytes()}};
+           {"model_bytes", model_bytes_}};
   if (!full_.empty()) out["problem"] = problem();
   if (audit != nullptr && audit->scored() > 0) {
     const double now = audit->recent().value, target = std::ceil(20 * now + 0.01) / 20;

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -29,8 +30,8 @@ struct DeskReply {
 /// The events and the requests of the desk. An event is one line of JSON, {"do": .., "at": seconds since 1970, ..}; that
 /// of `examples` is followed by their lines. The events alone decide the state: a desk with the same settings that is given
 /// the same events has the same model, to the bit, and gives the same replies. An event that is refused changes nothing.
-/// An answer that was taken (200) is learned from, now or when it was held back long enough, or the status says that it was
-/// not: that of a learner without memory for it. Answers after it are refused (507) until something is forgotten.
+/// An answer that was taken (200) is learned from, now or when it was held back long enough. If the learner has no memory
+/// for it by then, it waits, and answers after it are refused (507), until something is forgotten; the status says so.
 ///
 ///   examples                      lines of JSON, one example each: id, task, label (a gift), and whatever describes it
 ///   next      annotator hold      the question worth most now, leased, while the annotator holds fewer than `hold` (2) and
@@ -82,11 +83,17 @@ class Desk {
   const Posted* about(std::uint64_t ticket) const;
 
   const Model& model() const { return model_; }
+  std::size_t model_bytes() const { return model_bytes_; }  ///< of the model after the last event
+  /// From now on, without a memory limit, const members may be called while run(work) calls work(): the long part of an
+  /// event that rebuilds the model, which nobody sees before it ends. As Session::rebuild_beside, so only model_bytes()
+  /// says then how many bytes the model has.
+  void rebuild_beside(Session::RunBeside run) { model_.session.rebuild_beside(std::move(run)); }
   const DeskSettings& settings() const { return settings_; }
   double time() const { return now_; }  ///< of the last event
   /// When the next answer that is held back will be learned from, by an event of that time or a later one.
   std::optional<double> due() const { return held_.empty() ? std::nullopt : std::optional(held_.front().first); }
-  /// Everything but the model: JSON.
+  /// Everything but the model: JSON, part by part.
+  void save(const std::function<void(std::string_view part)>& write) const;
   std::string save() const;
 
  private:
@@ -138,6 +145,7 @@ class Desk {
     double value = 0, low = 0, high = 0;
   };
 
+  DeskReply carry_out(std::string_view event);
   DeskReply examples(std::string_view lines);
   Json arrive(const Record& record, const Features& x, std::string_view line);
   DeskReply next(const Json& event);
@@ -179,6 +187,8 @@ class Desk {
   void learn(Question& question, Label label);
   double hold() const;
   void learn_held(std::uint64_t id);
+  void let_go(std::uint64_t id, Question& question);
+  void has_room();
   bool learn_due();
   void unlearn(std::uint64_t id, Question& question);
   void take_answer(std::uint64_t id, Question& question, Given given, const Json& event);
@@ -217,17 +227,20 @@ class Desk {
 
   DeskSettings settings_;
   Model model_;
+  std::size_t model_bytes_ = 0;
   double now_ = 0;
   std::uint64_t next_question_ = 0, leases_ = 0, gifts_ = 0, posted_ = 0;
   std::map<std::uint64_t, Question> open_, closed_;  // closed_: the latest, so that they can be undone
+  std::size_t closed_bytes_ = 0;                     // of their lines
   std::map<std::string, Annotator> annotators_;
   std::unordered_map<std::uint64_t, std::uint64_t> seen_;  // hash of an example's id -> its question + 1, or 0
   std::deque<std::uint64_t> seen_order_;
   std::deque<Posted> pool_;
   std::vector<CurvePoint> curve_;
   std::deque<std::pair<double, std::uint64_t>> held_;  // when a question's answer is due, in order
+  std::deque<std::uint64_t> waiting_;                  // held back, due, and without memory to learn from them, in order
   std::string full_;                                   // why the learner could learn no more; empty: it can
-  std::uint64_t unlearned_ = 0;                        // answers that were held back and could not be learned from then
+  std::uint64_t unlearned_ = 0;                        // answers that were taken and are not learned from any more
 };
 
 }  // namespace quorate

@@ -164,9 +164,11 @@ Model Model::from_bytes(std::string_view bytes) {
 
 void Model::save(const std::string& path) const {
   OutputFile file(path);
-  write_tensors(tensors_of(*this), file);
+  save(file);
   file.commit();
 }
+
+void Model::save(OutputFile& file) const { write_tensors(tensors_of(*this), file); }
 
 Model Model::load(const std::string& path) {
   try {

@@ -46,6 +46,7 @@ struct Model {
   static Model from_bytes(std::string_view bytes);
 
   void save(const std::string& path) const;    ///< whole or not at all; throws FileError
+  void save(OutputFile& file) const;           ///< written part by part, not committed; throws FileError
   static Model load(const std::string& path);  ///< throws FileError, DataError with the path
 };
 

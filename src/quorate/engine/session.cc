@@ -50,8 +50,8 @@ Session::Session(const Spec& spec, std::size_t memory_limit, std::size_t memory_
       ledger_(memory_.get()),
       pending_(memory_.get()),
       keep_labels_(keep_labels),
-      labels_(memory_.get(), std::min(keep_labels, memory_limit / kKeptPart) / 2),
-      unasked_(make_unasked(memory_.get(), std::min(keep_labels, memory_limit / kKeptPart) / 2)) {}
+      kept_{KeptLabels(memory_.get(), std::min(keep_labels, memory_limit / kKeptPart) / 2),
+            make_unasked(memory_.get(), std::min(keep_labels, memory_limit / kKeptPart) / 2)} {}
 
 Session::Session(const Spec& spec, const SessionOptions& o)
     : Session(spec, o.memory_limit, o.memory_for_names, o.keep_labels) {
@@ -188,7 +188,7 @@ std::span<const Outcome> Session::decide(const Round& round) {
     throw;
   }
   for (std::size_t n = 0; n < outcomes_.size(); ++n) outcomes_[n].decision = decisions_[n];
-  if (labels_.keeps()) guarded([&] { keep_unasked(round.examples); });
+  if (kept_.labels.keeps()) guarded([&] { keep_unasked(round.examples); });
   round_ = round.examples;
   next_ = 0;
   return outcomes_;
@@ -270,15 +270,15 @@ void Session::learn(const Example& e, Outcome& outcome, Answer y, Settle settle)
 }
 
 void Session::keep(const Example& e, Outcome& outcome) {
-  outcome.label = labels_.next_id();
+  outcome.label = kept_.labels.next_id();
   const Decision& d = outcome.decision;
   guarded([&] {
-    labels_.add(e, {.y = static_cast<double>(*outcome.answer),
-                    .margin = d.margin,
-                    .probability = d.probability,
-                    .selection_score = d.selection_score,
-                    .time = ledger_.time(),
-                    .audit = outcome.audited});
+    kept_.labels.add(e, {.y = static_cast<double>(*outcome.answer),
+                         .margin = d.margin,
+                         .probability = d.probability,
+                         .selection_score = d.selection_score,
+                         .time = ledger_.time(),
+                         .audit = outcome.audited});
   });
 }
 
@@ -287,10 +287,10 @@ void Session::keep_unasked(std::span<const Example> round) {
   for (std::size_t n = 0; n < round.size(); ++n) {
     const std::size_t values = round[n].x.size();
     if (decisions_[n].ask) continue;
-    ++unasked_seen_;
-    if (!unasked_.could_fit(values) || !unasked_.take_memory()) continue;
-    while (!unasked_.fits(values)) unasked_.pop();
-    unasked_.push(round[n], {labels_.next_id()});
+    ++kept_.unasked_seen;
+    if (!kept_.unasked.could_fit(values) || !kept_.unasked.take_memory()) continue;
+    while (!kept_.unasked.fits(values)) kept_.unasked.pop();
+    kept_.unasked.push(round[n], {kept_.labels.next_id()});
   }
 }
 
@@ -298,59 +298,64 @@ void Session::check_rebuilds() const {
   check_whole();
   if (asked_ || next_ < round_.size()) throw UsageError("a round is open; expected a reply to each of its questions first");
   if (!learner_->capabilities().rebuilds) refuse_rebuild(spec_);
-  if (!labels_.keeps()) throw UsageError("the model keeps no labels; expected one that was made with --keep-labels");
+  if (!kept_.labels.keeps()) throw UsageError("the model keeps no labels; expected one that was made with --keep-labels");
 }
 
-void Session::learn_kept(bool recount) {
+void Session::learn_kept(Learner& learner, const Kept& kept, bool recount) const {
   if (recount) {
-    for (std::size_t i = 0; i < labels_.size(); ++i) learner_->count(labels_.example(i).x);
-    for (std::size_t i = 0; i < unasked_.size(); ++i) learner_->count(unasked_.example(i).x);
+    for (std::size_t i = 0; i < kept.labels.size(); ++i) learner.count(kept.labels.example(i).x);
+    for (std::size_t i = 0; i < kept.unasked.size(); ++i) learner.count(kept.unasked.example(i).x);
   }
   Rng rng = make_rng(seed_.value_or(0), kRebuildStream);
   std::uint64_t looked = 0;
-  for (std::size_t i = 0; i < labels_.size(); ++i) {
-    look_at_unasked(i, looked);
-    const KeptLabel& label = labels_[i];
+  for (std::size_t i = 0; i < kept.labels.size(); ++i) {
+    look_at_unasked(learner, kept, i, looked);
+    const KeptLabel& label = kept.labels[i];
     if (label.audit != 0) continue;
-    const Example e = labels_.example(i);
+    const Example e = kept.labels.example(i);
     Decision d;
-    d.margin = learner_->score(e);
+    d.margin = learner.score(e);
     d.probability = label.probability;
     d.ask = true;
     d.selection_score = label.selection_score;
-    learner_->learn(e, d, label.answer(), rng);
+    learner.learn(e, d, label.answer(), rng);
   }
-  look_at_unasked(labels_.size(), looked);
+  look_at_unasked(learner, kept, kept.labels.size(), looked);
 }
 
 /// Before kept label number `next` is learned. Where all unasked examples are kept, those that came before the label; else
 /// as many as came on average between two labels, going round those that are kept: a few of them, seen too often, mislead.
-void Session::look_at_unasked(std::size_t next, std::uint64_t& looked) {
-  if (unasked_.size() == 0) return;
-  if (unasked_.size() == unasked_seen_) {
-    const std::uint64_t id = next < labels_.size() ? labels_[next].id : labels_.next_id();
-    for (; looked < unasked_seen_ && unasked_[looked].labels_before <= id; ++looked)
-      learner_->look(unasked_.example(looked));
+void Session::look_at_unasked(Learner& learner, const Kept& kept, std::size_t next, std::uint64_t& looked) {
+  const InstanceQueue<Unasked>& unasked = kept.unasked;
+  const KeptLabels& labels = kept.labels;
+  if (unasked.size() == 0) return;
+  if (unasked.size() == kept.unasked_seen) {
+    const std::uint64_t id = next < labels.size() ? labels[next].id : labels.next_id();
+    for (; looked < kept.unasked_seen && unasked[looked].labels_before <= id; ++looked)
+      learner.look(unasked.example(looked));
     return;
   }
-  const double share = static_cast<double>(next) / static_cast<double>(labels_.size());
-  const std::uint64_t all = std::min<std::uint64_t>(unasked_seen_, kMostRounds * unasked_.size());
+  const double share = static_cast<double>(next) / static_cast<double>(labels.size());
+  const std::uint64_t all = std::min<std::uint64_t>(kept.unasked_seen, kMostRounds * unasked.size());
   const auto due = static_cast<std::uint64_t>(static_cast<double>(all) * share);
   for (std::uint64_t most = kMostLooks; looked < due && most > 0; --most)
-    learner_->look(unasked_.example(looked++ % unasked_.size()));
+    learner.look(unasked.example(looked++ % unasked.size()));
   looked = due;
 }
 
-/// A new learner learns what is kept after change(). It is made first, as that may be refused, and then nothing has changed.
-template <class Change>
-void Session::start_anew(bool recount, Change change) {
+/// A new learner learns what is kept after change(kept); also() changes the rest. It is made first, as that may be refused,
+/// and then nothing has changed.
+template <class Change, class Also>
+void Session::start_anew(bool recount, Change change, Also also) {
   check_rebuilds();
+  if (start_beside(recount, change)) return also();
   try {
     guarded([&] {
       learner_->restart(context(false), recount);
       if (memory_->limited() && learner_->capabilities().untracked_tasks) learner_->reserve_tasks(task_count());
-      change();
-      learn_kept(recount);
+      also();
+      change(kept_);
+      learn_kept(*learner_, kept_, recount);
     });
   } catch (const MemoryError& e) {
     broken_ = e.what();
@@ -358,22 +363,53 @@ void Session::start_anew(bool recount, Change change) {
   }
 }
 
+/// Whether that was done, and done beside the learner at work. Else nothing has changed.
+template <class Change>
+bool Session::start_beside(bool recount, Change change) {
+  if (!beside_ || memory_->limited()) return false;
+  std::unique_ptr<Learner> learner;
+  try {
+    beside_([&] {
+      Kept after = kept_;
+      change(after);
+      learner = copy_of_learner();
+      learner->restart(context(false), recount);
+      learn_kept(*learner, after, recount);
+    });
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  learner_ = std::move(learner);
+  change(kept_);
+  return true;
+}
+
+std::unique_ptr<Learner> Session::copy_of_learner() {
+  Tensors tensors;
+  learner_->save(Writer(tensors, ReadColumns::kWhenWritten));
+  auto out = make_learner(spec_, context(true));
+  Reader reader(tensors);
+  out->load(reader);
+  return out;
+}
+
 void Session::rebuild(bool recount) {
-  start_anew(recount, [] {});
+  start_anew(recount, [](Kept&) {});
 }
 
 void Session::undo(std::vector<std::uint64_t> ids, bool recount) {
   check_rebuilds();
   for (const std::uint64_t id : ids) check_kept(id);
   std::ranges::sort(ids);
-  start_anew(recount,
-             [&] { labels_.erase_if([&](const KeptLabel& label) { return std::ranges::binary_search(ids, label.id); }); });
+  start_anew(recount, [&](Kept& kept) {
+    kept.labels.erase_if([&](const KeptLabel& label) { return std::ranges::binary_search(ids, label.id); });
+  });
 }
 
 void Session::correct(std::uint64_t id, Answer y) {
   check_rebuilds();
   const std::size_t place = check_kept(id);
-  start_anew(false, [&] { labels_.set_answer(place, y); });
+  start_anew(false, [&](Kept& kept) { kept.labels.set_answer(place, y); });
 }
 
 void Session::relearn(const Spec& spec) {
@@ -388,15 +424,16 @@ void Session::relearn(const Spec& spec) {
   auto learner = make_learner(other, context(false));
   learner_ = std::move(learner);
   spec_ = other;
-  guarded([&] { learn_kept(true); });
+  guarded([&] { learn_kept(*learner_, kept_, true); });
 }
 
 std::size_t Session::check_kept(std::uint64_t id) const {
-  const auto place = labels_.find(id);
+  const auto place = kept_.labels.find(id);
   if (place) return *place;
   throw UsageError("label " + std::to_string(id) +
-                   (id >= labels_.next_id() ? " was never bought; expected one below " + std::to_string(labels_.next_id())
-                                            : " is not kept; quorate labels lists those that are"));
+                   (id >= kept_.labels.next_id()
+                        ? " was never bought; expected one below " + std::to_string(kept_.labels.next_id())
+                        : " is not kept; quorate labels lists those that are"));
 }
 
 void Session::forget(std::string_view name, bool recount) {
@@ -405,15 +442,17 @@ void Session::forget(std::string_view name, bool recount) {
   if (!place) throw UsageError("task '" + std::string(name) + "': the model knows no such task");
   const Task first = first_task(*place);
   const auto of_task = [&](const auto& item) { return item.task - first < tasks_per_name_; };
-  start_anew(recount, [&] {
+  const auto change = [&](Kept& kept) {
+    kept.labels.erase_if(of_task);
+    kept.unasked_seen -= kept.unasked.erase_if(of_task);
+  };
+  start_anew(recount, change, [&] {
     rename(*place);
     std::vector<std::uint64_t> tickets;
     pending_.for_each([&](std::uint64_t ticket, const PendingQuestions::Item& item) {
       if (of_task(item)) tickets.push_back(ticket);
     });
     for (const std::uint64_t ticket : tickets) give_up(ticket);
-    labels_.erase_if(of_task);
-    unasked_seen_ -= unasked_.erase_if(of_task);
   });
 }
 
@@ -425,17 +464,18 @@ void Session::forget_example(std::vector<std::uint64_t> labels, std::span<const 
   for (const Example& e : round) {
     std::size_t i = 0;
     const auto same = [&] {
-      const Example kept = unasked_.example(i);
+      const Example kept = kept_.unasked.example(i);
       return kept.task == e.task && kept.group == e.group && kept.weight == e.weight &&
              std::ranges::equal(kept.x.index, e.x.index) && std::ranges::equal(kept.x.value, e.x.value);
     };
-    while (i < unasked_.size() && !(same() && std::ranges::find(unasked, i) == unasked.end())) ++i;
-    if (i < unasked_.size()) unasked.push_back(i);
+    while (i < kept_.unasked.size() && !(same() && std::ranges::find(unasked, i) == unasked.end())) ++i;
+    if (i < kept_.unasked.size()) unasked.push_back(i);
   }
-  start_anew(false, [&] {
-    labels_.erase_if([&](const KeptLabel& label) { return std::ranges::binary_search(labels, label.id); });
+  start_anew(false, [&](Kept& kept) {
+    kept.labels.erase_if([&](const KeptLabel& label) { return std::ranges::binary_search(labels, label.id); });
     std::size_t place = 0;
-    unasked_seen_ -= unasked_.erase_if([&](const auto&) { return std::ranges::find(unasked, place++) != unasked.end(); });
+    kept.unasked_seen -=
+        kept.unasked.erase_if([&](const auto&) { return std::ranges::find(unasked, place++) != unasked.end(); });
   });
 }
 
@@ -565,11 +605,11 @@ void Session::save(const Writer& writer) const {
   writer("memory_limit", std::uint64_t{memory_->limit()});
   writer("too_late", too_late_);
   writer("pending", pending_);
-  if (labels_.keeps()) {
+  if (kept_.labels.keeps()) {
     writer("keep_labels", std::uint64_t{keep_labels_});
-    writer("labels", labels_);
-    writer("unasked", unasked_);
-    writer("unasked_seen", unasked_seen_);
+    writer("labels", kept_.labels);
+    writer("unasked", kept_.unasked);
+    writer("unasked_seen", kept_.unasked_seen);
   }
   writer("next_ticket", next_ticket_);
   writer("max_pending", max_pending_);
@@ -609,10 +649,10 @@ Session Session::load(const Spec& spec, Reader& reader, std::size_t memory_for_n
   if (out.labels_per_round_ < 1) throw DataError("model file: labels_per_round is 0; expected at least 1");
   reader("too_late", out.too_late_);
   reader("pending", out.pending_);
-  if (out.labels_.keeps()) {
-    reader("labels", out.labels_);
-    reader("unasked", out.unasked_);
-    reader("unasked_seen", out.unasked_seen_);
+  if (out.kept_.labels.keeps()) {
+    reader("labels", out.kept_.labels);
+    reader("unasked", out.kept_.unasked);
+    reader("unasked_seen", out.kept_.unasked_seen);
   }
   reader("next_ticket", out.next_ticket_);
   reader("max_pending", out.max_pending_);
@@ -623,8 +663,8 @@ Session Session::load(const Spec& spec, Reader& reader, std::size_t memory_for_n
       throw DataError("model file: a pending question has an unknown task or ticket");
   });
   bool known = true;
-  for (std::size_t i = 0; i < out.labels_.size(); ++i) known &= out.knows(out.labels_.example(i));
-  for (std::size_t i = 0; i < out.unasked_.size(); ++i) known &= out.knows(out.unasked_.example(i));
+  for (std::size_t i = 0; i < out.kept_.labels.size(); ++i) known &= out.knows(out.kept_.labels.example(i));
+  for (std::size_t i = 0; i < out.kept_.unasked.size(); ++i) known &= out.knows(out.kept_.unasked.example(i));
   if (!known) throw DataError("model file: a kept example has an unknown task");
   out.ledger_.set_held_audits(out.pending_.audits());
   if (out.pending_.audits() > 0 && out.audit() == nullptr) throw DataError("model file: audits that nobody asked for");

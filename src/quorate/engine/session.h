@@ -1,6 +1,7 @@
 // A learner at work: it predicts rounds, asks for labels within the limits, and learns from the answers.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -141,13 +142,19 @@ class Session {
 
   std::size_t keep_labels() const { return keep_labels_; }  ///< SessionOptions::keep_labels
   /// What was bought, audits included.
-  const KeptLabels& labels() const { return labels_; }
+  const KeptLabels& labels() const { return kept_.labels; }
   /// Learns again: a new learner is given the kept labels, in their order, and the latest examples that nobody was asked
   /// about. Exactly repeatable. Features are scaled by the counts of all examples so far; with `recount` by those of the
   /// kept examples alone, so that nothing is left of any other. Counts, limits and audits stay.
   /// Throws UsageError if the learner cannot (`rebuilds`) or keeps none, and DataError, FileError as make_learner; then
   /// nothing has changed. O(all that is kept).
   void rebuild(bool recount = false);
+  /// From now on, without a memory limit, a new learner is made beside the one at work, and takes its place when it is done.
+  /// run(work) calls work(); meanwhile other threads may call const members, but not memory() or what counts its bytes.
+  /// Equal to the bit. Takes memory for two learners and two lists of kept examples at a time; where the machine has none,
+  /// and under a memory limit, run is not called. Not saved.
+  using RunBeside = std::function<void(const std::function<void()>& work)>;
+  void rebuild_beside(RunBeside run) { beside_ = std::move(run); }
   /// Takes answers back, or corrects them, and rebuilds: the model is that of a session which never had them. The labels
   /// stay bought. Throws UsageError for an id that is not kept, and as rebuild(); then nothing has changed.
   void undo(std::vector<std::uint64_t> ids, bool recount = false);
@@ -233,10 +240,22 @@ class Session {
   std::size_t check_kept(std::uint64_t id) const;  ///< its place
   bool knows(const Example& e) const { return (e.task == kUntracked || e.task < task_count()) && e.group < tasks_per_name_; }
   void check_known(const Example& e) const;
+  /// What a rebuild learns from.
+  struct Kept {
+    KeptLabels labels;
+    InstanceQueue<Unasked> unasked;  // the latest examples that nobody was asked about
+    std::uint64_t unasked_seen = 0;
+  };
+  struct Nothing {
+    void operator()() const {}
+  };
+  template <class Change, class Also = Nothing>
+  void start_anew(bool recount, Change change, Also also = {});
   template <class Change>
-  void start_anew(bool recount, Change change);
-  void learn_kept(bool recount);
-  void look_at_unasked(std::size_t next, std::uint64_t& looked);
+  bool start_beside(bool recount, Change change);
+  std::unique_ptr<Learner> copy_of_learner();
+  void learn_kept(Learner& learner, const Kept& kept, bool recount) const;
+  static void look_at_unasked(Learner& learner, const Kept& kept, std::size_t next, std::uint64_t& looked);
   void rename(std::uint32_t place);
   LearnerContext context(bool restore);
   template <class Work>
@@ -254,10 +273,10 @@ class Session {
   LabelLedger ledger_;
   PendingQuestions pending_;
   std::size_t keep_labels_;  // bytes
-  KeptLabels labels_;
-  InstanceQueue<Unasked> unasked_;  // the latest examples that nobody was asked about
+  Kept kept_;
+  RunBeside beside_;
   std::optional<std::uint64_t> seed_;
-  std::uint64_t labels_per_round_ = 1, unasked_seen_ = 0, too_late_ = 0, next_ticket_ = 0, max_pending_ = 0, no_room_ = 0;
+  std::uint64_t labels_per_round_ = 1, too_late_ = 0, next_ticket_ = 0, max_pending_ = 0, no_room_ = 0;
   bool keep_waiting_ = false;
   std::string broken_;  // why it can be used no more; empty: it can
 
