@@ -228,10 +228,12 @@ void show(const Json& question, const Json& labels, const std::string& accuracy)
 }
 
 int run(Options& o) {
+  std::optional<FileLock> lock;  // no training writes the model meanwhile, and it can be written
   if (!o.model.empty()) {
     std::vector<NamedFile> inputs = files_in("--dir", o.folder.dir);
     if (!o.data.empty()) inputs.push_back(data_file("--data", o.data));
     check_output({"--model", o.model}, inputs);
+    lock.emplace(o.model);
   }
   server::ServiceOptions how;
   how.settings = o.folder.of_new();

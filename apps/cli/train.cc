@@ -189,6 +189,19 @@ std::string without_effect(const Options& o, const Model& model, std::uint64_t e
   return "";
 }
 
+/// Saves the model before the end. A full disk then is no reason to lose what was learned: the last save decides. Returns
+/// whether it is saved.
+bool save_meanwhile(const Options& o, const Model& model) {
+  try {
+    model.save(o.model);
+    return true;
+  } catch (const FileError& e) {
+    std::cerr << "quorate: " << e.what() << "; not saved after " << counted(model.session.total().examples, "example")
+              << ", training continues\n";
+    return false;
+  }
+}
+
 int run(const Options& o) {
   if (o.model == "-") throw UsageError("--model -: expected a file");
   const std::stop_token stop = interrupt();
@@ -235,10 +248,7 @@ int run(const Options& o) {
       const bool by_task = model.by_task();  // otherwise an instance is shown to all tasks there are
       builder.add(by_task ? session.task(item.task) : 0, item.label, item.time, item.x, item.weight);
       lines(seen - o.skip);
-      if (o.save_every > 0 && (seen - o.skip) % o.save_every == 0) {
-        model.save(o.model);
-        saved = true;
-      }
+      if (o.save_every > 0 && (seen - o.skip) % o.save_every == 0) saved |= save_meanwhile(o, model);
     }
     if (stop.stop_requested())
       open = builder.drop();
@@ -249,12 +259,15 @@ int run(const Options& o) {
     open = builder.drop();
     out_of_memory = e.what();
   }
+  if (stop.stop_requested() && seen == 0)  // columns may have been judged by fewer lines than without the interruption
+    throw Interrupted("interrupted before the first example of " + examples.path() + "; " + o.model +
+                      (fresh ? " is not written" : " is as it was"));
   report_skipped(examples);
   const std::uint64_t all = seen - std::min<std::uint64_t>(seen, o.skip);
   if (const std::string idle = without_effect(o, model, all, labelled, with_task,
                                               stop.stop_requested() || !out_of_memory.empty() ? "" : examples.unmet());
       !idle.empty()) {
-    if (fresh && !saved && !stop.stop_requested())
+    if (fresh && !saved && !stop.stop_requested() && out_of_memory.empty())
       throw DataError(examples.path() + ": " + idle + "; " + o.model + " is not written");
     std::cerr << "quorate: " << examples.path() << ": " << idle << "\n";
   }

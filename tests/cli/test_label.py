@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from program import GUARD
+from program import GUARD, wait_for_rest
 
 MAILS = [(f"m{i}", "ann", "win money now" if i % 2 else "lunch at noon") for i in range(12)]
 
@@ -116,6 +116,15 @@ def test_lines_are_wrapped_at_words_and_the_model_is_written(quorate):
     assert len(quorate.ok("predict", "--model", "m", "--data", "pool.jsonl").out.splitlines()) >= 40
     refused = quorate("label", "--dir", "desk", "--data", "pool.jsonl", "--model", "pool.jsonl")
     assert refused.code == 2 and "the same file as --data" in refused.err
+
+
+def test_a_model_that_a_training_writes_is_not_written_by_label(quorate, pool):
+    training = quorate.start("train", "--data", "-", "--format", "svmlight", "--model", "m")
+    wait_for_rest(training)
+    refused = quorate("label", *pool, "--model", "m")
+    assert refused.code == 3 and "m: another process is training this model" in refused.err
+    refused = quorate("label", *pool, "--model", "none/m")
+    assert refused.code == 3 and "none/m: cannot be written" in refused.err  # before any answer
 
 
 def test_control_characters_of_the_data_do_not_reach_the_terminal(quorate, pool):

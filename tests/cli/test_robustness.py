@@ -258,6 +258,41 @@ def test_ctrl_c_ends_the_reading_of_a_long_file(quorate, folder, command, kind):
     assert b"interrupted" in process.stderr.read() and "m" not in names(folder)
 
 
+def test_ctrl_c_before_the_first_example_leaves_no_model(quorate, folder):
+    """What columns are was judged by the lines that had come: a model would keep that for ever."""
+    lines = samples.csv(ROWS).splitlines(keepends=True)
+    command = ["train", "--data", "-", "--format", "csv", "--model", "m"]
+    for again in (False, True):
+        process = quorate.start(*command)
+        process.stdin.write("".join(lines[:1 if again else 5]).encode())  # it waits for more
+        process.stdin.flush()
+        wait_for_rest(process)
+        before = (folder / "m").read_bytes() if again else b""
+        process.send_signal(signal.SIGINT)
+        assert process.wait(GUARD) == 130
+        err = process.stderr.read().decode()
+        assert err == f"quorate: interrupted before the first example of standard input; m is {'as it was' if again else 'not written'}\n"
+        if again:
+            assert (folder / "m").read_bytes() == before
+        else:
+            assert names(folder) == ["a.csv", "a.svm"]
+            quorate.ok("train", "--data", "a.csv", "--model", "m")
+
+
+def test_a_save_on_the_way_that_fails_does_not_end_the_training(quorate, folder):
+    (folder / "sub").mkdir()
+    process = train_slowly(quorate, "--save-every", "30", model="sub/m")
+    (folder / "sub").rename(folder / "away")
+    process.stdin.write(samples.svmlight(ROWS[20:50]).encode())
+    process.stdin.flush()
+    wait_for_rest(process)
+    (folder / "away").rename(folder / "sub")
+    _, err = process.communicate(samples.svmlight(ROWS[50:]).encode(), timeout=GUARD)
+    assert process.returncode == 0
+    assert re.fullmatch(rb"quorate: .*cannot be written.*; not saved after 30 examples, training continues\n", err)
+    assert inspect(quorate, "sub/m")["examples"] == len(ROWS) and names(folder / "sub") == ["m"]
+
+
 def test_an_open_round_is_not_ended_by_ctrl_c(quorate, folder):
     """Learners that select within a round go on exactly where they were interrupted, for every place in a round."""
     lines = samples.svmlight(ROWS).splitlines(keepends=True)
@@ -290,6 +325,16 @@ def test_a_learner_without_memory_saves_what_it_learned(quorate, folder):
     found = inspect(quorate)
     assert 0 < found["updates"] and 10 < found["examples"] < len(ROWS) and found["model_bytes"] <= 10_000
     assert len(quorate.ok("predict", "--data", "a.svm", "--model", "m").lines()) == len(ROWS)
+
+
+def test_a_learner_without_memory_after_labels_that_are_not_the_positive_one(quorate, folder):
+    """That --positive has not come yet is no reason to lose the model, nor to say that the data are bad."""
+    long = " ".join(f"{n}:1" for n in range(1, 2000))
+    (folder / "b.svm").write_text("no 1:1\nno 2:1\nno " + long + "\nyes 1:1\n")
+    result = quorate("train", "--data", "b.svm", "--model", "m", "--learner", "budget-random(budget=0)", "--memory", "10KB",
+                     "--positive", "yes")
+    assert result.code == 4 and "m is saved with what was learned before" in result.err, result
+    assert inspect(quorate)["examples"] == 3
 
 
 def test_a_limit_too_small_for_anything_has_an_exit_code_of_its_own(quorate, folder):
