@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Clones this repository into an empty Debian 12 (debootstrap, minbase, git) and runs the README's two commands there, with
+# Clones this repository into an empty Debian 12 (debootstrap, minbase, without git) and runs the README's two commands there, with
 # nothing else typed. Needs root and debootstrap. Usage: check_bare.sh [FOLDER]   (kept if given, else made and removed)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,7 +14,7 @@ clean() {
 trap 'clean; [ "${kept:-0}" = 1 ] || rm -rf --one-file-system "$root"' EXIT
 [ $# -gt 0 ] && kept=1
 
-[ -e "$root/etc/debian_version" ] || debootstrap --variant=minbase --include=git,ca-certificates bookworm "$root" >/dev/null
+[ -e "$root/etc/debian_version" ] || debootstrap --variant=minbase --include=ca-certificates bookworm "$root" >/dev/null
 # The network settings of this machine, so that packages can be had; nothing else comes from it.
 for file in /etc/resolv.conf /etc/hosts /etc/pip.conf /etc/ssl/certs/ca-certificates.crt; do
   [ -e $file ] && cp -L $file "$root$file"
