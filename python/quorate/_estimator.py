@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -380,11 +381,38 @@ class Estimator(ClassifierMixin, BaseEstimator):
 
     # Inside ----------------------------------------------------------------------------------------------------------
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+    def set_params(self, **params: Any) -> Any:
+        """Sets parameters, also those inside of one, as query__b=0.1 for the b of the query rule. Returns the learner."""
+        super().set_params(**{name: value for name, value in params.items() if "__" not in name})
+        for name, value in params.items():
+            own, *path = name.split("__")
+            if not path:
+                continue
+            before = getattr(self, own, None)
+            if own not in self._own or not isinstance(before, str):
+                raise ValueError(f"{name}: {own!r} is no parameter of {type(self).__name__} with parameters inside")
+            setattr(self, own, _with_inside(before, path, _checks.text(value)))
+            try:
+                _core.canonical(self._spec())
+            except ValueError:
+                setattr(self, own, before)
+                raise
+        return self
+
+    def __str__(self) -> str:
+        """The learner's spec, as the program and model files have it."""
         try:
             return _core.canonical(self._spec())
         except ValueError:
             return self._spec()
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        given = [
+            f"{name}={getattr(self, name)!r}"
+            for name, parameter in inspect.signature(type(self)).parameters.items()
+            if name not in self._own and not _is_default(getattr(self, name, None), parameter.default)
+        ]
+        return str(self) + (f" with {', '.join(given)}" if given else "")
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
@@ -697,6 +725,29 @@ class Calibrated(Estimator):
         odds = float(self._model.log_odds(np.array([margin]))[0])
         second = 1 / (1 + np.exp(-odds)) if odds > -700 else 0.0
         return dict(zip(self._words, (float(1 - second), float(second)), strict=True))
+
+
+def _with_inside(spec: str, path: list[str], value: str) -> str:
+    """The same text with another value of a parameter inside: margin(b=1), [b], 2 becomes margin(b=2)."""
+    if not path:
+        return value
+    name, _, rest = spec.partition("(")
+    inside: dict[str, str] = {}
+    depth, quoted, begin = 0, False, 0
+    for at, c in enumerate(rest):
+        quoted ^= c == '"'
+        depth += 0 if quoted else (c == "(") - (c == ")")
+        if depth < 0 or (depth == 0 and c == "," and not quoted):
+            key, _, text = rest[begin:at].partition("=")
+            if key.strip():
+                inside[key.strip()] = text.strip()
+            begin = at + 1
+    inside[path[0]] = _with_inside(inside.get(path[0], path[0]), path[1:], value)
+    return f"{name.strip()}({', '.join(f'{key}={text}' for key, text in inside.items())})"
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    return value is default or (type(value) is type(default) and bool(np.all(value == default)))
 
 
 def _has_column(X: Any, name: str) -> bool:

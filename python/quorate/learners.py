@@ -63,7 +63,7 @@ def _choice(choice: dict[str, Any]) -> str:
 
 
 def _docstring(row: dict[str, Any]) -> str:
-    lines = [f"{row['title']}.", "", f"Source: {row['source']}. `repr` is the learner's spec, as `quorate` and model files have it.", ""]
+    lines = [f"{row['title']}.", "", f"Source: {row['source']}. `str` is the learner's spec, as `quorate` and model files have it.", ""]
     lines += ["Parameters", "----------"]
     for p in row["params"]:
         range_ = f",{p['range']}" if p["range"] else ""

@@ -86,10 +86,10 @@ def test_a_committee_says_that_it_is_bad_at_classes():
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_repr_is_the_spec_and_from_spec_its_inverse(spec):
+def test_str_is_the_spec_and_from_spec_its_inverse(spec):
     learner = quorate.from_spec(spec)
-    again = quorate.from_spec(repr(learner))
-    assert repr(again) == repr(learner) and again.get_params() == learner.get_params() and type(again) is type(learner)
+    again = quorate.from_spec(str(learner))
+    assert str(again) == str(learner) and again.get_params() == learner.get_params() and type(again) is type(learner)
     assert (
         eval(f"quorate.LEARNERS[{learner._learner!r}](**{learner.get_params()!r})").get_params() == learner.get_params()
     )
@@ -109,6 +109,32 @@ def test_clone_and_set_params_keep_every_setting(spec):
     assert other.get_params() == learner.get_params()
     fit = lambda m: m.fit(DATA.X, DATA.y, task=DATA.task)  # noqa: E731
     assert multitask.same_model(fit(copied), fit(learner))
+
+
+def test_repr_has_the_parameters_given():
+    plain = str(Cohort())
+    assert repr(Cohort()) == plain == str(Cohort(labels=50)) and repr(Cohort(noise=0.1)) == plain
+    assert repr(Cohort(labels=50, memory="64MB")) == plain + " with labels=50, memory='64MB'"
+    assert repr(Cohort(bias=True, tasks=["a"])) == plain + " with tasks=['a']"
+    assert "labels=50" in repr(make_pipeline(Cohort(labels=50)))
+
+
+def test_parameters_inside_of_others():
+    learner = Cohort().set_params(query__b=0.25)
+    assert learner.query == "confidence(b=0.25)" and str(learner) == str(Cohort(query="confidence(b=0.25)"))
+    assert Cohort().set_params(query="margin", query__b=2).query == "margin(b=2)"
+    assert str(Cohort().set_params(query__b=2, query="margin", seed=3)) == str(Cohort(query="margin(b=2)"))
+    deep = quorate.KernelPerceptron(kernel="gaussian").set_params(kernel__gamma=0.5)
+    assert str(deep) == str(quorate.KernelPerceptron(kernel="gaussian(gamma=0.5)"))
+    assert str(Cohort(query="margin(b=1)").set_params(query__b=3)) == str(Cohort(query="margin(b=3)"))
+    two = quorate.Cohort(represent="svd(rank=8)", query="confidence").set_params(query__b=0.1, represent__rank=16)
+    assert (two.query, two.represent) == ("confidence(b=0.1)", "svd(rank=16)")
+    for unknown in ("query__colour", "query__b__c", "labels__b", "colour__b"):
+        with pytest.raises(ValueError, match="colour|labels|b"):
+            Cohort().set_params(**{unknown: 1})
+    found = GridSearchCV(Cohort(), {"query__b": [0.1, 0.5]}, cv=2).fit(DATA.X, DATA.y)
+    assert found.best_estimator_.query in ("confidence(b=0.1)", "confidence(b=0.5)")
+    assert GridSearchCV(make_pipeline(Cohort()), {"cohort__query__b": [0.1]}, cv=2).fit(DATA.X, DATA.y).best_estimator_[0].query == "confidence(b=0.1)"
 
 
 @pytest.mark.parametrize("cls", quorate.LEARNERS.values())
@@ -259,7 +285,7 @@ def test_copies_are_the_same_bits_and_go_on_the_same(name, data, tmp_path):
     for way, other in copies.items():
         assert other.to_bytes() == before, way
         assert other.decision_function(data.X, task=data.tasks()).tobytes() == margins.tobytes(), way
-        assert (other.classes_ == model.classes_).all() and repr(other) == repr(model)
+        assert (other.classes_ == model.classes_).all() and str(other) == str(model)
         if way != "file":
             assert other.get_params() == model.get_params() and other.n_features_in_ == model.n_features_in_
         other.partial_fit(data.X[rest], data.y[rest], task=data.tasks(rest))
@@ -284,9 +310,9 @@ def test_a_file_of_the_program_is_ours_and_ours_is_its(quorate, name):
     ]:
         (quorate.folder / "data.svm").write_text(multitask.svmlight(d))
         learner = multitask.learners(reduction=options[-1] if options else "one-vs-rest")[name]
-        quorate.ok("train", "--data", "data.svm", "--model", kind, "--learner", repr(learner), "--quiet", *options)
+        quorate.ok("train", "--data", "data.svm", "--model", kind, "--learner", str(learner), "--quiet", *options)
         theirs = engine.load(quorate.folder / kind)
-        assert repr(theirs) == repr(learner)
+        assert str(theirs) == str(learner)
         ours = learner.fit(d.X, d.y, task=d.tasks())
         assert theirs.classes_.tolist() == ours.classes_.tolist()
         ours.save(quorate.folder / "ours")

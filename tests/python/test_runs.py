@@ -165,7 +165,7 @@ def test_tune_has_the_best_first_and_of_equals_the_first(folder, cli):
 def test_an_estimator_is_a_learner(folder):
     learner = quorate_package.Cohort(noise=0.3)
     same(runs.simulate("a.csv", learner), runs.simulate("a.csv", "cohort(noise=0.3)"))
-    assert runs.compare("a.csv", [learner, "cmtl"]).index[0] == repr(learner)
+    assert runs.compare("a.csv", [learner, "cmtl"]).index[0] == str(learner)
     same(runs.tune("a.csv", learner, "eta=0.1,0.3", folds=2), runs.tune("a.csv", str(learner), "eta=0.1,0.3", folds=2))
 
 
