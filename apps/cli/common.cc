@@ -303,10 +303,13 @@ Json audit_json(const Audit* audit) {
   const auto of = [](const Accuracy& a) {
     return Json{{"accuracy", number(a.value)}, {"low", number(a.low)}, {"high", number(a.high)}, {"audits", a.audits}};
   };
-  return {{"share", audit->share()},
-          {"labels", audit->bought()},
-          {"stream", of(audit->stream())},
-          {"recent", of(audit->recent())}};
+  return {{"share", audit->share()},       {"labels", audit->bought()},       {"stream", of(audit->stream())},
+          {"recent", of(audit->recent())}, {"earlier", of(audit->earlier())}, {"fell", audit->fell()}};
+}
+
+std::string fell_text(const Audit& audit) {
+  if (!audit.fell()) return "";
+  return "the accuracy fell: " + interval(audit.earlier()) + " before that half; the stream may have changed";
 }
 
 std::string interval(const Accuracy& accuracy) {

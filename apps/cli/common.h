@@ -175,6 +175,8 @@ std::string examples_text(const Model& model);
 
 /// Null without an audit.
 Json audit_json(const Audit* audit);
+/// That audits got worse beyond chance, after a line with their accuracy; "" if they did not.
+std::string fell_text(const Audit& audit);
 
 /// "0.913 [0.880, 0.938], 95 %", or "-" without audits.
 std::string interval(const Accuracy& accuracy);

@@ -3,16 +3,19 @@
 
 #include "common.h"
 #include "papers/plot.h"
+#include "quorate/base/nearest.h"
+#include "quorate/engine/explanation.h"
 #include "quorate/engine/model.h"
 #include "quorate/learner.h"
+#include "quorate/stream/example_reader.h"
 
 namespace quorate::cli {
 namespace {
 
 struct Options {
-  std::string model, plot;
+  std::string model, plot, data, task;
   bool json = false, influence = false;
-  std::uint64_t tasks = 20;
+  std::uint64_t tasks = 20, features = 0;
 };
 
 /// Tasks with more predictions spoiled than corrected by their peers.
@@ -101,9 +104,95 @@ void print_columns(const Model& model) {
   std::cout << "\n";
 }
 
+/// The task --task of the model.
+std::optional<Task> task_asked_for(const Options& o, const Model& model) {
+  if (o.task.empty()) return {};
+  if (!model.by_task()) throw UsageError("--task " + o.task + ": the model has classes, and no users");
+  const Task task = model.session.known_task(o.task);
+  if (task != kUntracked) return task;
+  const NameTable& tasks = model.session.tasks();
+  std::vector<std::string_view> names;
+  for (std::uint32_t i = 0; i < std::min<std::size_t>(tasks.size(), 1000); ++i) names.push_back(tasks[i]);
+  throw UsageError("--task " + o.task + ": the model has no such task" + did_you_mean(o.task, names));
+}
+
+/// The features that decide, over the examples of --data or the labels that the model keeps.
+HeavyFeatures heavy_features(const Options& o, Model& model) {
+  const std::optional<Task> only = task_asked_for(o, model);
+  HeavyFeatures out(model);
+  if (o.data.empty()) {
+    out.add_kept(only);
+    if (out.examples() > 0) return out;
+    throw DataError(o.model + " keeps no labels that it learned from; expected --data to say over which examples");
+  }
+  ReadOptions reading = of_model({}, model.featurizer);
+  reading.stop = interrupt();
+  reading.label_optional = true;
+  const auto reader = open_reader(o.data, reading);
+  model.featurizer.begin(*reader);
+  Record record;
+  while (!reading.stop.stop_requested() && reader->next(record)) {
+    const std::string_view name = record.task.empty() ? kOnlyTask : record.task;
+    const Task task = only ? *only : model.by_task() ? model.session.known_task(name) : 0;
+    out.add(task, model.featurizer(record, false), model.featurizer.names(record));
+  }
+  if (out.examples() == 0) throw DataError(reader->path() + ": no examples");
+  return out;
+}
+
+/// The label that speaks of, above 0.
+std::string label_of(const Model& model, const HeavyFeature& f) {
+  return model.classes ? model.classes->name(f.label) : model.labels.word(kYes);
+}
+
+Json features_json(const Model& model, const std::vector<HeavyFeature>& features) {
+  Json out = Json::array();
+  for (const HeavyFeature& f : features)
+    out.push_back({{"feature", f.feature},
+                   {"label", label_of(model, f)},
+                   {"examples", f.examples},
+                   {"contribution", f.contribution},
+                   {"shared", f.shared},
+                   {"own", f.own}});
+  return out;
+}
+
+void print_features(const Options& o, const Model& model, const HeavyFeatures& heavy,
+                    const std::vector<HeavyFeature>& features) {
+  const auto with_sign = [](double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%+.4f", value);
+    return std::string(text);
+  };
+  std::vector<std::vector<std::string>> rows{{"feature", "examples", "contribution", "shared", "own"}};
+  if (model.classes) rows[0].insert(rows[0].begin() + 1, "class");
+  for (const HeavyFeature& f : features) {
+    rows.push_back(
+        {shown_value(f.feature), grouped(f.examples), with_sign(f.contribution), with_sign(f.shared), with_sign(f.own)});
+    if (model.classes) rows.back().insert(rows.back().begin() + 1, shown_value(label_of(model, f)));
+  }
+  std::cout << "features that decide most over "
+            << (o.data.empty() ? counted(heavy.examples(), "kept label") : counted(heavy.examples(), "example"))
+            << (o.task.empty() ? "" : ", with the weights of " + o.task) << "; contributions above 0 speak for "
+            << (model.classes ? "the class" : label_of(model, HeavyFeature())) << "\n\n"
+            << table(rows);
+  if (heavy.unnamed()) std::cout << "\n#N: a name that the model does not keep; --data FILE names what its examples have\n";
+}
+
 int run(const Options& o) {
   check_output({"--plot", o.plot}, {{"--model", o.model}});
-  const Model model = Model::load(o.model);
+  if (o.features == 0 && (!o.data.empty() || !o.task.empty()))
+    throw UsageError(std::string(o.data.empty() ? "--task" : "--data") + ": for --features; expected both");
+  Model model = Model::load(o.model);
+  std::vector<HeavyFeature> features;
+  if (o.features > 0) {
+    HeavyFeatures heavy = heavy_features(o, model);
+    features = heavy.top(o.features);
+    if (!o.json) {
+      print_features(o, model, heavy, features);
+      return kDone;
+    }
+  }
   const Session& s = model.session;
   const FeatureSettings& f = model.featurizer.settings();
   const auto K = static_cast<Task>(std::min<std::uint64_t>(s.tasks().size(), o.tasks));
@@ -144,6 +233,7 @@ int run(const Options& o) {
              {"task_count", s.task_count()},
              {"tasks", Json::array()},
              {"influence", Json::array()}};
+    if (o.features > 0) out["features"] = features_json(model, features);
     if (const auto vectors = s.support_vectors()) out["support_vectors"] = *vectors;
     if (model.classes) {
       out.erase("label_words");
@@ -193,7 +283,8 @@ int run(const Options& o) {
   print_columns(model);
   if (s.audit() != nullptr)
     std::cout << "audit: " << counted(s.audit()->bought(), "label") << "; accuracy " << interval(s.audit()->stream())
-              << " overall, " << interval(s.audit()->recent()) << " over the second half of the labels; 95 % intervals\n\n";
+              << " overall, " << interval(s.audit()->recent()) << " over the second half of the labels; 95 % intervals\n"
+              << (s.audit()->fell() ? fell_text(*s.audit()) + "\n" : "") << "\n";
   std::vector<std::vector<std::string>> rows{{model.users()   ? "user"
                                               : model.classes ? "question"
                                                               : "task",
@@ -218,8 +309,21 @@ Command add_inspect(CLI::App& app) {
   app.add_option("model,--model", o->model, "model file")->required()->type_name("FILE");
   app.add_option("--tasks", o->tasks, "number of tasks to show")->check(whole(0))->capture_default_str();
   app.add_flag("--influence", o->influence, "show the influence matrix even of more than 10 tasks");
+  app.add_option("--features", o->features,
+                 "show the N features that decide most instead: over the examples of --data, or the labels that the model "
+                 "keeps; with classes N of each class")
+      ->check(whole(1));
+  app.add_option("--data", o->data, "with --features: examples, labels optional, that say what features are called")
+      ->type_name("FILE");
+  app.add_option("--task", o->task, "with --features: look at the weights of this task for all examples");
   app.add_option("--plot", o->plot, "plot the influence matrix as .svg, .png or .pdf (needs gnuplot)")->type_name("FILE");
   app.add_flag("--json", o->json, "print one JSON document");
+  app.footer(
+      "--features: the contribution of a feature to the margin of an example that has it, by its mean size; above 0 if more "
+      "of it speaks for the positive label, or the class. shared and own are its parts by the weights of all tasks and by "
+      "those of the example's task, or of --task. The largest sum over all examples comes first. A model keeps no words of "
+      "texts or categories (unless --bits 0): --data names them; names that meet in one place are joined by /.\n"
+      "Example:\n  quorate inspect spam.model --features 20 --data emails.jsonl");
   return [o] { return run(*o); };
 }
 

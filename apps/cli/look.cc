@@ -131,6 +131,22 @@ std::vector<std::string> warnings_of(const ColumnReport& c, std::string_view lab
   return out;
 }
 
+/// That no column names the task, and which could; "" if one does, or none could.
+std::string without_task(std::span<const ColumnReport> columns, std::string_view label) {
+  constexpr std::size_t kMost = 3;
+  std::vector<std::string> could;
+  for (const ColumnReport& c : columns) {
+    if (c.kind == ColumnKind::kTask) return "";
+    if (c.kind == ColumnKind::kCategory && c.name != label && c.distinct >= 2 && 3 * c.distinct <= c.rows &&
+        !c.decides_label)
+      could.push_back(quoted_value(c.name));
+  }
+  if (could.empty() || could.size() > kMost) return "";
+  std::string names;
+  for (std::size_t i = 0; i < could.size(); ++i) names += (i == 0 ? "" : i + 1 < could.size() ? ", " : " or ") + could[i];
+  return "no column is the task; --task-column if examples of each " + names + " follow rules of their own";
+}
+
 std::string shell_quoted(const std::string& text) {
   const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -262,6 +278,7 @@ int run(const Options& o) {
   }
   if (!seen.tasks.empty()) std::cout << "tasks: " << grouped(seen.tasks.size()) << "\n";
   for (const auto& [name, what] : wrong) std::cout << "look: " << (name.empty() ? "" : name + " ") << what << "\n";
+  if (const std::string hint = without_task(now, label); !hint.empty()) std::cout << "look: " << hint << "\n";
   std::cout << "\nnext:\n  " << command(o, seen, guessed) << "\n";
   report_skipped(*reader);
   return kDone;

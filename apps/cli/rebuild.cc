@@ -12,7 +12,7 @@ namespace {
 struct Options {
   std::string model, out, learner;
   std::vector<std::uint64_t> undo;
-  std::vector<std::string> correct, forget;
+  std::vector<std::string> correct, forget, rename;
   bool strict = false;
 };
 
@@ -27,6 +27,15 @@ void correct(Session& session, const Model& model, const std::string& text) {
                    model.answer_word(kNo));
 }
 
+/// OLD=NEW, where either may have a = in it.
+void rename(Session& session, const std::string& text) {
+  for (std::size_t at = text.find('='); at != text.npos; at = text.find('=', at + 1))
+    if (session.tasks().find(text.substr(0, at))) return session.rename_task(text.substr(0, at), text.substr(at + 1));
+  const std::size_t at = text.find('=');
+  if (at == text.npos) throw UsageError("--rename " + text + ": expected OLD=NEW, as ann=anne");
+  session.rename_task(text.substr(0, at), text.substr(at + 1));
+}
+
 int run(const Options& o) {
   const std::string out = o.out.empty() ? o.model : o.out;
   if (!o.learner.empty()) check_output({"--out", out}, files_of_learner(o.learner));
@@ -35,6 +44,14 @@ int run(const Options& o) {
   Session& session = model.session;
   if (!o.forget.empty() && model.classes && !model.users())
     throw UsageError("--forget: the tasks of " + o.model + " are its classes; expected a model with users or tasks");
+  if (!o.rename.empty() && model.classes && !model.users())
+    throw UsageError("--rename: the tasks of " + o.model + " are its classes; expected a model with users or tasks");
+  for (const std::string& text : o.rename) rename(session, text);
+  if (!o.rename.empty() && o.forget.empty() && o.correct.empty() && o.undo.empty() && o.learner.empty() && !o.strict) {
+    model.save(out);  // nothing to learn again
+    std::cout << out << ": " << counted(o.rename.size(), "task") << " renamed\n";
+    return kDone;
+  }
   for (const std::string& task : o.forget) session.forget(task, o.strict);
   for (const std::string& text : o.correct) correct(session, model, text);
   if (!o.undo.empty()) session.undo(o.undo, o.strict);
@@ -62,6 +79,10 @@ Command add_rebuild(CLI::App& app) {
   app.add_option("--forget", o->forget, "forget this task: its labels, its examples, its name; repeatable")
       ->allow_extra_args(false)
       ->type_name("TASK");
+  app.add_option("--rename", o->rename,
+                 "give a task another name, as ann=anne; repeatable; by itself nothing is learned again")
+      ->allow_extra_args(false)
+      ->type_name("OLD=NEW");
   app.add_flag("--strict", o->strict,
                "scale features by the kept examples alone, so that nothing is left of any other example");
   app.add_option("--learner", o->learner, "learn with this learner, or these parameters, instead")->type_name("LEARNER");

@@ -172,6 +172,9 @@ std::string other_labels(const Options& o, const Labels& labels) {
   return out + (names.size() > 10 ? ", ..." : "");
 }
 
+/// After that many labelled examples none of which had the label --positive, train says so.
+constexpr std::uint64_t kPositiveBy = 1000;
+
 /// Which option, if any, had no effect on these examples: a mistake in most cases. `unmet`: of ExampleReader.
 std::string without_effect(const Options& o, const Model& model, std::uint64_t examples, std::uint64_t labelled,
                            std::uint64_t with_task, const std::string& unmet) {
@@ -243,6 +246,10 @@ int run(const Options& o) {
         throw DataError(examples.path() + ":" + std::to_string(examples.line_number()) + ": no time, which labels " +
                         to_text(*rate) + " need; expected --time-column to name it");
       labelled += item.label.known();
+      if (labelled == kPositiveBy && item.label.known() && !model.classes && !o.features.positive.empty() &&
+          !model.labels.positive_seen())
+        std::cerr << "quorate: " << examples.path() << ": none of the first " << counted(labelled, "labelled example") << " "
+                  << other_labels(o, model.labels) << "\n";
       with_task += item.task != kOnlyTask;
       prefetcher.tasks([&](std::size_t ahead) { return examples.coming_task(ahead); });
       const bool by_task = model.by_task();  // otherwise an instance is shown to all tasks there are
@@ -319,6 +326,7 @@ int run(const Options& o) {
       std::cout << "audit (" << counted(session.audit()->bought(), "label") << "): accuracy "
                 << interval(session.audit()->stream()) << " overall, " << interval(session.audit()->recent())
                 << " over the second half of the labels; 95 % intervals\n";
+    if (session.audit() != nullptr && session.audit()->fell()) std::cout << fell_text(*session.audit()) << "\n";
     if (const std::uint64_t untracked = session.ledger().untracked().examples; untracked > 0)
       std::cout << counted(untracked, "example")
                 << " of tasks beyond the memory limit, predicted with the weights that all tasks share\n";

@@ -69,6 +69,16 @@ def test_a_forgotten_task_leaves_nothing_in_the_file(quorate, model, strict):
     assert {"ann", "bob"} <= {t["task"] for t in quorate.ok("inspect", model, "--json").json()["tasks"]}
 
 
+def test_a_task_gets_another_name_and_nothing_else_changes(quorate, model):
+    before = predictions(quorate, model)
+    (quorate.folder / "mails.csv").write_text((quorate.folder / "mails.csv").read_text().replace("bob", "rob=ert"))
+    assert quorate.ok("rebuild", model, "--rename", "bob=rob=ert").out == f"{model}: 1 task renamed\n"
+    assert predictions(quorate, model) == before and b"bob" not in (quorate.folder / model).read_bytes()
+    assert {r["task"] for r in listed(quorate, model)} == {"ann", "rob=ert"}
+    quorate.ok("rebuild", model, "--rename", "rob=ert=bob", "--rename", "ann=eve", "--rename", "bob=ann", "--undo", "3")
+    assert {r["task"] for r in listed(quorate, model)} == {"eve", "ann"}
+
+
 def test_other_settings_learn_from_the_same_labels(quorate, model):
     quorate.ok("rebuild", model, "--learner", "cmtl(query=margin)", "--out", "other")
     found = quorate.ok("inspect", "other", "--json").json()
@@ -97,6 +107,10 @@ def test_labels_beyond_the_room_are_a_sample_and_counted(quorate, model):
     (["--correct", "1=eggs"], "expected spam or ham"),
     (["--correct", "1"], "expected ID=LABEL"),
     (["--forget", "carl"], "the model knows no such task"),
+    (["--rename", "carl=ann"], "the model knows no such task"),
+    (["--rename", "bob=ann"], "has a task 'ann' already"),
+    (["--rename", "bob="], "an empty name"),
+    (["--rename", "bob"], "expected OLD=NEW"),
     (["--learner", "peer"], "cannot learn again from kept labels; expected one of "),
 ])
 def test_a_refused_rebuild_changes_nothing(quorate, model, args, expected):

@@ -162,6 +162,33 @@ def test_other_delimiters_give_the_same_model(quorate, table, delimiter):
     assert (quorate.folder / "mails").read_bytes() == (quorate.folder / "other").read_bytes()
 
 
+def test_numbers_between_semicolons_may_have_a_decimal_comma(quorate, table):
+    rows = [(user, subject, folder, links, str(age + 0.5), spam) for user, subject, folder, links, age, spam in table[:600]]
+    (quorate.folder / "point.csv").write_text(text_of(rows, ";"))
+    (quorate.folder / "comma.csv").write_text(text_of([(*row[:4], row[4].replace(".", ","), row[5]) for row in rows], ";"))
+    for name in ("point", "comma"):
+        quorate.ok("train", "--data", f"{name}.csv", "--model", name, "--label-column", "spam", "--task-column", "user")
+    assert (quorate.folder / "point").read_bytes() == (quorate.folder / "comma").read_bytes()
+    why = {c["name"]: c["why"] for c in quorate.ok("look", "comma.csv", "--json").json()["columns"]}
+    assert why["age"] == "numbers with a decimal comma"
+    (quorate.folder / "bad.csv").write_text(text_of([(*row[:4], "1,2,3", row[5]) for row in rows[:3]], ";"))
+    assert "'1,2,3'" in fails(quorate, 1, "predict", "--data", "bad.csv", "--model", "comma")
+
+
+def test_look_says_which_columns_could_be_the_task(quorate, table):
+    hint = "no column is the task; --task-column if examples of each 'u' or 'folder' follow rules of their own"
+    (quorate.folder / "a.csv").write_text(text_of(table[:600], columns=("u", "subject", "folder", "links", "age", "spam")))
+    assert f"look: {hint}\n" in quorate.ok("look", "a.csv", "--label-column", "spam").out
+    assert hint not in quorate.ok("look", "a.csv", "--label-column", "spam", "--task-column", "u").out
+    other = fails(quorate, 1, "train", "--data", "a.csv", "--model", "m", "--label-column", "spamm", "--task-column", "u")
+    assert "(did you mean spam?)" in other
+    (quorate.folder / "b.csv").write_text("Urgent?,Minutes open\n" + "Yes,1\nNo,2\n" * 20)
+    assert "(did you mean 'Urgent?'?)" in fails(quorate, 1, "train", "--data", "b.csv", "--model", "m", "--label-column", "Urgent")
+    quorate.ok("train", "--data", "b.csv", "--model", "m", "--label-column", "Urgent?", "--number-column", "Minutes open")
+    (quorate.folder / "c.csv").write_text("Minutes open\nsoon\n")
+    assert "--categorical-column 'Minutes open'" in fails(quorate, 1, "predict", "--data", "c.csv", "--model", "m")
+
+
 def test_a_pipe_is_judged_by_its_first_rows(quorate, table):
     text = (quorate.folder / "mails.csv").read_text()
     quorate.ok("train", "--data", "-", "--format", "csv", "--model", "m", "--label-column", "spam", "--task-column", "user", stdin=text.encode())
@@ -317,6 +344,17 @@ def test_a_positive_word_that_no_example_has_is_answered_with_the_labels(quorate
     (quorate.folder / "a.csv").write_text("label,a\n" + "".join(f"{'yes' if i % 2 else 'no'},{i % 7}\n" for i in range(40)))
     said = fails(quorate, 1, "train", "--data", "a.csv", "--model", "m", "--positive", "Yes")
     assert "--positive Yes (did you mean yes?); the labels are 'no', 'yes'; m is not written" in said
+
+
+def test_a_positive_word_that_the_first_thousand_labels_are_not_is_said_at_once(quorate):
+    rows = "label,a\n" + "".join(f"{'yes' if i % 2 else 'no'},{i % 7}\n" for i in range(1200))
+    (quorate.folder / "a.csv").write_text(rows)
+    said = fails(quorate, 1, "train", "--data", "a.csv", "--model", "m", "--positive", "Yes").splitlines()
+    assert said[0].endswith("a.csv: none of the first 1,000 labelled examples has the label --positive Yes (did you mean yes?); the labels are 'no', 'yes'")
+    assert "none of 1,200 examples" in said[1]
+    (quorate.folder / "b.csv").write_text(rows + "Yes,1\n")  # it came after all
+    assert quorate.ok("train", "--data", "b.csv", "--model", "m", "--positive", "Yes").err.count("--positive") == 1
+    assert "--positive" not in quorate.ok("train", "--data", "b.csv", "--model", "n", "--positive", "yes").err
 
 
 def test_json_lines_of_other_keys_than_the_models_are_refused(quorate):

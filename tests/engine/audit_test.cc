@@ -171,6 +171,24 @@ TEST(Audit, AFloorAuditsARunThatStoppedAsking) {
   EXPECT_NEAR(static_cast<double>(run(world, 2).audit.scored()), 100, 1);
 }
 
+TEST(Audit, SaysThatTheAccuracyFellWhereItDidAndSeldomElse) {
+  const auto asks = [](double) { return 0.1; };
+  const auto falls_in = [&](const std::function<double(double)>& error) {
+    int out = 0;
+    for (std::uint64_t seed = 0; seed < 400; ++seed) out += run({asks, error, 8000, 1, 0.2}, seed).audit.fell();
+    return out;
+  };
+  EXPECT_LE(falls_in([](double) { return 0.1; }), 8) << "at most 0.5 % of 400, two, are expected";
+  EXPECT_LE(falls_in([](double) { return 0.002; }), 8);
+  EXPECT_EQ(falls_in(learning), 0);
+  EXPECT_GE(falls_in([](double labels) { return labels < 400 ? 0.05 : 0.3; }), 350)
+      << "the test finds 94 % of such falls with 75 audits in each half";
+  EXPECT_FALSE(Audit(0.1).fell());
+  const History one = run({asks, [](double labels) { return labels < 400 ? 0.05 : 0.3; }, 8000, 1, 0.2}, 1);
+  EXPECT_GT(one.audit.earlier().value, one.audit.recent().value + 0.1);
+  EXPECT_EQ(one.audit.earlier().audits + one.audit.recent().audits, one.audit.scored());
+}
+
 TEST(Audit, AnIntervalHoldsItsOwnValueWhereAllOrNoneWereRight) {
   for (const int answer : {1, -1}) {
     Audit audit(0.5);

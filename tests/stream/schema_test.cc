@@ -32,6 +32,23 @@ TEST(Schema, KindsFollowFromValues) {
   EXPECT_EQ(judged("f", {"", "?"}).kind, kCategory);
 }
 
+TEST(Schema, NumbersMayHaveADecimalCommaWhereTheReaderSaysSo) {
+  for (const auto& [text, value] : {std::pair{"40,6", 40.6}, {"-0,25", -0.25}, {"+3,0", 3.0}, {"1,5e3", 1500.0}})
+    EXPECT_EQ(number_with_comma(text), value) << text;
+  for (const char* text : {"40", "4.5", "1.234,5", "1,2,3", ",5", "5,", "a,b", "1,2x", "", ",", "-,5", "1,5e400"})
+    EXPECT_FALSE(number_with_comma(text)) << text;
+  ColumnSample with, without, words;
+  for (const char* value : {"40,6", "3", "7,25", ""}) {
+    with.add(value, "", ColumnSample::Type::kPlain, true);
+    without.add(value, "");
+  }
+  for (const char* value : {"a", "b", "1,5"}) words.add(value, "", ColumnSample::Type::kPlain, true);
+  EXPECT_EQ(with.judge("f").kind, kNumber);
+  EXPECT_EQ(with.judge("f").why, "numbers with a decimal comma");
+  EXPECT_EQ(without.judge("f").kind, kCategory);
+  EXPECT_EQ(words.judge("f").kind, kCategory);
+}
+
 TEST(Schema, SecondsAreADateByTheNameOnly) {
   EXPECT_EQ(judged("sent_at", {"1763765000", "1763851400"}).kind, kDate);
   EXPECT_EQ(judged("amount", {"1763765000", "1763851400"}).kind, kCount);

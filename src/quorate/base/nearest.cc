@@ -50,7 +50,9 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
 
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> names) {
   const std::string_view name = nearest(word, names);
-  return name.empty() ? "" : " (did you mean " + shown_value(name) + "?)";
+  if (name.empty()) return "";
+  const bool plain = name.find_first_of(" ?'\"") == name.npos;
+  return " (did you mean " + (plain ? shown_value(name) : quoted_value(name)) + "?)";
 }
 
 }  // namespace quorate

@@ -199,10 +199,10 @@ Accuracy Audit::stream() const {
   return accuracy(all.wrong / all.weight, all.audits, all.weight * all.weight / all.squares);
 }
 
-Audit::Bin Audit::recent_bin() const {
+Audit::Bin Audit::recent_bin(bool before) const {
   Bin out;
   for (const Bin& bin : bins_)
-    if (2 * bin.mean_labels() >= static_cast<double>(learned_)) out.add(bin);
+    if ((2 * bin.mean_labels() < static_cast<double>(learned_)) == before) out.add(bin);
   return out;
 }
 
@@ -210,6 +210,32 @@ Accuracy Audit::recent() const {
   const Bin bin = recent_bin();
   const double n = static_cast<double>(bin.audits);
   return accuracy(static_cast<double>(bin.mistakes) / n, bin.audits, n);
+}
+
+Accuracy Audit::earlier() const {
+  const Bin bin = recent_bin(true);
+  const double n = static_cast<double>(bin.audits);
+  return accuracy(static_cast<double>(bin.mistakes) / n, bin.audits, n);
+}
+
+bool Audit::fell() const {
+  const Bin recent = recent_bin(), before = recent_bin(true);
+  const auto n = static_cast<double>(recent.audits), other = static_cast<double>(before.audits),
+             wrong = static_cast<double>(recent.mistakes), mistakes = wrong + static_cast<double>(before.mistakes);
+  if (!(n > 0 && other > 0)) return false;
+  // Of all ways to share the mistakes out: how many give the recent ones x, relative to how many give them as many as they
+  // have. Towards the middle the numbers may become infinite; then the tail is nothing.
+  double tail = 0, all = 0, ways = 1;
+  for (double x = wrong; ways > 0 && x <= std::min(n, mistakes); ++x) {
+    tail += ways;
+    ways *= (mistakes - x) * (n - x) / ((x + 1) * (other - mistakes + x + 1));
+  }
+  ways = 1;
+  for (double x = wrong; x > 0 && other - mistakes + x > 0; --x) {
+    ways *= x * (other - mistakes + x) / ((mistakes - x + 1) * (n - x + 1));
+    all += ways;
+  }
+  return tail / (tail + all) <= 0.005;
 }
 
 double Audit::lower(double squared_z) const {

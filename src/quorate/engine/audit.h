@@ -107,8 +107,12 @@ class Audit {
   double probability() const { return p_; }           ///< p of the round begun last
   std::uint64_t scored() const;                       ///< audits that were right or wrong
 
-  Accuracy stream() const;                 ///< O(kMost)
-  Accuracy recent() const;                 ///< O(kMost)
+  Accuracy stream() const;   ///< O(kMost)
+  Accuracy recent() const;   ///< O(kMost)
+  Accuracy earlier() const;  ///< among the audits before those of recent(), all alike. O(kMost)
+  /// Whether recent() is worse than earlier() beyond chance: the stream may have changed. Fisher's exact test, one-sided, at
+  /// 0.5 %: where nothing changed that is the chance of it. O(audits).
+  bool fell() const;
   Forecast forecast(double target) const;  ///< accuracy, 0 < target < 1, else UsageError. O(kMost)
   double lower(double squared_z) const;    ///< end of recent()'s one-sided interval; 0 without audits. Same bits everywhere
   /// That a record() may allocate.
@@ -160,7 +164,7 @@ class Audit {
 
  private:
   void make_room(std::optional<Answer> answer);
-  Bin recent_bin() const;  // since half of the labels
+  Bin recent_bin(bool before = false) const;  // since half of the labels, or before
 
   double share_, floor_, rate_;             // rate_: audits for each label of learning
   double spent_ = 0;                        // S

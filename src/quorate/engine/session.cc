@@ -447,7 +447,7 @@ void Session::forget(std::string_view name, bool recount) {
     kept.unasked_seen -= kept.unasked.erase_if(of_task);
   };
   start_anew(recount, change, [&] {
-    rename(*place);
+    rename(*place, name_of_forgotten(*place));
     std::vector<std::uint64_t> tickets;
     pending_.for_each([&](std::uint64_t ticket, const PendingQuestions::Item& item) {
       if (of_task(item)) tickets.push_back(ticket);
@@ -479,13 +479,29 @@ void Session::forget_example(std::vector<std::uint64_t> labels, std::span<const 
   });
 }
 
-/// The place keeps its number, so that what is known of other tasks stays where it is.
-void Session::rename(std::uint32_t place) {
-  NameTable names;
+std::string Session::name_of_forgotten(std::uint32_t place) const {
   std::string name = "(forgotten " + std::to_string(place) + ")";
   while (tasks_.find(name)) name += "'";
+  return name;
+}
+
+/// The place keeps its number, so that what is known of other tasks stays where it is.
+void Session::rename(std::uint32_t place, std::string_view name) {
+  NameTable names;
   for (std::uint32_t i = 0; i < tasks_.size(); ++i) names.intern(i == place ? name : tasks_[i]);
   tasks_.unpack(names.pack());
+}
+
+void Session::rename_task(std::string_view task, std::string_view name) {
+  const auto place = tasks_.find(task);
+  if (!place) throw UsageError("task " + quoted_value(task) + ": the model knows no such task");
+  if (name.empty() || find_not_utf8(name) != std::string::npos)
+    throw UsageError("task " + quoted_value(task) + ": " + (name.empty() ? "an empty name" : "a name that is not UTF-8") +
+                     "; expected a name");
+  if (tasks_.find(name))
+    throw UsageError("task " + quoted_value(task) + ": the model has a task " + quoted_value(name) +
+                     " already; expected a name that is new");
+  rename(*place, name);
 }
 
 std::optional<std::uint64_t> Session::enqueue(const Example& e, const Decision& d, bool audit) {

@@ -166,6 +166,10 @@ class Session {
   /// without a name, as do audits and, unless `recount`, the part of its examples in the scales of features. As rebuild().
   void forget(std::string_view task, bool recount = false);
 
+  /// Gives a task another name; nothing else changes. Throws UsageError for an unknown task, and for a new name that another
+  /// task has, or that is none; MemoryError. Then nothing has changed. O(tasks).
+  void rename_task(std::string_view task, std::string_view name);
+
   /// Forgets an example: the labels with these ids, as undo(), and what is kept of it without one, once for each example of
   /// `round`, as decide() was given them. What counts of its features say stays. As rebuild().
   void forget_example(std::vector<std::uint64_t> labels, std::span<const Example> round);
@@ -256,7 +260,8 @@ class Session {
   std::unique_ptr<Learner> copy_of_learner();
   void learn_kept(Learner& learner, const Kept& kept, bool recount) const;
   static void look_at_unasked(Learner& learner, const Kept& kept, std::size_t next, std::uint64_t& looked);
-  void rename(std::uint32_t place);
+  void rename(std::uint32_t place, std::string_view name);
+  std::string name_of_forgotten(std::uint32_t place) const;
   LearnerContext context(bool restore);
   template <class Work>
   auto guarded(Work work);

@@ -205,7 +205,8 @@ class CsvReader final : public RecordReader {
         std::string_view label_here;
         if (label != header_.end()) label_here = fields_[static_cast<std::size_t>(label - header_.begin())].text;
         if (is_missing(label_here)) label_here = {};
-        for (std::size_t i = 0; i < fields_.size(); ++i) samples[i].add(fields_[i].text, label_here);
+        for (std::size_t i = 0; i < fields_.size(); ++i)
+          samples[i].add(fields_[i].text, label_here, ColumnSample::Type::kPlain, has_commas());
       }
     } catch (const LineError&) {  // is thrown again when it is read
     }
@@ -334,6 +335,9 @@ class CsvReader final : public RecordReader {
     return true;
   }
 
+  /// Where ; parts fields, numbers may have a decimal comma.
+  bool has_commas() const { return delimiter_ == ';'; }
+
   void number_of(std::string_view line, const Column& c, const CsvField& field, Record& record) const {
     const std::string_view text = field.text;
     const bool inside = text.data() >= line.data() && text.data() <= line.data() + line.size();
@@ -341,12 +345,15 @@ class CsvReader final : public RecordReader {
     double value = 0;
     if (!short_decimal(text, whole.data() + whole.size(), &value)) {
       if (is_missing(text)) return record.add_category(c.missing);
+      if (const auto with_comma = has_commas() ? number_with_comma(text) : std::nullopt)
+        return record.add(Entry::Kind::kColumn, c.index, c.name, *with_comma);
       try {
         value = number(whole, text);
       } catch (const LineError&) {
         const std::string other = parse_time(text) ? "a time: --time-column " : "words: --categorical-column ";
         bad(field.at, "column " + quoted_value(c.name) + ": " + quoted_value(text) + "; expected " +
-                          std::string(kValueRange) + " (" + other + shown_value(c.name) + ")");
+                          std::string(kValueRange) + " (" + other +
+                          (c.name.find(' ') == c.name.npos ? shown_value(c.name) : quoted_value(c.name)) + ")");
       }
     }
     record.add(Entry::Kind::kColumn, c.index, c.name, value);

@@ -238,6 +238,13 @@ std::vector<std::pair<Index, std::string>> Featurizer::names(const Record& recor
   return out;
 }
 
+std::string_view Featurizer::name_of(Index place) const {
+  if (place == 0) return "constant";
+  if (place < first_name()) return columns_[place - 1];
+  const Index name = place - first_name();
+  return name < vocabulary_.size() ? vocabulary_[name] : std::string_view();
+}
+
 Features Featurizer::gather(const Record& record) {
   gather(record, column_place_, scratch_, [this](std::string_view name, bool category) { return place(name, category); });
   return {scratch_.index, scratch_.value};

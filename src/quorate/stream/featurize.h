@@ -130,6 +130,10 @@ class Featurizer {
   std::vector<std::pair<Index, std::string>> names(const Record& record, std::span<const Index> columns) const;
   std::vector<std::pair<Index, std::string>> names(const Record& record) const { return names(record, column_place_); }
 
+  /// The name of a place as far as the featurizer keeps it: the constant feature, a numeric column, with bits 0 a name; ""
+  /// if it does not. Valid until a name is learned.
+  std::string_view name_of(Index place) const;
+
   /// The same in two steps, which need not be taken by one thread: places and values as they come, bias first; and what
   /// becomes of them. gather() learns names.
   Features gather(const Record& record);

@@ -120,7 +120,20 @@ void Schema::check() const {
   if (!good) throw DataError("model file: kinds of columns out of range");
 }
 
-void ColumnSample::add(std::string_view value, std::string_view label, Type type) {
+std::optional<double> number_with_comma(std::string_view text) {
+  constexpr std::size_t kLongest = 40;
+  const std::size_t comma = text.find(',');
+  const auto digit = [&](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
+  if (comma == text.npos || comma == 0 || text.size() > kLongest || !digit(comma - 1) || !digit(comma + 1) ||
+      text.find('.') != text.npos)
+    return {};
+  std::string point(text.starts_with('+') ? text.substr(1) : text);
+  point[point.find(',')] = '.';
+  const auto value = parse_number<double>(point);
+  return value && is_value(*value) ? value : std::nullopt;
+}
+
+void ColumnSample::add(std::string_view value, std::string_view label, Type type, bool comma) {
   ++rows_;
   if (is_missing(value)) {
     ++missing_;
@@ -144,7 +157,12 @@ void ColumnSample::add(std::string_view value, std::string_view label, Type type
   flags_ += type == Type::kFlag;
   flag_words_ += is_flag_word(value);
   const std::string_view digits = value.starts_with('+') ? value.substr(1) : value;
-  if (const auto number = type == Type::kPlain ? parse_number<double>(digits) : std::nullopt; number && is_value(*number)) {
+  auto number = type == Type::kPlain ? parse_number<double>(digits) : std::nullopt;
+  if (comma && !number) {
+    number = number_with_comma(value);
+    commas_ += number.has_value();
+  }
+  if (number && is_value(*number)) {
     low_ = numbers_ == 0 ? *number : std::min(low_, *number);
     high_ = numbers_ == 0 ? *number : std::max(high_, *number);
     one_by_one_ = one_by_one_ && (!last_ || *number == *last_ + 1);
@@ -176,7 +194,7 @@ ColumnReport ColumnSample::judge(std::string name) const {
   if (present == 0) return is(kCategory, "no value in the first rows");
   if (flags_ == present) return is(kFlag, "true or false");
   if (numbers_ == present) {
-    if (whole_ < present) return is(kNumber, "numbers");
+    if (whole_ < present) return is(kNumber, commas_ > 0 ? "numbers with a decimal comma" : "numbers");
     if (one_by_one_ && present >= kEnough) return is(kId, "counts the rows");
     if (low_ >= kFirstTime && high_ <= kLastTime && sounds_like_time(out.name))
       return is(kDate, "by its name, seconds since 1970");

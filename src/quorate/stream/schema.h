@@ -80,6 +80,9 @@ class Schema {
   std::pmr::vector<std::uint32_t> kinds_;  // ColumnKind
 };
 
+/// A number with a decimal comma, as 40,6 or -0,25; nothing for any other text.
+std::optional<double> number_with_comma(std::string_view text);
+
 /// What was seen of a column, for the one who looks at the data.
 struct ColumnReport {
   std::string name;
@@ -95,8 +98,8 @@ class ColumnSample {
  public:
   enum class Type { kPlain, kString, kFlag };
 
-  /// `label`: of the same row, "" if it is missing.
-  void add(std::string_view value, std::string_view label, Type type = Type::kPlain);
+  /// `label`: of the same row, "" if it is missing. `comma`: numbers may have a decimal comma.
+  void add(std::string_view value, std::string_view label, Type type = Type::kPlain, bool comma = false);
   void skip() { ++rows_, ++missing_; }  ///< a row without the column
   /// The column's kind by its values. O(n).
   ColumnReport judge(std::string name) const;
@@ -109,7 +112,7 @@ class ColumnSample {
   std::map<std::uint64_t, std::optional<std::uint64_t>> label_of_;  // of a value: its label, none if there are two
   std::unordered_set<std::uint64_t> labels_;
   std::uint64_t rows_ = 0, missing_ = 0, numbers_ = 0, meant_ = 0, whole_ = 0, times_ = 0, flags_ = 0, flag_words_ = 0,
-                strings_ = 0, words_ = 0, long_ = 0;  // meant_: as numbers, though out of range or with spaces
+                commas_ = 0, strings_ = 0, words_ = 0, long_ = 0;  // meant_: as numbers, though out of range or with spaces
   std::optional<double> last_;
   bool one_by_one_ = true;  // each whole number is the one before plus 1
   double low_ = 0, high_ = 0;
