@@ -4,9 +4,11 @@
 #include <nanobind/stl/tuple.h>
 
 #include <cmath>
+#include <set>
 
 #include "quorate/base/error.h"
 #include "quorate/stream/schema.h"
+#include "quorate/stream/time.h"
 
 namespace nb = nanobind;
 
@@ -136,12 +138,12 @@ std::string type_of(nb::handle h) {
   return nb::cast<std::string>(nb::steal<nb::str>(PyObject_Str(h.type().attr("__name__").ptr())));
 }
 
-/// use(entry) for each of a dict's features but `skip`; `keep` copies a name that is made here.
+/// use(entry) for each of a dict's features but `skip`; `keep` copies a name that is made here. `space`: of a dict inside
+/// another one, what its names begin with.
 template <class Keep, class Use>
-void for_each_entry(nb::handle row, std::optional<std::string_view> skip, Keep keep, Use use) {
+void for_each_entry(nb::handle row, std::optional<std::string_view> skip, const std::string& space, Keep keep, Use use) {
   PyObject *key = nullptr, *value = nullptr;
   for (Py_ssize_t at = 0; PyDict_Next(row.ptr(), &at, &key, &value);) {
-    if (value == Py_None) continue;
     Entry e{Entry::Kind::kName, 0, {}, 1};
     if (PyUnicode_Check(key)) {
       e.name = utf8(key);
@@ -160,21 +162,51 @@ void for_each_entry(nb::handle row, std::optional<std::string_view> skip, Keep k
       throw DataError("feature " + quoted_value(nb::cast<std::string>(nb::str(nb::handle(key)))) +
                       ": expected a name or a whole number, not " + type_of(key));
     }
-    const auto name = [&] { return e.kind == Entry::Kind::kIndex ? std::to_string(e.index) : std::string(e.name); };
-    if (PyUnicode_Check(value)) {
-      e.name = keep(name() + "=" + std::string(utf8(value)));
+    if (!space.empty()) {
+      e.name = keep(space + (e.kind == Entry::Kind::kIndex ? std::to_string(e.index) : std::string(e.name)));
       e.kind = Entry::Kind::kName;
-      e.category = true;
+    }
+    const auto name = [&] { return e.kind == Entry::Kind::kIndex ? std::to_string(e.index) : std::string(e.name); };
+    const auto use_word = [&](std::string_view word) {
+      Entry category{Entry::Kind::kName, 0, keep(name() + "=" + std::string(word)), 1, true};
+      use(category);
+    };
+    if (value == Py_None) {
+      use_word("?");
+    } else if (PyUnicode_Check(value)) {
+      use_word(utf8(value));
+    } else if (PyDict_Check(value)) {
+      if (Py_EnterRecursiveCall(" in a dict of features") != 0) throw nb::python_error();
+      try {
+        for_each_entry(value, {}, name() + ".", keep, use);
+      } catch (...) {
+        Py_LeaveRecursiveCall();
+        throw;
+      }
+      Py_LeaveRecursiveCall();
+    } else if (PyList_Check(value) || PyTuple_Check(value)) {
+      std::set<std::string_view> words;
+      for (nb::handle word : nb::borrow<nb::sequence>(value)) {
+        if (word.is_none()) continue;
+        if (!PyUnicode_Check(word.ptr()))
+          throw DataError("feature " + quoted_value(name()) + ": expected a list of words, not of " + type_of(word));
+        words.insert(utf8(word));
+      }
+      for (const std::string_view word : words) use_word(word);
     } else {
       e.value = PyFloat_CheckExact(value) ? PyFloat_AS_DOUBLE(value) : PyFloat_AsDouble(value);
       if (e.value == -1 && PyErr_Occurred()) {
         PyErr_Clear();
         throw DataError("feature " + quoted_value(name()) + ": expected a number or a word, not " + type_of(value));
       }
+      if (std::isnan(e.value)) {
+        use_word("?");
+        continue;
+      }
       if (!is_value(e.value)) throw DataError(not_a_value("feature " + quoted_value(name()), e.value));
       if (e.kind == Entry::Kind::kName && plain_number(e.name, &e.index)) e.kind = Entry::Kind::kIndex;
+      use(e);
     }
-    use(e);
   }
 }
 
@@ -192,7 +224,7 @@ class Dicts final : public Records {
       if (!PyDict_Check(row.ptr())) bad(size(), "expected a dict, not " + type_of(row));
       try {
         for_each_entry(
-            row, {}, [&](const std::string& name) { return kept(name); },
+            row, {}, {}, [&](const std::string& name) { return kept(name); },
             [&](Entry e) {
               e.name = kept(e.name);
               entries_.push_back(e);
@@ -222,18 +254,19 @@ class Table final : public Records {
   Table(const nb::list& columns, std::size_t rows) {
     struct Column {
       std::string name;
-      std::optional<Array<double>> numbers;
+      std::optional<Array<double>> numbers;  // or seconds of times
       nb::list words;
-      bool text = false;
+      bool text = false, time = false;
     };
     std::vector<Column> all;
     for (nb::handle h : columns) {
       const auto [name, kind, values] = nb::cast<std::tuple<std::string, std::string, nb::object>>(h);
       Column& c = all.emplace_back();
       c.name = name;
-      if (kind == "number") {
+      if (kind == "number" || kind == "date") {
         c.numbers = nb::cast<Array<double>>(values);
-        names_.push_back(name);
+        c.time = kind == "date";
+        if (!c.time) names_.push_back(name);
       } else {
         c.words = nb::cast<nb::list>(values);
         c.text = kind == "text";
@@ -248,6 +281,10 @@ class Table final : public Records {
       for (const Column& c : all) {
         if (c.numbers) {
           const double value = (*c.numbers)(n);
+          if (c.time) {
+            if (!std::isnan(value)) add_time_parts(c.name, value);
+            continue;
+          }
           if (std::isnan(value)) {
             ++number;
             entries_.push_back({Entry::Kind::kName, 0, kept(c.name + "=?"), 1, true});
@@ -283,6 +320,12 @@ class Table final : public Records {
   }
 
  private:
+  void add_time_parts(const std::string& column, double seconds) {
+    const TimeParts parts = time_parts(seconds);
+    for (const std::string& word : {column + ".hour=" + parts.hour, column + ".weekday=" + std::string(parts.weekday)})
+      entries_.push_back({Entry::Kind::kName, 0, kept(word), 1, true});
+  }
+
   std::vector<std::string> names_;
 };
 
@@ -306,7 +349,7 @@ std::unique_ptr<Batch> table(nb::list columns, std::size_t rows) { return std::m
 void fill(Record& record, nb::dict row, std::optional<std::string_view> skip) {
   record.clear();
   for_each_entry(
-      row, skip, [&](const std::string& name) { return record.keep(name); },
+      row, skip, {}, [&](const std::string& name) { return record.keep(name); },
       [&](const Entry& e) { record.entries.push_back(e); });
 }
 

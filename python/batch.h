@@ -39,13 +39,14 @@ std::unique_ptr<Batch> csr64(Array<std::int64_t> indptr, Array<std::int64_t> ind
                              std::int64_t columns);
 /// A NumPy matrix, not copied.
 std::unique_ptr<Batch> dense(Matrix values);
-/// Dicts: a string or whole number names a feature; its value is a number, a bool, a word (the feature name=word), or None
-/// for nothing. `texts`: of each row, too, or None for an empty one. Throws DataError.
+/// Dicts: a string or whole number names a feature; its value is a number, a bool, a word (the feature name=word), None or
+/// NaN for a missing one (name=?), a list of words, or a dict, whose features are name.key. `texts`: of each row, too, or
+/// None for an empty one. Throws DataError.
 std::unique_ptr<Batch> dicts(nanobind::sequence rows, std::optional<nanobind::sequence> texts = {});
 /// Texts.
 std::unique_ptr<Batch> texts(nanobind::sequence rows);
-/// Columns of a table, each (name, "number", values), (name, "word", values) or (name, "text", values): the numbers of a
-/// NumPy array; strings, or None. At most one column of text; all columns have as many rows.
+/// Columns of a table, each (name, "number", values), (name, "date", values), (name, "category", values) or (name, "text",
+/// values): the numbers, or seconds since 1970, of a NumPy array; strings, or None. All columns have as many rows.
 std::unique_ptr<Batch> table(nanobind::list columns, std::size_t rows);
 
 /// The record of one dict, with views into it, without the key `skip`. The dict must live, and nobody change it, while they

@@ -14,6 +14,7 @@
 #include "quorate/experiments/compare.h"
 #include "quorate/experiments/tune.h"
 #include "quorate/registry.h"
+#include "quorate/stream/schema.h"
 #include "quorate/stream/time.h"
 
 namespace nb = nanobind;
@@ -202,6 +203,8 @@ void add_experiments(nb::module_& m) {
   m.def("reproduce", &reproduce_document, "name"_a, "options"_a, "show"_a.none());
   m.def(
       "seconds", [](const std::string& text) { return parse_time(text); }, "text"_a);
+  m.def(
+      "is_missing", [](const std::string& text) { return is_missing(text); }, "text"_a);
 }
 
 }  // namespace quorate::python

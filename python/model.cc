@@ -476,8 +476,16 @@ class Core {
     model().session.set_limits(limits);
   }
 
-  void set_schema(const std::vector<std::pair<std::string, std::string>>& columns) {
+  /// Whether it learned about tasks, or users, that had names.
+  bool has_named_tasks() {
+    const Reading lock(mutex_);
+    const auto& tasks = model().session.tasks();
+    return model().by_task() && (tasks.size() > 1 || (tasks.size() == 1 && tasks[0] != kOnlyTask));
+  }
+
+  void set_schema(const std::vector<std::pair<std::string, std::string>>& columns, bool time_parts) {
     Schema schema;
+    schema.time_parts = time_parts;
     std::vector<std::string> numbers;
     for (const auto& [name, kind] : columns) {
       const ColumnKind k = kind_named(kind);
@@ -574,6 +582,7 @@ class Core {
     for (std::size_t i = 0; i < of_model.size(); ++i)
       schema.append(nb::make_tuple(std::string(of_model.name(i)), std::string(word_of(of_model.kind(i)))));
     out["schema"] = schema;
+    out["time_parts"] = of_model.time_parts;
     const LabelLimits& limits = s.budget().limits();
     const auto number = [](std::uint64_t n) {
       return n == LabelLimits::kNone ? nb::object(nb::none()) : nb::object(nb::int_(n));
@@ -707,7 +716,8 @@ void add_model(nb::module_& m) {
            "skip"_a = nb::none())
       .def("score_one", &Core::score_one, "x"_a.none(), "task"_a, "skip"_a = nb::none())
       .def("set_limits", &Core::set_limits, "labels"_a, "labels_per_task"_a.none())
-      .def("set_schema", &Core::set_schema, "columns"_a)
+      .def("has_named_tasks", &Core::has_named_tasks)
+      .def("set_schema", &Core::set_schema, "columns"_a, "time_parts"_a = false)
       .def("influence", &Core::influence)
       .def("tasks", &Core::tasks)
       .def("counts", &Core::counts)

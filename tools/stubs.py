@@ -53,7 +53,8 @@ OF_PYTHON = {
     "classes": ('Literal["one-vs-rest", "one-vs-one"]', "labels are two or more classes, learned as a binary task for each or "
                 "for each pair; tasks in the data are then users, each with own weights for every class"),
     "users": ("bool", "with classes: look at the tasks in the data (default: True)"),
-    "positive": ("str | int", "label that means +1; every other label means -1"),
+    "positive": ("str | int", "label that means +1; every other label means -1 (default: of two words in "
+                 "memory the second in order)"),
     "on_error": ('Literal["stop", "skip"]', "stop at a bad line of a file, or skip it and warn (default: stop)"),
     "test": ("Any", "data to test on, of the same kinds as the data"),
     "delay": ("int | str", "examples until an answer comes: 100, or lognormal(100), which is the mean (default: 0)"),

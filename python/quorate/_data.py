@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -20,19 +20,45 @@ _ONLY_IF_NAMED = ("time", "weight")
 Part = tuple[_core.Batch, "list[str]", "_core.Tasks | None", "npt.NDArray[np.float64] | None", "npt.NDArray[np.float64] | None"]
 
 
-def add(into: _core.ExperimentData, data: Any, name: str, test: bool, options: Mapping[str, Any], columns: Columns) -> str:
-    """Adds the argument `name` to an experiment. options: of reading, as `_core.ExperimentData.read` takes them. columns: those
-    of all its data. Returns a warning or "". Raises ValueError with row and column, TypeError for what is no data, OSError."""
+def in_memory(data: Any, name: str, options: Mapping[str, Any], columns: Columns) -> Part | None:
+    """The argument `name` of an experiment as the engine takes it; None for a path. columns: those of all its data. Raises
+    ValueError with row and column, TypeError for what is no data."""
     if isinstance(data, (str, os.PathLike)):
-        return str(into.read(os.fsencode(data), test, dict(options)))
+        return None
     try:
         if "format" in options:
             raise ValueError(f"format {options['format']!r}: expected with files only, not with data in memory")
-        batch, labels, tasks, times, weights = _part(data, columns)
+        return _part(data, columns)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}: {error}") from None
+
+
+def add(into: _core.ExperimentData, data: Any, part: Part | None, name: str, test: bool, options: Mapping[str, Any]) -> str:
+    """Adds data to an experiment: a `part` or, of None, the file `data`. options: of reading, as `_core.ExperimentData.read`
+    takes them. Returns a warning or "". Raises as `in_memory`, and OSError."""
+    if part is None:
+        return str(into.read(os.fsencode(data), test, dict(options)))
+    batch, labels, tasks, times, weights = part
+    try:
         into.add(batch, test, labels, tasks, times, weights)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{name}: {error}") from None
     return ""
+
+
+_PLAIN = {"1", "+1", "-1", "0", "yes", "no", "true", "false", "y", "n", "t", "f"}
+
+
+def positive_of(parts: Iterable[Part | None]) -> str:
+    """The word that means +1 where the labels in memory are two words that do not say it themselves: the second in order, as
+    of an estimator's classes. "" otherwise."""
+    words = {word for part in parts if part is not None for word in part[1] if not _core.is_missing(word)}
+    if len(words) != 2 or all(word.lower() in _PLAIN for word in words):
+        return ""
+    try:
+        return max(words, key=float)
+    except ValueError:
+        return max(words)
 
 
 class Columns:
@@ -41,6 +67,7 @@ class Columns:
     def __init__(self, options: Mapping[str, Any]) -> None:
         given = {role: options[f"{role}_column"] for role in _ROLES if f"{role}_column" in options}
         self.kinds: dict[str, str] = {}  # of the columns of the first frame
+        self.time_parts = bool(options.get("time_parts"))
         self.named = [*given.values(), *options.get("categorical_column", ()), *options.get("ignore_column", ())]
         self.name = {role: role for role in _ROLES if role not in _ONLY_IF_NAMED} | given
         self.role = {name: role for role, name in self.name.items()}
@@ -139,12 +166,12 @@ def _frame(X: Any, columns: Columns, y: list[Any] | None = None, task: list[Any]
             raise ValueError(f"no column {name!r}; the columns are {', '.join(series)}")
     features = []
     for name, column in series.items():
-        kind = columns.role.get(name) or columns.kinds.get(name) or _inputs.kind_of(column, name)
+        kind = columns.role.get(name) or columns.kinds.get(name) or _inputs.kind_of(column, name, columns.time_parts)
         columns.kinds[name] = kind
-        if kind in ("number", "category", "text"):
-            features.append(_inputs.column(column, name, kind))
-        elif kind in _ROLES:
+        if kind in _ROLES and kind != "text":
             roles[kind] = column.to_list()
+        if kind in ("number", "category", "text", "date") or (kind == "time" and columns.time_parts):
+            features.append(_inputs.column(column, name, "date" if kind == "time" else kind))
     labels = _inputs.names(roles.get("label", [None] * len(frame)), "label")
     return _core.table(features, len(frame)), labels, _tasks(roles.get("task")), _times(roles.get("time")), _weights(roles.get("weight"))
 

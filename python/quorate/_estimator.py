@@ -6,7 +6,7 @@ import inspect
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,9 @@ from sklearn.utils.validation import _check_feature_names, assert_all_finite, ch
 
 from quorate import _checks, _core, _inputs, _labels
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 DECLARED = [option for of in ("learning", "features") for option in _core.options()[of]
             if option["name"] not in ("pace", "length")]
 OPTIONS = tuple(option["name"] for option in DECLARED)
@@ -28,6 +31,8 @@ OPTIONS = tuple(option["name"] for option in DECLARED)
 
 _FEATURES = {"number": "number", "count": "number", "flag": "number", "category": "category", "text": "text"}
 """Kinds of a schema that are features, as those of a frame."""
+_TIMES = {"date": "date", "time": "date"}
+"""Kinds that are features with `time_parts`."""
 
 
 class Decisions(NamedTuple):
@@ -109,7 +114,7 @@ class Estimator(ClassifierMixin, BaseEstimator):
 
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, task: Any = None, time: Any = None, classes: Any = None
-    ) -> Any:
+    ) -> Self:
         """Starts anew and learns from examples in the order given, `passes` times.
 
         A label is hidden from the learner until it asks for it within its label budget; `n_labels_` counts the bought ones.
@@ -120,8 +125,9 @@ class Estimator(ClassifierMixin, BaseEstimator):
         ----------
         X : array of shape (n, d), SciPy matrix, frame (pandas, polars, Arrow), list of dicts, list of texts; or an iterator of
             (X, y), (X, y, task), (X, y, task, time) or (X, y, task, time, sample_weight), each a part of the stream, and then y is None; or what has the Arrow C
-            stream interface (a reader of record batches, a DuckDB relation), read batch by batch
-        y : n labels of two or more classes; None or NaN for an unknown label; of a frame or Arrow stream also the name of
+            stream interface (a reader of record batches, a DuckDB relation), read batch by batch; or an iterator of frames or
+            record batches (`pandas.read_csv(.., chunksize=..)`, `ParquetFile.iter_batches()`), and then y is a column's name
+        y : n labels of two or more classes; None or NaN for an unknown label; of frames or an Arrow stream also the name of
             the column that holds them
         sample_weight : n importance weights of labels, 0 to 1000: a label of weight 2 teaches as much as two labels, 0 is no
             label. Labels are counted, and accuracy is measured, without weights
@@ -142,7 +148,7 @@ class Estimator(ClassifierMixin, BaseEstimator):
 
     def partial_fit(
         self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None, *, task: Any = None, time: Any = None
-    ) -> Any:
+    ) -> Self:
         """Learns further, as `fit` but without starting anew. The first call must name all classes unless y contains them all."""
         X, y = self._with_labels(X, y)
         self._learn(X, y, classes, task, time, sample_weight, not hasattr(self, "_model"))
@@ -154,7 +160,7 @@ class Estimator(ClassifierMixin, BaseEstimator):
         X = _inputs.arrow_parts(X) or X
         if isinstance(X, Iterator):
             return self._parts(self.decision_function, X, task)
-        batch, tasks, _ = self._read(X, task, None, anew=False)
+        batch, tasks = self._to_predict(X, task)
         return self._fitted().decision(batch, tasks)
 
     def _parts(self, of: Callable[[Any], npt.NDArray[np.float64]], X: Any, task: Any) -> npt.NDArray[np.float64]:
@@ -178,7 +184,7 @@ class Estimator(ClassifierMixin, BaseEstimator):
         O(non-zeros). Raises ValueError for learners whose margins are no sums over features (kernels, committees)."""
         if not isinstance(top, (int, np.integer)) or isinstance(top, bool) or top < 1:
             raise ValueError(f"top={top!r}: expected a whole number from 1")
-        batch, tasks, _ = self._read(X, task, None, anew=False)
+        batch, tasks = self._to_predict(X, task)
         return [[Reason(*reason) for reason in row] for row in self._fitted().explain(batch, tasks, int(top))]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, task: Any = None) -> float:
@@ -243,7 +249,7 @@ class Estimator(ClassifierMixin, BaseEstimator):
             label = [None if y == 0 else self._words[int(y > 0)] for y in found["label"].tolist()]
         return KeptLabels(**(found | {"label": label}))
 
-    def rebuild(self, *, strict: bool = False) -> Any:
+    def rebuild(self, *, strict: bool = False) -> Self:
         """Learns again: a new learner is given the kept labels, in their order, and the latest examples without a question.
         The result is repeatable to the bit. Returns the learner.
 
@@ -253,13 +259,13 @@ class Estimator(ClassifierMixin, BaseEstimator):
         self._fitted().rebuild(bool(strict))
         return self
 
-    def undo(self, ids: Any, *, strict: bool = False) -> Any:
+    def undo(self, ids: Any, *, strict: bool = False) -> Self:
         """Takes labels back, by their `id` in `kept_labels`, and rebuilds: the model is then, to the bit, the one rebuilt
         without them. They stay bought. Returns the learner. Raises ValueError for an id that is not kept, and as `rebuild`."""
         self._fitted().undo(_ids(ids, "as `kept_labels` lists them"), bool(strict))
         return self
 
-    def correct(self, id: Any, label: Any) -> Any:
+    def correct(self, id: Any, label: Any) -> Self:
         """Changes a kept label to the class `label`, and rebuilds. With several classes it is the class of the example; what
         changes is the answer to the question with this id, not those to other questions about the example. Returns the
         learner. Raises ValueError as `undo`."""
@@ -274,7 +280,7 @@ class Estimator(ClassifierMixin, BaseEstimator):
         self._model.correct(int(number[0]), code - 1 if many else code, many)
         return self
 
-    def forget(self, task: Any, *, strict: bool = False) -> Any:
+    def forget(self, task: Any, *, strict: bool = False) -> Self:
         """Forgets a task: its labels, its examples, its pending questions and its name; and rebuilds. Counts of the task stay,
         without its name, as do audits, the names of features if `bits` is 0 and, unless `strict`, the part of its examples in
         the scales of features. Returns the learner. Raises ValueError, and changes nothing, for an unknown task, for a model
@@ -324,7 +330,7 @@ class Estimator(ClassifierMixin, BaseEstimator):
         above = self.score_one(x, task) > 0
         return self._words[above]
 
-    def start(self, classes: Sequence[Any]) -> Any:
+    def start(self, classes: Sequence[Any]) -> Self:
         """Starts a new model of these classes that has seen no example. Returns the learner."""
         self._forget()
         self._new(_labels.distinct(classes), None, self.task_column is not None or self.tasks is not None)
@@ -371,7 +377,7 @@ class Estimator(ClassifierMixin, BaseEstimator):
         """Writes the model's file atomically; `quorate.load` reads it. Raises OSError."""
         self._fitted().save(os.fsencode(path))
 
-    def snapshot(self) -> Any:
+    def snapshot(self) -> Self:
         """A copy of the model as it is now, for readers while learning goes on. O(model) in time and memory."""
         model = self._fitted().snapshot()
         out = type(self).__new__(type(self))
@@ -504,8 +510,11 @@ class Estimator(ClassifierMixin, BaseEstimator):
         self._name_columns()
 
     def _with_labels(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """X and y, where y may be the name of a frame's column. An Arrow stream becomes an iterator of (X, y)."""
+        """X and y, where y may be the name of a frame's column. An Arrow stream or an iterator of frames becomes an iterator of
+        (X, y)."""
         parts = _inputs.arrow_parts(X)
+        if parts is None and isinstance(y, str) and isinstance(X, Iterator):
+            parts = _inputs.frames(X)
         if parts is not None and not isinstance(y, str):
             raise ValueError(f"y: {type(y).__name__} beside an Arrow stream; expected the name of the column of labels")
         if parts is None and not (isinstance(y, str) and _inputs.is_frame(X)):
@@ -517,12 +526,13 @@ class Estimator(ClassifierMixin, BaseEstimator):
         """Tells a new model what a frame's columns are, for its file."""
         if hasattr(self, "_kinds"):
             task = [] if self.task_column is None else [(self.task_column, "task")]
-            self._model.set_schema(task + [(name, self._kinds[name]) for name in self.feature_names_in_])
+            self._model.set_schema(task + [(name, self._kinds[name]) for name in self.feature_names_in_], bool(self.time_parts))
 
     def _columns_of_model(self, schema: list[tuple[str, str]]) -> None:
         """What `_name_columns` told a model that was loaded, or the columns of a file that it learned from."""
         task = [name for name, kind in schema if kind == "task"]
-        features = {name: kind for name, kind in schema if kind in _FEATURES}
+        kinds = _FEATURES | _TIMES if self.time_parts else _FEATURES
+        features = {name: kinds[kind] for name, kind in schema if kind in kinds}
         if task:
             self.task_column = task[0]
         texts = [name for name, kind in features.items() if kind == "text"]
@@ -531,7 +541,7 @@ class Estimator(ClassifierMixin, BaseEstimator):
         words = [name for name, kind in features.items() if kind == "category"]
         if words:
             self.categorical_columns = words
-        self._of_model = {name: _FEATURES[kind] for name, kind in features.items()}
+        self._of_model = features
 
     def _set_classes(self, classes: npt.NDArray[Any]) -> None:
         self.classes_ = classes
@@ -539,6 +549,13 @@ class Estimator(ClassifierMixin, BaseEstimator):
         self._alone = len(classes) > 2 and not self._model.info()["users"]  # tasks would mean nothing to it
         places = (-1, 1) if len(classes) == 2 else range(1, len(classes) + 1)
         self._place = dict(zip(self._words, places, strict=True))
+
+    def _to_predict(self, X: Any, task: Any) -> tuple[Any, Any]:
+        """A batch and the tasks of its examples. Warns if the model is of tasks and there are none."""
+        batch, tasks, _ = self._read(X, task, None, anew=False)
+        if tasks is None and len(batch) and self._model.has_named_tasks():
+            _inputs.warn("no task, so all examples are predicted with the weights that all tasks share; expected task=, or task_column")
+        return batch, tasks
 
     def _to_ask(self, X: Any, task: Any, time: Any, classes: Any) -> tuple[Any, Any, Any]:
         """Examples whose labels nobody knows, as `_read` has them, for the model, which is made if there is none."""
@@ -657,12 +674,12 @@ class Estimator(ClassifierMixin, BaseEstimator):
         if anew:
             self.n_features_in_ = len(names)
             self.feature_names_in_ = np.array(names, dtype=object)
-            self._kinds = _inputs.kinds(X, self.text_column, self.categorical_columns)
+            self._kinds = _inputs.kinds(X, self.text_column, self.categorical_columns, bool(self.time_parts))
         elif not hasattr(self, "_kinds") and getattr(self, "_of_model", None):
-            missing = [name for name in self._of_model if name not in names]
+            missing = [name for name, kind in self._of_model.items() if name not in names and kind != "date"]
             if missing:
                 raise ValueError(f"no column {missing[0]!r}; expected it, as in the data learned from")
-            return _inputs.table(X, self._of_model)
+            return _inputs.table(X, {name: kind for name, kind in self._of_model.items() if name in names})
         elif not hasattr(self, "_kinds"):
             found = _inputs.kinds(X, self.text_column, self.categorical_columns)
             if self._model.info()["columns"] or set(found.values()) != {"number"}:
@@ -705,7 +722,7 @@ class Calibrated(Estimator):
             X = _inputs.arrow_parts(X) or X
             if isinstance(X, Iterator):
                 return self._parts(self.predict_proba, X, task)
-            batch, tasks, _ = self._read(X, task, None, anew=False)
+            batch, tasks = self._to_predict(X, task)
             return self._fitted().decision(batch, tasks, probabilities=True)
         margin = self.decision_function(X, task=task)
         odds = self._fitted().log_odds(np.ascontiguousarray(margin).ravel())
@@ -774,7 +791,7 @@ def _is_stream(X: Any, y: Any) -> bool:
 def _part(x: Any) -> tuple[Any, ...]:
     if isinstance(x, tuple):
         raise ValueError("an iterator: expected parts of X alone (tasks by task_column), not tuples")
-    return (x,)
+    return (_inputs.batch_as_table(x),)
 
 
 def _tensors(data: bytes) -> dict[str, npt.NDArray[Any]]:

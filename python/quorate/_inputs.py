@@ -31,16 +31,38 @@ def is_frame(X: Any) -> bool:
 def arrow_parts(X: Any) -> Iterator[Any] | None:
     """The batches, as tables, of what has the Arrow C stream interface and is no frame: a reader, a record batch, a DuckDB
     relation. None for anything else."""
+    if not _is_arrow_stream(X):
+        return None
+    reader = _arrow().RecordBatchReader.from_stream(X)
+    return (_arrow().Table.from_batches([batch]) for batch in reader if batch.num_rows > 0)
+
+
+def _is_arrow_stream(X: Any) -> bool:
     if isinstance(X, (np.ndarray, list, tuple)) or not hasattr(X, "__arrow_c_stream__"):
-        return None
-    if is_frame(X) or nw.dependencies.is_into_series(X):
-        return None
+        return False
+    return not is_frame(X) and not nw.dependencies.is_into_series(X)
+
+
+def _arrow() -> Any:
     try:
-        arrow = importlib.import_module("pyarrow")
+        return importlib.import_module("pyarrow")
     except ImportError:
         raise ImportError("an Arrow stream: expected pyarrow to read it (pip install pyarrow)") from None
-    reader = arrow.RecordBatchReader.from_stream(X)
-    return (arrow.Table.from_batches([batch]) for batch in reader if batch.num_rows > 0)
+
+
+def batch_as_table(X: Any) -> Any:
+    """A record batch as a table, and anything else as it is."""
+    return _arrow().RecordBatchReader.from_stream(X).read_all() if _is_arrow_stream(X) else X
+
+
+def frames(parts: Iterator[Any]) -> Iterator[Any]:
+    """The frames and record batches of an iterator, those of record batches as tables. ValueError for anything else."""
+    for part in parts:
+        frame = batch_as_table(part)
+        if not is_frame(frame):
+            raise ValueError(f"an iterator of {type(part).__name__} beside a column of labels; expected frames or record batches")
+        if len(frame) > 0:
+            yield frame
 
 
 def is_records(X: Any) -> bool:
@@ -128,9 +150,10 @@ def select(X: Any, columns: Iterable[str]) -> Any:
     return nw.from_native(X, eager_only=True).select(*columns).to_native()
 
 
-def kinds(X: Any, text: str | Iterable[str] | None, words: Iterable[str] | None) -> dict[str, str]:
-    """Of each column of a frame whether it holds a "number", a "category", a "text", or what is "ignored". Columns of strings
-    are judged by their first values, as those of a file, unless they are named in `text` or `words`. Warns of ignored ones."""
+def kinds(X: Any, text: str | Iterable[str] | None, words: Iterable[str] | None, time_parts: bool) -> dict[str, str]:
+    """Of each column of a frame whether it holds a "number", a "category", a "text", with `time_parts` a "date", or what is
+    "ignored". Columns of strings are judged by their first values, as those of a file, unless they are named in `text` or
+    `words`. Warns of ignored ones."""
     frame = nw.from_native(X, eager_only=True)
     out = {}
     texts = {text} if isinstance(text, str) else set(text or ())
@@ -139,11 +162,11 @@ def kinds(X: Any, text: str | Iterable[str] | None, words: Iterable[str] | None)
         if name not in frame.columns:
             raise ValueError(f"no column {name!r}; there are {', '.join(map(repr, frame.columns))}")
     for name in frame.columns:
-        out[name] = "text" if name in texts else "category" if name in named else kind_of(frame[name], name)
+        out[name] = "text" if name in texts else "category" if name in named else kind_of(frame[name], name, time_parts)
     return out
 
 
-def kind_of(column: Any, name: str) -> str:
+def kind_of(column: Any, name: str, time_parts: bool = False) -> str:
     """What a frame's column holds, as `kinds`."""
     dtype = column.dtype
     if dtype.is_numeric() or dtype == nw.Boolean:
@@ -152,9 +175,10 @@ def kind_of(column: Any, name: str) -> str:
         return "category"
     if dtype == nw.String or _holds_words(column):
         kind, why = _core.column_kind(name, [_word(v) for v in column.head(_SAMPLE).to_list()])
-        return kind if kind in ("category", "text") else _ignored(name, why)
+        is_feature = kind in ("category", "text") or (kind == "date" and time_parts)
+        return kind if is_feature else _ignored(name, why, "set time_parts=True, " if kind == "date" else "")
     if dtype in (nw.Date, nw.Datetime):
-        return _ignored(name, "dates or times")
+        return "date" if time_parts else _ignored(name, "dates or times", "set time_parts=True, ")
     if dtype == nw.Object:
         return "number"  # if it is one: the conversion says what is wrong otherwise
     native = getattr(column.to_native(), "dtype", dtype)
@@ -163,8 +187,8 @@ def kind_of(column: Any, name: str) -> str:
     raise ValueError(f"column {name!r}: {dtype}; expected numbers or strings")
 
 
-def _ignored(name: str, why: str) -> str:
-    warn(f"column {name!r} ({why}) is left out; name it in categorical_columns or text_column, or drop it")
+def _ignored(name: str, why: str, instead: str = "") -> str:
+    warn(f"column {name!r} ({why}) is left out; {instead}name it in categorical_columns or text_column, or drop it")
     return "ignored"
 
 
@@ -211,7 +235,22 @@ def column(series: Any, name: str, kind: str) -> tuple[str, str, Any]:
     """A frame's column for `_core.table`."""
     if kind == "number":
         return name, kind, np.ascontiguousarray(_floats(series, name))
+    if kind == "date":
+        return name, kind, _seconds(series, name)
     return name, kind, [_word(v) for v in series.to_list()]
+
+
+def _seconds(series: Any, name: str) -> npt.NDArray[np.float64]:
+    """Seconds since 1970 of a column of dates, strings or numbers; NaN for a missing one."""
+    out = np.full(len(series), np.nan)
+    for row, value in enumerate(series.to_list()):
+        if is_missing(value) or (isinstance(value, str) and _core.is_missing(value)):
+            continue
+        found = _core.seconds(str(value))
+        if found is None:
+            raise ValueError(f"column {name!r}, row {row}: {value!r}; expected a time: seconds since 1970, or a date as 2026-11-21 or 2026-11-21T13:15:00Z")
+        out[row] = found
+    return out
 
 
 def _word(value: Any) -> str | None:

@@ -51,7 +51,8 @@ class Options(TypedDict, total=False):
     classes            labels are two or more classes, learned as a binary task for each or for each pair; tasks in
                        the data are then users, each with own weights for every class
     users              with classes: look at the tasks in the data (default: True)
-    positive           label that means +1; every other label means -1
+    positive           label that means +1; every other label means -1 (default: of two words in memory the second in
+                       order)
     on_error           stop at a bad line of a file, or skip it and warn (default: stop)"""
 
     labels: int | str | Sequence[int | str] | None

@@ -23,6 +23,7 @@ _OF_PYTHON: list[tuple[str, Any, str, str]] = [
      "column of a frame that holds raw text, or several, besides those whose strings look like it"),
     ("categorical_columns", None, "list[str] | None",
      "columns of a frame whose values are words, besides categories and strings that look like it"),
+    ("time_parts", False, "bool", "hour and weekday of a frame's columns of dates and times are features"),
     ("reduction", "one-vs-rest", "str", "how three classes and more become tasks: 'one-vs-rest' or 'one-vs-one'"),
     ("trace", False, "bool", "keep `trace_`, what happened with each example of the last call of fit or partial_fit"),
 ]
@@ -127,6 +128,7 @@ def _from_model(model: Any) -> Estimator:
     info = model.info()
     shared = {name: info[name] for name in ("bits", "bias", "normalize", "ngrams", "char_ngrams", "binary")}
     shared["interactions"] = info["interactions"] or None
+    shared["time_parts"] = info["time_parts"]
     shared["memory"] = info["memory_limit"]
     shared["keep_labels"] = info["keep_labels"]
     shared["audit"], shared["audit_floor"] = info["audit_share"], info["audit_floor"]

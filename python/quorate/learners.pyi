@@ -45,6 +45,7 @@ class Cohort(Calibrated):
         task_column: str | None = None,
         text_column: str | list[str] | None = None,
         categorical_columns: list[str] | None = None,
+        time_parts: bool = False,
         reduction: str = 'one-vs-rest',
         trace: bool = False,
     ) -> None: ...
@@ -79,6 +80,7 @@ class Perceptron(Estimator):
         task_column: str | None = None,
         text_column: str | list[str] | None = None,
         categorical_columns: list[str] | None = None,
+        time_parts: bool = False,
         reduction: str = 'one-vs-rest',
         trace: bool = False,
     ) -> None: ...
@@ -114,6 +116,7 @@ class Cmtl(Estimator):
         task_column: str | None = None,
         text_column: str | list[str] | None = None,
         categorical_columns: list[str] | None = None,
+        time_parts: bool = False,
         reduction: str = 'one-vs-rest',
         trace: bool = False,
     ) -> None: ...
@@ -149,6 +152,7 @@ class Amtl(Estimator):
         task_column: str | None = None,
         text_column: str | list[str] | None = None,
         categorical_columns: list[str] | None = None,
+        time_parts: bool = False,
         reduction: str = 'one-vs-rest',
         trace: bool = False,
     ) -> None: ...
@@ -186,6 +190,7 @@ class Peer(Estimator):
         task_column: str | None = None,
         text_column: str | list[str] | None = None,
         categorical_columns: list[str] | None = None,
+        time_parts: bool = False,
         reduction: str = 'one-vs-rest',
         trace: bool = False,
     ) -> None: ...
@@ -225,6 +230,7 @@ class Amlc(Estimator):
         task_column: str | None = None,
         text_column: str | list[str] | None = None,
         categorical_columns: list[str] | None = None,
+        time_parts: bool = False,
         reduction: str = 'one-vs-rest',
         trace: bool = False,
     ) -> None: ...
@@ -264,6 +270,7 @@ class Shampo(Estimator):
         task_column: str | None = None,
         text_column: str | list[str] | None = None,
         categorical_columns: list[str] | None = None,
+        time_parts: bool = False,
         reduction: str = 'one-vs-rest',
         trace: bool = False,
     ) -> None: ...
@@ -304,6 +311,7 @@ class ShampoSecondOrder(Estimator):
         task_column: str | None = None,
         text_column: str | list[str] | None = None,
         categorical_columns: list[str] | None = None,
+        time_parts: bool = False,
         reduction: str = 'one-vs-rest',
         trace: bool = False,
     ) -> None: ...
@@ -340,6 +348,7 @@ class KernelPerceptron(Estimator):
         task_column: str | None = None,
         text_column: str | list[str] | None = None,
         categorical_columns: list[str] | None = None,
+        time_parts: bool = False,
         reduction: str = 'one-vs-rest',
         trace: bool = False,
     ) -> None: ...
@@ -377,6 +386,7 @@ class BudgetRandom(Estimator):
         task_column: str | None = None,
         text_column: str | list[str] | None = None,
         categorical_columns: list[str] | None = None,
+        time_parts: bool = False,
         reduction: str = 'one-vs-rest',
         trace: bool = False,
     ) -> None: ...
@@ -414,6 +424,7 @@ class BudgetForgetron(Estimator):
         task_column: str | None = None,
         text_column: str | list[str] | None = None,
         categorical_columns: list[str] | None = None,
+        time_parts: bool = False,
         reduction: str = 'one-vs-rest',
         trace: bool = False,
     ) -> None: ...
@@ -452,6 +463,7 @@ class BudgetProjectron(Estimator):
         task_column: str | None = None,
         text_column: str | list[str] | None = None,
         categorical_columns: list[str] | None = None,
+        time_parts: bool = False,
         reduction: str = 'one-vs-rest',
         trace: bool = False,
     ) -> None: ...
@@ -490,6 +502,7 @@ class BudgetProjectronShared(Estimator):
         task_column: str | None = None,
         text_column: str | list[str] | None = None,
         categorical_columns: list[str] | None = None,
+        time_parts: bool = False,
         reduction: str = 'one-vs-rest',
         trace: bool = False,
     ) -> None: ...

@@ -7,8 +7,8 @@ shares from 0 to 1.
 Data are a path (CSV, JSON lines, SVMlight, VW; packed or not) or lie in memory:
 
 - `(X, y)` or `(X, y, task)`: X a NumPy array, a SciPy sparse matrix, a frame, a list of dicts of features or a list of
-  texts; y has the labels (1 and -1, 1 and 0, words with `positive`, or classes with `classes`; None for an unknown
-  one), task the names of the tasks, whatever they are.
+  texts; y has the labels (1 and -1, 1 and 0, two words, of which `positive` or the second in order means +1, or classes
+  with `classes`; None for an unknown one), task the names of the tasks, whatever they are.
 - a frame of pandas, polars or Arrow with the columns label, task, id and text, or those that `label_column` etc. name;
   every other column is a feature, of numbers or of words.
 - a list of dicts like the lines of a JSON file: {"task": "ann", "label": 1, "x": {"free": 2, "from": "bob"}}.
@@ -285,11 +285,14 @@ def _prepare(data: Data, options: dict[str, Any]) -> tuple[_core.ExperimentData,
         del reading["cache"]
     reading["skip_bad_lines"] = reading.pop("on_error", "stop") == "skip"
     _call(_core.check_options, options)
-    out = _call(_core.ExperimentData, options.pop("positive", ""), options.pop("classes", ""),
-                options.pop("users", True), options)
     columns = _data.Columns(reading)
+    parts = {name: _call(_data.in_memory, value, name, reading, columns) for name, value in given.items()}
+    classes, positive = options.pop("classes", ""), options.pop("positive", "")
+    if not classes and not positive:
+        positive = _data.positive_of(parts.values())
+    out = _call(_core.ExperimentData, positive, classes, options.pop("users", True), options)
     for name, value in given.items():
-        said = _call(_data.add, out, value, name, name == "test", reading, columns)
+        said = _call(_data.add, out, value, parts[name], name, name == "test", reading)
         if said:
             _inputs.warn(said)
     out.finish()

@@ -242,6 +242,24 @@ def test_look_warns_of_what_looks_wrong(quorate):
     assert "one value" in said["same"] and "contains the answer" in said["leak"] and "--time-parts" in said["when"]
 
 
+def test_missing_values_of_json_lines_are_those_of_the_csv_file(quorate):
+    rows = [{"label": i % 2, "age": None if i % 2 and i > 3 else i * 7 % 11 + 0.5, "size": i * 5 % 13,
+             "kind": None if i % 10 == 4 else "ab"[i * 3 % 7 % 2]} for i in range(200)]  # fmt: skip
+    csv = "\n".join(",".join("" if v is None else str(v) for v in row.values()) for row in [dict(zip(rows[0], rows[0])), *rows])
+    present = [{key: value for key, value in row.items() if value is not None} for row in rows]
+    for name, text in (("a.csv", csv + "\n"), ("null.jsonl", json_lines(rows)), ("absent.jsonl", json_lines(present))):
+        (quorate.folder / name).write_text(text)
+        quorate.ok("train", "--data", name, "--model", f"{name}.m", "--learner", "cohort(query=always)")
+    found = {name: quorate.ok("predict", "--data", data, "--model", f"{name}.m").lines()
+             for name, data in (("a.csv", "a.csv"), ("null.jsonl", "absent.jsonl"), ("absent.jsonl", "null.jsonl"))}  # fmt: skip
+    assert found["a.csv"] == found["null.jsonl"] == found["absent.jsonl"]
+    assert sum(int(line["label"]) == row["label"] for line, row in zip(found["a.csv"], rows)) > 190
+
+
+def json_lines(rows):
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
 def test_hours_and_weekdays_are_features_if_asked_for(quorate):
     rows = "".join(f"{int(i % 24 < 12)},2026-11-{i // 24 + 1:02d}T{i % 24:02d}:15:00Z\n" for i in range(480))
     (quorate.folder / "a.csv").write_text("label,when\n" + rows)

@@ -48,6 +48,18 @@ def test_labels_may_be_the_name_of_a_frames_column():
         Cohort().fit(pandas, "lable")
 
 
+def test_an_iterator_of_frames_or_batches_is_the_whole_table():
+    whole = Cohort(task_column="user").fit(TABLE, "label")
+    pandas = TABLE.to_pandas()
+    for parts in (lambda of: iter(TABLE.drop([] if of == "fit" else ["label"]).to_batches(max_chunksize=7)),
+                  lambda of: (pandas.iloc[at : at + 7].drop(columns=[] if of == "fit" else "label") for at in range(0, 400, 7))):
+        model = Cohort(task_column="user").fit(parts("fit"), "label", classes=[-1, 1])
+        assert model.to_bytes() == whole.to_bytes()
+        assert (model.predict(parts("predict")) == whole.predict(TABLE.drop(["label"]))).all()
+    with pytest.raises(ValueError, match="an iterator of list beside a column of labels; expected frames"):
+        Cohort().fit(iter([[1, 2]]), "label", classes=[0, 1])
+
+
 def test_a_stream_without_the_name_of_its_labels_is_refused():
     with pytest.raises(ValueError, match="name of the column"):
         Cohort().fit(Stream(TABLE, 10), DATA.y)

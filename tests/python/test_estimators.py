@@ -667,7 +667,7 @@ def test_single_rows_warn_of_nothing():
         model = Cohort().partial_fit(DATA.X[:1], DATA.y[:1], classes=[-1, 1])
         for n in range(1, 10):
             model.partial_fit(DATA.X[n : n + 1], DATA.y[n : n + 1], task=DATA.task[n : n + 1])
-            model.predict(DATA.X[n : n + 1])
+            model.predict(DATA.X[n : n + 1], task=DATA.task[n : n + 1])
         Cohort().fit(pd.DataFrame(DATA.X, columns=list("abcdef")), DATA.y).predict(
             pd.DataFrame(DATA.X, columns=list("abcdef"))
         )

@@ -32,7 +32,7 @@ def test_task_column_that_is_missing_or_told_twice():
 
 @pytest.mark.parametrize(("x", "what"), [
     ({("a",): 1.0}, "expected a name or a whole number, not tuple"),
-    ({"a": [1]}, "feature 'a': expected a number or a word, not list"),
+    ({"a": [1]}, "feature 'a': expected a list of words, not of int"),
     ({-1: 1.0}, "feature -1: expected a name, or a whole number from 0"),
     ({7: float("inf")}, "feature '7': infinity; expected a finite number"),
 ])

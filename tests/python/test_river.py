@@ -194,8 +194,8 @@ def test_words_and_flags_as_values():
 def test_features_that_are_none_of_the_engines():
     with pytest.raises(ValueError, match="expected a name or a whole number, not tuple"):
         wrap(quorate.Cohort()).learn_one({("a", "b"): 1.0}, True)
-    with pytest.raises(ValueError, match="feature 'a': NaN"):
-        wrap(quorate.Cohort()).predict_one({"a": float("nan")})
+    with pytest.raises(ValueError, match="feature 'a': infinity"):
+        wrap(quorate.Cohort()).predict_one({"a": float("inf")})
 
 
 def test_task_column_names_the_task_and_is_no_feature():

@@ -330,7 +330,7 @@ BAD = {
                                "row 7, column 2: NaN"),
     "infinity in a frame": (lambda: table(age=spoiled(INF)[:, 2]), "data: row 7, column 'age': inf"),
     "infinity in a dict": (lambda: ([{"a": 1}] * 159 + [{"a": INF}], Y), "data: row 159, feature 'a': infinity"),
-    "a list in a dict": (lambda: ([{"a": [1]}] * 160, Y), "row 0, feature 'a': expected a number or a word, not list"),
+    "a list in a dict": (lambda: ([{"a": [1]}] * 160, Y), "row 0, feature 'a': expected a list of words, not of int"),
     "a column of lists": (lambda: table(a=[[1]] * 160), "data: column 'a': .*expected numbers"),
     "too few labels": (lambda: (X, Y[:-1]), "160 rows of X and 159 of y; expected as many"),
     "too few tasks": (lambda: (X, Y, TASK[:-1]), "160 rows of X and 159 of task"),
@@ -345,10 +345,20 @@ BAD = {
     "ragged rows": (lambda: ([[1.0]] * 159 + [[1.0, 2.0]], Y), "expected numbers in rows and columns"),
     "texts and numbers": (lambda: (["a"] * 159 + [3], Y), "row 159, expected a text, not int"),
     "a label that is none": (lambda: (X, [3] + Y[1:]),
-                             r"data: row 0: label '3'; expected 1 or -1, .* positive WORD .* classes$"),
-    "a label that is none in a frame": (lambda: table(a=1.0).assign(label=[1, 2] * 80), "data: row 1: label '2'"),
+                             r"data: row 0: label '3'; expected a label for classification: 1 or -1, .* positive WORD .* classes$"),
+    "a label that is none in a frame": (lambda: table(a=1.0).assign(label=[1, 2, 3, 4] * 40), "data: row 1: label '2'"),
     "no such column": (lambda: table(a=1.0), "data: no column 'who'; the columns are label, a"),
 }
+
+
+def test_of_two_words_in_memory_the_second_in_order_is_positive():
+    words = ["junk" if y > 0 else "fine" for y in map(int, Y)]
+    for labels in (words, [2 if word == "junk" else 10 for word in words]):
+        positive = str(max(labels))
+        found = runs.simulate((X, labels, TASK), seed=3)
+        assert found.equals(runs.simulate((X, labels, TASK), seed=3, positive=positive).assign(seconds=found["seconds"]))
+        frame = pd.DataFrame(X).add_prefix("c").assign(label=labels)
+        assert runs.simulate(frame, test=frame)["accuracy"][0] > 0.5
 
 
 @pytest.mark.parametrize("make, words", BAD.values(), ids=BAD)

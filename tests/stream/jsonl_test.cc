@@ -20,11 +20,12 @@ TEST(JsonlReader, ReadsObjectsArraysAndText) {
                 "{\"label\":-1,\"x\":[1,0,-2.5e1],\"ignored\":{\"deep\":[1]}}\n"
                 "{\"id\":17,\"task\":18446744073709551615,\"label\":null,\"text\":\"caf\\u00e9 \\\"q\\\"\\n\"}\n"
                 "{\"id\":0.5,\"label\":\"spam\",\"text\":null,\"x\":{}}");
-  EXPECT_THAT(read_rows(path),
-              ElementsAre(Row{"e1", "t", "1", "", false, {{"a", 0.5}, {"7", 2}, {"on", 1}, {"off", 0}, {"c=red", 1}}},
-                          Row{"", "", "-1", "", false, {{"0", 1}, {"1", 0}, {"2", -25}}},
-                          Row{"17", "18446744073709551615", "", "caf\xC3\xA9 \"q\"\n", true, {}},
-                          Row{"0.5", "", "spam", "", false, {}}));
+  EXPECT_THAT(
+      read_rows(path),
+      ElementsAre(Row{"e1", "t", "1", "", false, {{"a", 0.5}, {"7", 2}, {"on", 1}, {"off", 0}, {"c=red", 1}, {"none=?", 1}}},
+                  Row{"", "", "-1", "", false, {{"0", 1}, {"1", 0}, {"2", -25}}},
+                  Row{"17", "18446744073709551615", "", "caf\xC3\xA9 \"q\"\n", true, {}},
+                  Row{"0.5", "", "spam", "", false, {}}));
 }
 
 TEST(JsonlReader, KeysMayHaveOtherNames) {
@@ -60,9 +61,47 @@ TEST(JsonlReader, WithoutXEveryKeyIsAColumn) {
                       "1",
                       "free money for you",
                       true,
-                      {{"from.host=a.org", 1}, {"from.age", 3}, {"tags=x", 1}, {"tags=y", 1}, {"html", 1}}},
-                  Row{"2", "", "0", "lunch at noon today", true, {{"from.host=b.org", 1}, {"html", 0}, {"size", 1.5}}}));
+                      {{"from.host=a.org", 1}, {"from.age", 3}, {"tags=x", 1}, {"tags=y", 1}, {"html", 1}, {"size=?", 1}}},
+                  Row{"2",
+                      "",
+                      "0",
+                      "lunch at noon today",
+                      true,
+                      {{"from.host=b.org", 1}, {"from.age=?", 1}, {"html", 0}, {"size", 1.5}, {"tags=?", 1}}}));
   EXPECT_EQ(reader->left_out(), "");
+}
+
+TEST(JsonlReader, ObjectsAndListsInsideXAreReadAsOutside) {
+  const TempDir dir;
+  EXPECT_THAT(
+      read_rows(dir.write("a.jsonl",
+                          "{\"x\":{\"from\":{\"host\":\"a.org\",\"age\":3,\"ip\":{\"v6\":true},\"zip\":null},"
+                          "\"tags\":[\"y\",\"x\",\"y\",null]}}\n")),
+      ElementsAre(Row{
+          "",
+          "",
+          "",
+          "",
+          false,
+          {{"from.host=a.org", 1}, {"from.age", 3}, {"from.ip.v6", 1}, {"from.zip=?", 1}, {"tags=x", 1}, {"tags=y", 1}}}));
+  ReadOptions o;
+  o.ignore = {"from.age", "tags"};
+  EXPECT_THAT(read_rows(dir.write("b.jsonl", "{\"x\":{\"from\":{\"host\":\"a.org\",\"age\":3},\"tags\":[\"x\"]}}\n"), o),
+              ElementsAre(Row{"", "", "", "", false, {{"from.host=a.org", 1}}}));
+}
+
+TEST(JsonlReader, AKeyThatIsNullOrAbsentIsAMissingValueUnlessMostKeysAre) {
+  const TempDir dir;
+  Schema schema;
+  for (const char* name : {"a", "b", "c"}) schema.add(name, ColumnKind::kNumber);
+  schema.add("d", ColumnKind::kCategory);
+  schema.add("label", ColumnKind::kLabel);
+  ReadOptions o;
+  o.schema = &schema;
+  EXPECT_THAT(read_rows(dir.write("a.jsonl", "{\"a\":1,\"b\":null,\"d\":\"NA\"}\n{\"d\":\"x\",\"a\":0}\n{\"b\":2}\n"), o),
+              ElementsAre(Row{"", "", "", "", false, {{"a", 1}, {"b=?", 1}, {"d=?", 1}, {"c=?", 1}}},
+                          Row{"", "", "", "", false, {{"d=x", 1}, {"a", 0}, {"b=?", 1}, {"c=?", 1}}},
+                          Row{"", "", "", "", false, {{"b", 2}}}));
 }
 
 TEST(JsonlReader, AKeyThatTheModelHasNotSeenIsLeftOutAndTold) {
@@ -100,7 +139,7 @@ TEST(JsonlReader, ABadLineIsNamedWithPlaceValueAndWhatWasExpected) {
       {"{\"x\":5}", {":2:2: ", "'x'", "expected an object"}},
       {"{\"x\":{\"a\":1e19}}", {":2:7: ", "'a'", "1e18"}},
       {"{\"x\":{\"a\":[1]}}", {":2:7: ", "'a'", "expected a number"}},
-      {"{\"x\":{\"a\":{}}}", {":2:7: ", "'a'", "expected a number"}},
+      {"{\"x\":{\"a\":{\"b\":[{}]}}}", {":2:1: ", "'a.b'", "a list of strings"}},
       {"{\"x\":[1,null]}", {":2:2: ", "'x'", "expected numbers"}},
       {"{\"x\":[1,\"2\"]}", {":2:2: ", "'x'", "expected a number"}},
       {"{\"x\":{\"a\":1,\"b\":2,\"a\":3}}", {":2:7: ", "'a'", "each feature once"}},

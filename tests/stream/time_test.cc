@@ -124,5 +124,16 @@ RC_GTEST_PROP(Time, EveryNumberWrittenShortestComesBack, ()) {
   RC_ASSERT(parse_time(shortest(value)) == value);
 }
 
+TEST(Time, PartsAreHourAndWeekdayInUtc) {
+  const auto parts = [](const char* text) {
+    const TimeParts of = time_parts(*parse_time(text));
+    return of.hour + " " + std::string(of.weekday);
+  };
+  EXPECT_EQ(parts("1970-01-01"), "0 thu");
+  EXPECT_EQ(parts("2026-11-24T23:59:59Z"), "23 tue");
+  EXPECT_EQ(parts("2026-11-25T00:30:00+01:00"), "23 tue");
+  EXPECT_EQ(parts("1969-12-31T23:00:00Z"), "23 wed");
+}
+
 }  // namespace
 }  // namespace quorate::test

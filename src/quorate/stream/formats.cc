@@ -172,12 +172,9 @@ void RecordReader::add_time_parts(Record& record, std::size_t at, std::string_vi
   if (is_missing(text)) return;
   const auto seconds = parse_time(text);
   if (!seconds) bad(at, quoted_value(text) + "; expected " + std::string(kTimeExpected));
-  constexpr double kDay = 86400;
-  constexpr std::array<std::string_view, 7> kDays{"thu", "fri", "sat", "sun", "mon", "tue", "wed"};  // 1970-01-01
-  const double day = std::floor(*seconds / kDay), hour = std::floor((*seconds - day * kDay) / 3600);
-  const auto weekday = static_cast<std::size_t>(day - 7 * std::floor(day / 7));
-  record.add_category(record.keep(column, ".hour=", std::to_string(static_cast<int>(hour)), nullptr));
-  record.add_category(record.keep(column, ".weekday=", kDays[weekday], nullptr));
+  const TimeParts parts = time_parts(*seconds);
+  record.add_category(record.keep(column, ".hour=", parts.hour, nullptr));
+  record.add_category(record.keep(column, ".weekday=", parts.weekday, nullptr));
 }
 
 bool RecordReader::is_file() const {

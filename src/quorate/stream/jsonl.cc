@@ -1,8 +1,8 @@
 // JSON lines, one object a line, of one of two forms. With a key x in the first lines:
 //   {"id": .., "task": .., "label": .., "x": {name: number, ..} | [number, ..], "text": ".."}
-// In x, true and false count as 1 and 0, a string becomes the feature name=string, null is passed over. Other keys are
-// passed over, except the one that is named to hold the time. Without x every key is a column as one of a CSV file, keys of
-// objects inside joined by a point (sender.domain); strings in a list are words each.
+// In x, true and false count as 1 and 0, a string becomes the feature name=string, null, a missing value, name=?. Other keys
+// are passed over, except the one that is named to hold the time. Without x every key is a column as one of a CSV file. In
+// both forms keys of objects inside are joined by a point (sender.domain), and strings in a list are words each.
 #include "quorate/stream/formats.h"
 
 #include <simdjson.h>
@@ -96,9 +96,14 @@ class JsonlReader final : public RecordReader {
     else
       infer_kinds(o);
     for (std::size_t i = 0; i < schema_.size(); ++i) {
+      const ColumnKind kind = schema_.kind(i);
+      const bool has_values = is_number(kind) || kind == ColumnKind::kCategory;
+      values_ += has_values;
+      missing_.push_back(has_values ? std::string(schema_.name(i)) + "=?" : "");
       column_of_.push_back(static_cast<Index>(columns_.size()));
-      if (is_number(schema_.kind(i))) columns_.emplace_back(schema_.name(i));
+      if (is_number(kind)) columns_.emplace_back(schema_.name(i));
     }
+    line_of_.resize(schema_.size());
   }
 
   std::span<const std::string> columns() const override { return columns_; }
@@ -269,7 +274,8 @@ class JsonlReader final : public RecordReader {
   void columns_of(std::string_view line, const dom::object& object, Record& record) {
     const bool known_keys = !schema_.empty();
     std::uint32_t roles = 0;
-    name_.clear();  // a bad line ends in the middle of a name
+    std::size_t here = 0;  // numbers and categories
+    name_.clear();         // a bad line ends in the middle of a name
     flatten(object, name_, [&](const std::string& key, const dom::element& v, bool in_list) {
       const bool ignored = ignores(key);
       const auto place = known_keys ? schema_.place(key) : std::nullopt;
@@ -282,6 +288,10 @@ class JsonlReader final : public RecordReader {
         return;
       }
       const ColumnKind kind = schema_.kind(*place);
+      if (line_of_[*place] != line_number()) {
+        line_of_[*place] = line_number();
+        here += !missing_[*place].empty();
+      }
       if (!is_feature(kind) && kind != ColumnKind::kDate && kind != ColumnKind::kIgnored) {
         if ((roles >> static_cast<unsigned>(kind) & 1) != 0) wrong(line, key, "it once");
         roles |= 1u << static_cast<unsigned>(kind);
@@ -313,12 +323,16 @@ class JsonlReader final : public RecordReader {
         case ColumnKind::kCategory:
           if (const std::string_view value = word(line, key, v, record); !is_missing(value))
             record.add_category(record.keep(key, "=", value, nullptr));
+          else if (!in_list)
+            record.add_category(missing_[*place]);
           break;
         case ColumnKind::kNumber:
         case ColumnKind::kCount:
         case ColumnKind::kFlag:
-          if (std::string_view text; v.is_null() || (v.get(text) == simdjson::SUCCESS && is_missing(text))) break;
-          record.add(Entry::Kind::kColumn, column_of_[*place], columns_[column_of_[*place]], real(line, key, v));
+          if (std::string_view text; v.is_null() || (v.get(text) == simdjson::SUCCESS && is_missing(text)))
+            record.add_category(missing_[*place]);
+          else
+            record.add(Entry::Kind::kColumn, column_of_[*place], columns_[column_of_[*place]], real(line, key, v));
           break;
         case ColumnKind::kWeight:
           set_weight(record, place_of(line, key), word(line, key, v, record));
@@ -326,8 +340,19 @@ class JsonlReader final : public RecordReader {
         case ColumnKind::kIgnored:
           break;
       }
-      static_cast<void>(in_list);
     });
+    add_missing(record, here);
+  }
+
+  /// Features that say which numbers and categories the line lacks, if it has at least half of them. Objects with few of
+  /// many keys are sparse: most lines lack most keys, which says nothing and would take long.
+  void add_missing(Record& record, std::size_t here) const {
+    if (2 * here < values_) return;
+    for (std::size_t i = 0; i < missing_.size() && here < values_; ++i)
+      if (!missing_[i].empty() && line_of_[i] != line_number()) {
+        record.add_category(missing_[i]);
+        ++here;
+      }
   }
 
   bool parse(std::string_view line, Record& record) override {
@@ -385,16 +410,48 @@ class JsonlReader final : public RecordReader {
     dom::object object;
     if (value.get(object) != simdjson::SUCCESS) wrong(line, "x", "an object {name: number, ..} or an array of numbers");
     for (const auto [key, v] : object) {
-      if (v.is_null() || ignores(key)) continue;
-      Index index = 0;
-      if (std::string_view text; v.get(text) == simdjson::SUCCESS)
-        record.add_category(record.keep(key, "=", text, nullptr));
-      else if (plain_number(key, &index))
-        record.add_index(index, real(line, key, v));
+      if (ignores(key)) continue;
+      if (v.is_object() || v.is_array())
+        features_inside(line, key, v, record);
       else
-        record.add_name(key, real(line, key, v));
+        feature(line, key, v, record);
     }
     if (const Entry* again = repeated(record.entries, sorted_)) wrong(line, entry_name(*again), "each feature once");
+  }
+
+  /// Of x. `key` is not copied.
+  void feature(std::string_view line, std::string_view key, const dom::element& v, Record& record) {
+    Index index = 0;
+    if (std::string_view text; v.get(text) == simdjson::SUCCESS)
+      record.add_category(record.keep(key, "=", text, nullptr));
+    else if (v.is_null())
+      record.add_category(record.keep(key, "=", "?", nullptr));
+    else if (plain_number(key, &index))
+      record.add_index(index, real(line, key, v));
+    else
+      record.add_name(key, real(line, key, v));
+  }
+  /// Of an object or a list inside x, which is the value of `key`.
+  void features_inside(std::string_view line, std::string_view key, const dom::element& v, Record& record) {
+    if (dom::array list; v.get(list) == simdjson::SUCCESS) {
+      words_.clear();
+      for (const dom::element& item : list) {
+        if (item.is_null()) continue;
+        std::string_view word;
+        if (item.get(word) != simdjson::SUCCESS) wrong(line, key, "a number, a string, an object or a list of strings");
+        words_.push_back(word);
+      }
+      std::sort(words_.begin(), words_.end());
+      words_.erase(std::unique(words_.begin(), words_.end()), words_.end());
+      for (const std::string_view word : words_) record.add_category(record.keep(key, "=", word, nullptr));
+      return;
+    }
+    dom::object object;
+    if (v.get(object) != simdjson::SUCCESS) return feature(line, key, v, record);
+    for (const auto [inner, value] : object) {
+      const std::string_view name = record.keep(key, ".", inner, nullptr);
+      if (!ignores(name)) features_inside(line, name, value, record);
+    }
   }
 
   double real(std::string_view line, std::string_view key, const dom::element& v) {
@@ -436,13 +493,17 @@ class JsonlReader final : public RecordReader {
     bad(0, quoted_value(line) + "; expected JSON, one object a line, numbers that fit a double");
   }
 
-  std::vector<std::string> columns_;  // keys of numbers
-  std::vector<Index> column_of_;      // of the schema's keys
+  std::vector<std::string> columns_;    // keys of numbers
+  std::vector<Index> column_of_;        // of the schema's keys
+  std::vector<std::string> missing_;    // of the schema's keys: the feature that says so; "" if it is no number or category
+  std::size_t values_ = 0;              // numbers and categories
+  std::vector<std::uint64_t> line_of_;  // of the schema's keys: where each came last
   std::string id_, task_, label_, time_, weight_, text_, name_, first_unknown_;
   std::uint64_t unknown_ = 0, first_unknown_line_ = 0;
   bool of_model_ = false;  // the kinds of keys are
   dom::parser parser_;
   std::vector<Entry> sorted_;
+  std::vector<std::string_view> words_;
 };
 
 class JsonlWriter final : public RecordWriter {

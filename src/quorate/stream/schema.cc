@@ -26,6 +26,7 @@ std::string lower(std::string_view text) {
 }
 
 bool is_flag_word(std::string_view word) {
+  if (word.empty() || word.size() > 5 || (word[0] >= '+' && word[0] <= '9')) return false;  // most are numbers or long
   const std::string w = lower(word);
   return w == "true" || w == "false" || w == "yes" || w == "no" || w == "t" || w == "f" || w == "y" || w == "n" ||
          w == "on" || w == "off";

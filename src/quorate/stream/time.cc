@@ -1,5 +1,6 @@
 #include "quorate/stream/time.h"
 
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -123,6 +124,13 @@ std::optional<double> calendar(std::string_view text) {
 std::optional<double> parse_time(std::string_view text) {
   if (const auto value = number(text)) return value;
   return calendar(text);
+}
+
+TimeParts time_parts(double seconds) {
+  constexpr double kDay = 86400;
+  constexpr std::array<std::string_view, 7> kDays{"thu", "fri", "sat", "sun", "mon", "tue", "wed"};  // 1970-01-01
+  const double day = std::floor(seconds / kDay), hour = std::floor((seconds - day * kDay) / 3600);
+  return {std::to_string(static_cast<int>(hour)), kDays[static_cast<std::size_t>(day - 7 * std::floor(day / 7))]};
 }
 
 }  // namespace quorate

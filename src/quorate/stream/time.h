@@ -1,6 +1,7 @@
 // When an example came: from the text of a time column to seconds.
 #pragma once
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace quorate {
@@ -17,5 +18,12 @@ inline constexpr std::string_view kTimeExpected =
 /// with T or one space before the time of day, up to 18 digits of a second, and Z, +HH:MM, +HHMM or +HH (or -) as zone;
 /// no zone is UTC. The nearest double, whatever the locale.
 std::optional<double> parse_time(std::string_view text);
+
+/// Hour (0 to 23) and weekday (mon, ..) in UTC of a time, as the words of features.
+struct TimeParts {
+  std::string hour;
+  std::string_view weekday;
+};
+TimeParts time_parts(double seconds);
 
 }  // namespace quorate
