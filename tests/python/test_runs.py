@@ -345,7 +345,7 @@ BAD = {
     "ragged rows": (lambda: ([[1.0]] * 159 + [[1.0, 2.0]], Y), "expected numbers in rows and columns"),
     "texts and numbers": (lambda: (["a"] * 159 + [3], Y), "row 159, expected a text, not int"),
     "a label that is none": (lambda: (X, [3] + Y[1:]),
-                             r"data: row 0: label '3'; expected a label for classification: 1 or -1, .* positive WORD .* classes$"),
+                             r"data: row 0: label '3'; expected for classification: 1 or -1, .* positive WORD .* classes$"),
     "a label that is none in a frame": (lambda: table(a=1.0).assign(label=[1, 2, 3, 4] * 40), "data: row 1: label '2'"),
     "no such column": (lambda: table(a=1.0), "data: no column 'who'; the columns are label, a"),
 }

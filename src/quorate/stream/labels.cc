@@ -189,7 +189,7 @@ Label Labels::operator()(std::string_view label) {
   const double value = number.value_or(2);
   if (value != 1 && value != 0 && value != -1)
     throw DataError("label " + quoted_value(label) +
-                    "; expected a label for classification: 1 or -1, 1 or 0, yes or no, true or false, --positive WORD to "
+                    "; expected for classification: 1 or -1, 1 or 0, yes or no, true or false, --positive WORD to "
                     "say which word is +1, or --classes");
   if (value == 1) return kYes;
   const std::string negative = value == 0 ? "0" : "-1";
