@@ -231,6 +231,24 @@ TEST(Session, AGiftAboutATaskThatWasNeverDecidedIsSavedAndLoaded) {
   }
 }
 
+TEST(Session, AnAnswerAboutATaskThatNoRoundHasShownIsCounted) {
+  for (const Algorithm& learner : algorithms()) {
+    Session session(parse_spec(std::string(learner.name)), {.seed = 1});
+    feed_one(session, {session.task("first"), dense({1, -2})}, 1);
+    for (int i = 0; i < 200; ++i) session.task("u" + std::to_string(i));  // beyond the memory that the counters have
+    const Task last = session.task("last");
+    const auto ticket = session.ask({last, dense({2, 1})});
+    ASSERT_TRUE(ticket) << learner.name;
+    ASSERT_TRUE(session.answer(*ticket, kYes)) << learner.name;
+    EXPECT_EQ(session.count(last).labels, 1u) << learner.name;
+    EXPECT_EQ(session.count(last).examples, 0u) << learner.name;
+    Tensors saved;
+    session.save(saved);
+    Reader reader(saved);
+    EXPECT_EQ(Session::load(session.spec(), reader).count(last).labels, 1u) << learner.name;
+  }
+}
+
 TEST(Session, LoadedKnowsEverythingThatWasSaved) {
   Stream s = make_stream(80, 3, 4, 53);
   for (std::size_t n = 0; n < s.size(); n += 5) s.y[n] = 0;

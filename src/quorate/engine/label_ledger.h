@@ -95,6 +95,10 @@ class LabelLedger {
   void record_label(Task task, bool mistake);
   void record_update(Task task);
 
+  /// Counters for `task`, if no round has shown it yet. Throws MemoryError; then nothing has changed.
+  void show(Task task) {
+    if (task != kUntracked && task >= counts_.size()) counts_.resize(std::size_t{task} + 1);
+  }
   /// Bytes that the counters of `tasks` tasks may allocate; and allocates them.
   std::size_t bytes_for_tasks(std::size_t tasks) const { return counts_.bytes_to_grow(tasks); }
   void reserve_tasks(std::size_t tasks) { counts_.reserve(tasks); }

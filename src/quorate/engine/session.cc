@@ -568,6 +568,7 @@ std::optional<std::uint64_t> Session::ask(const Example& e) {
   check_whole();
   check_known(e);
   if (!ledger_.may_ask(e.task, pending_.of_task(e.task))) return std::nullopt;
+  ledger_.show(e.task);
   Decision decision;
   decision.margin = learner_->score(e);
   decision.ask = true;
