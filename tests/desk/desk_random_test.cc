@@ -23,7 +23,7 @@ struct Setting {
   std::uint64_t per_task = LabelLimits::kNone, per_day = LabelLimits::kNone, per_minute = LabelLimits::kNone;
 };
 
-DeskSettings spam(const std::string& learner) {
+DeskSettings settings_with(const std::string& learner) {
   DeskSettings out;
   out.positive = "spam";
   out.negative = "ham";
@@ -35,7 +35,7 @@ DeskSettings spam(const std::string& learner) {
 std::vector<Setting> all_settings() {
   std::vector<Setting> out;
   const auto add = [&](const char* name, const std::string& learner) -> Setting& {
-    out.push_back({name, spam(learner)});
+    out.push_back({name, settings_with(learner)});
     return out.back();
   };
   const std::string always = "cohort(query=always)";
@@ -130,9 +130,9 @@ struct Books {
   }
 };
 
-class Office {
+class RandomOffice {
  public:
-  Office(const Setting& setting, std::uint64_t seed) : setting_(setting), desk(setting.desk), rng_(make_rng(seed, 0)) {
+  RandomOffice(const Setting& setting, std::uint64_t seed) : setting_(setting), desk(setting.desk), rng_(make_rng(seed, 0)) {
     choices_ = setting.desk.classes.empty() ? std::vector<std::string>{"spam", "ham"} : setting.desk.classes;
     desk.rebuild_beside([this](const auto& work) {  // as in the server; replays do without
       const std::string before = desk.status().body, state = aside++ % 8 == 0 ? desk.save() : "";
@@ -525,7 +525,7 @@ TEST_P(RandomDesk, DoesWhatTheBooksSay) {
   const int events = wanted != nullptr ? std::atoi(wanted) : 2'000;
   const Setting setting = all_settings()[GetParam()];
   SCOPED_TRACE(setting.name);
-  Office o(setting, GetParam() + 1);
+  RandomOffice o(setting, GetParam() + 1);
   std::string model, state;
   std::size_t snapshot = 0;
   for (int n = 0; n < events; ++n) {

@@ -50,7 +50,7 @@ TEST(Spec, HasOneNormalSpelling) {
   EXPECT_EQ(to_text({"", {}}), "\"\"");
 }
 
-std::string refusal(const std::string& text) {
+std::string refusal_of_spec(const std::string& text) {
   try {
     parse_spec(text);
   } catch (const UsageError& e) {
@@ -60,15 +60,15 @@ std::string refusal(const std::string& text) {
 }
 
 TEST(Spec, ARefusalNamesThePlaceAndWhatWasExpected) {
-  EXPECT_THAT(refusal(""), AllOf(HasSubstr("word"), HasSubstr("character 1")));
-  EXPECT_THAT(refusal("a(b"), AllOf(HasSubstr("'='"), HasSubstr("'b'"), HasSubstr("character 4")));
-  EXPECT_THAT(refusal("a(b=1"), AllOf(HasSubstr("','"), HasSubstr("character 6")));
-  EXPECT_THAT(refusal("a(b=1,)"), AllOf(HasSubstr("word"), HasSubstr("character 7")));
-  EXPECT_THAT(refusal("a b"), AllOf(HasSubstr("end"), HasSubstr("character 3")));
-  EXPECT_THAT(refusal("a)"), AllOf(HasSubstr("end"), HasSubstr("character 2")));
-  EXPECT_THAT(refusal("a(b=\"x"), HasSubstr("closing quote"));
-  EXPECT_THAT(refusal("a(b=\"x\\"), HasSubstr("closing quote"));
-  EXPECT_THAT(refusal("a(=1)"), HasSubstr("word"));
+  EXPECT_THAT(refusal_of_spec(""), AllOf(HasSubstr("word"), HasSubstr("character 1")));
+  EXPECT_THAT(refusal_of_spec("a(b"), AllOf(HasSubstr("'='"), HasSubstr("'b'"), HasSubstr("character 4")));
+  EXPECT_THAT(refusal_of_spec("a(b=1"), AllOf(HasSubstr("','"), HasSubstr("character 6")));
+  EXPECT_THAT(refusal_of_spec("a(b=1,)"), AllOf(HasSubstr("word"), HasSubstr("character 7")));
+  EXPECT_THAT(refusal_of_spec("a b"), AllOf(HasSubstr("end"), HasSubstr("character 3")));
+  EXPECT_THAT(refusal_of_spec("a)"), AllOf(HasSubstr("end"), HasSubstr("character 2")));
+  EXPECT_THAT(refusal_of_spec("a(b=\"x"), HasSubstr("closing quote"));
+  EXPECT_THAT(refusal_of_spec("a(b=\"x\\"), HasSubstr("closing quote"));
+  EXPECT_THAT(refusal_of_spec("a(=1)"), HasSubstr("word"));
 }
 
 TEST(Spec, MayBeSixteenLevelsDeepAndNoDeeper) {
@@ -78,8 +78,8 @@ TEST(Spec, MayBeSixteenLevelsDeepAndNoDeeper) {
     return text;
   };
   EXPECT_EQ(to_text(parse_spec(nested(16))), nested(16));
-  EXPECT_THAT(refusal(nested(17)), HasSubstr("16"));
-  EXPECT_THAT(refusal(nested(1000)), HasSubstr("16"));
+  EXPECT_THAT(refusal_of_spec(nested(17)), HasSubstr("16"));
+  EXPECT_THAT(refusal_of_spec(nested(1000)), HasSubstr("16"));
 }
 
 }  // namespace

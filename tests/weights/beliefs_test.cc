@@ -22,7 +22,7 @@ constexpr Index kFeatures = 12;
 constexpr std::size_t kPlenty = std::size_t{1} << 20;
 
 /// Dense or with holes, also empty, also with zeros in it.
-Vector random_vector(Rng& rng) {
+Vector vector_with_holes(Rng& rng) {
   Vector out;
   const bool holes = below(2, rng) == 0;
   const auto size = static_cast<Index>(below(kFeatures + 1, rng));
@@ -70,7 +70,7 @@ bool equal(const Beliefs::Packed& a, const Beliefs::Packed& b) {
 template <class... B>
 void learn_somewhere(Rng& rng, B&... all) {
   const auto block = static_cast<std::uint32_t>(below(kBlocks, rng));
-  const Vector x = random_vector(rng);
+  const Vector x = vector_with_holes(rng);
   const double scale = 0.3 + uniform(rng), alpha = 2 * uniform(rng) - 1;
   const double most = scale * scale * squared_norm(x);  // variances are at most 1
   const double beta = below(4, rng) == 0 || most == 0 ? 0 : uniform(rng) / most;
@@ -84,7 +84,7 @@ RC_GTEST_PROP(Beliefs, AreAMapOfMeansAndVariancesByTheFormulasOfArow, ()) {
   Literal literal;
   for (int n = 0; n < 60; ++n) {
     const auto block = static_cast<std::uint32_t>(below(kBlocks + 1, rng));
-    const Vector x = random_vector(rng);
+    const Vector x = vector_with_holes(rng);
     const MarginEstimate expected = literal(block, x);
     for (const Beliefs* b : {&exact, &hashed}) {
       const MarginEstimate e = (*b)(block, x);
@@ -101,7 +101,7 @@ RC_GTEST_PROP(Beliefs, ATableWithPlacesEnoughIsExactStorageToTheBit, ()) {
   Beliefs exact(0, &memory), hashed(kPlenty, &memory);
   for (int n = 0; n < 60; ++n) {
     const auto block = static_cast<std::uint32_t>(below(kBlocks + 1, rng));
-    const Vector x = random_vector(rng);
+    const Vector x = vector_with_holes(rng);
     hashed.prefetch(block, x);
     RC_ASSERT(equal(exact(block, x), hashed(block, x)));
     learn_somewhere(rng, exact, hashed);
@@ -164,7 +164,7 @@ TEST(Beliefs, VariancesOnlyFallAndAreNeverNegative) {
     std::map<std::pair<std::uint32_t, Index>, double> last;
     for (int n = 0; n < 300; ++n) {
       const auto block = static_cast<std::uint32_t>(below(kBlocks, rng));
-      const Vector x = random_vector(rng);
+      const Vector x = vector_with_holes(rng);
       const double scale = std::ldexp(1.0, static_cast<int>(below(40, rng)) - 20);
       const double r = scale * scale * b(block, x).variance;
       if (r > 0) b.learn(block, x, scale, 0.1, 1 / r);  // as much as it may be
@@ -219,7 +219,7 @@ TEST(Beliefs, PackAndUnpackIsTheSameModelAndGoesOnToTheBit) {
     back.unpack(packed);
     EXPECT_TRUE(equal(back.pack(), packed));
     for (int n = 0; n < 200; ++n) {
-      const Vector x = random_vector(rng);
+      const Vector x = vector_with_holes(rng);
       const std::uint32_t block = n % 7 == 6 ? 77 : static_cast<std::uint32_t>(n % 7);
       ASSERT_TRUE(equal(b(block, x), back(block, x))) << slots << " " << n;
       learn_somewhere(rng, b, back);
