@@ -23,8 +23,8 @@ using Json = nlohmann::ordered_json;
 constexpr int kFormat = 1;  // of .desk files
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 constexpr std::size_t kPageBytes = std::size_t{4} << 20;
-constexpr std::size_t kSnapshotsKept = 2;
-constexpr std::size_t kHashedAtOnce = std::size_t{1} << 18;               // bytes
+constexpr double kWorkPerSnapshot = 20;                      // seconds of applying events for each of a snapshot
+constexpr std::size_t kHashedAtOnce = std::size_t{1} << 18;  // bytes
 constexpr std::string_view kNoHash = "00000000000000000000000000000000";  // as long as one
 constexpr double kTick = 1;                                               // seconds
 
@@ -303,6 +303,7 @@ void Service::replay(std::uint64_t from) {
   const std::uint64_t end = journal_->end();
   if (from == end) return;
   JournalReader reader(options_.dir, from, end);
+  const double begin = system_stopwatch();
   while (const auto record = reader.next()) {
     const DeskReply reply = desk_->apply(record->payload);
     ++events_since_;
@@ -311,6 +312,7 @@ void Service::replay(std::uint64_t from) {
       throw DataError(options_.dir + ": event " + std::to_string(record->sequence) +
                       " of the journal does not apply: " + reply.body + "; expected the version of quorate that wrote it");
   }
+  work_since_ = system_stopwatch() - begin;
   if (reader.position().sequence != end)
     throw DataError(options_.dir + ": the journal ends at event " + std::to_string(reader.position().sequence) +
                     "; expected " + std::to_string(end));
@@ -377,7 +379,7 @@ void Service::run() {
       unanswered_.push_back({journal_->end(), bytes, std::move(reply), std::move(job.done)});
     }
     answer_durable();
-    if (events_since_ >= options_.snapshot_events || bytes_since_ >= options_.snapshot_bytes) take_snapshot();
+    if (snapshot_due()) take_snapshot();
   }
 }
 
@@ -438,7 +440,9 @@ DeskReply Service::apply(std::string_view event, std::string_view lines) {
   DeskReply reply;
   {
     const std::lock_guard lock(desk_mutex_);
+    const double begin = system_stopwatch();
     reply = desk_->apply(record);
+    work_since_ += system_stopwatch() - begin;
   }
   // Of examples that are all known or refused, the featurizer may still have learned names and kinds of columns.
   if (!reply.changed && (lines.empty() || reply.status >= 300)) return reply;
@@ -487,13 +491,22 @@ struct Service::Snapshot {
   OutputFile model, desk;
 };
 
+bool Service::snapshot_due() const {
+  return events_since_ >= options_.snapshot_events || bytes_since_ >= options_.snapshot_bytes ||
+         work_since_ >= std::max(options_.snapshot_work, kWorkPerSnapshot * snapshot_took_);
+}
+
 void Service::take_snapshot() {
   if (!failed().empty()) return;
   if (snapshot_.valid() && snapshot_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
   events_since_ = bytes_since_ = 0;
+  work_since_ = 0;
   try {
     // Nobody else changes the desk, so readers go on meanwhile.
-    snapshot_ = std::async(std::launch::async, [this, snapshot = begin_snapshot()]() mutable {
+    const double begin = system_stopwatch();
+    auto moment = begin_snapshot();
+    snapshot_took_ = system_stopwatch() - begin;
+    snapshot_ = std::async(std::launch::async, [this, snapshot = std::move(moment)]() mutable {
       finish_snapshot(*snapshot);
       snapshot.reset();  // removes what could not be finished
     });
@@ -579,11 +592,12 @@ bool Service::clear_past() {
 }
 
 void Service::drop_old() {
-  if (!options_.keep_segments) return;
   const auto snapshots = snapshots_of(options_.dir);
-  if (snapshots.size() < kSnapshotsKept) return;  // the older one must do without the newer one
-  const std::uint64_t needed = snapshots[kSnapshotsKept - 1];
-  for (std::size_t i = kSnapshotsKept; i < snapshots.size(); ++i) remove_snapshot(options_.dir, snapshots[i]);
+  const std::size_t kept = std::max<std::size_t>(2, options_.keep_snapshots);
+  if (snapshots.size() < kept) return;  // the older one must do without the newer one
+  const std::uint64_t needed = snapshots[kept - 1];
+  for (std::size_t i = kept; i < snapshots.size(); ++i) remove_snapshot(options_.dir, snapshots[i]);
+  if (!options_.keep_segments) return;
   std::vector<std::uint64_t> before;  // first records of the segments that are not needed, and of the one after them
   for (const Segment& segment : journal_->segments())
     if (segment.first <= needed) before.push_back(segment.first);

@@ -29,7 +29,9 @@ struct ServiceOptions {
   std::size_t chunk_lines = 256;                            ///< examples applied while readers wait
   std::uint64_t snapshot_events = 100'000;                  ///< in the journal between two snapshots
   std::uint64_t snapshot_bytes = std::uint64_t{256} << 20;  ///< of events between two snapshots
-  std::uint64_t segment_bytes = std::uint64_t{64} << 20;    ///< of the journal's files
+  double snapshot_work = 10;       ///< seconds of applying events between two snapshots, as long as a start would take
+  std::size_t keep_snapshots = 2;  ///< the newest ones; at least 2
+  std::uint64_t segment_bytes = std::uint64_t{64} << 20;  ///< of the journal's files
   /// Segments of the journal before the last snapshots; nothing: all. 0: only the newest snapshot and what came after it
   /// stay, and a new one is made at the start and whenever something is forgotten.
   std::optional<std::uint64_t> keep_segments = {};
@@ -131,6 +133,7 @@ class Service {
   DeskReply apply(std::string_view event, std::string_view lines);
   void answer_durable();
   struct Snapshot;
+  bool snapshot_due() const;
   void take_snapshot();
   std::shared_ptr<Snapshot> begin_snapshot() const;
   bool finish_snapshot(Snapshot& snapshot);
@@ -149,6 +152,7 @@ class Service {
   // Of the writer.
   double time_ = 0, stopwatch_ = 0;  // at the last look
   std::uint64_t events_since_ = 0, bytes_since_ = 0;
+  double work_since_ = 0, snapshot_took_ = 0;  // seconds
   std::future<void> snapshot_;
 
   mutable std::mutex queue_mutex_;

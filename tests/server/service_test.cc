@@ -156,6 +156,7 @@ TEST(Service, ASnapshotWhileAtWorkIsOneOfAMoment) {
   {
     auto often = options(dir.at("d"));
     often.snapshot_events = 5;
+    often.keep_snapshots = 1000;
     Service service(often, fast());
     for (int run = 0; run < 3; ++run) {
       const std::uint64_t before = service.figures().snapshot_at;
@@ -169,8 +170,10 @@ TEST(Service, ASnapshotWhileAtWorkIsOneOfAMoment) {
   for (const auto& entry : std::filesystem::directory_iterator(dir.at("d")))
     snapshots += entry.path().extension() == ".desk";
   EXPECT_GT(snapshots, 2U);  // beside the one at the end
+  auto keeping = options(dir.at("d"));
+  keeping.keep_snapshots = 1000;
   for (std::uint64_t left = snapshots; left > 0; --left) {
-    Service service(options(dir.at("d")), fast());
+    Service service(keeping, fast());
     EXPECT_EQ(service.model_bytes(), model);
     const std::uint64_t at = service.figures().snapshot_at;
     service.stop();
@@ -178,6 +181,24 @@ TEST(Service, ASnapshotWhileAtWorkIsOneOfAMoment) {
     digits.insert(0, 12 - digits.size(), '0');
     EXPECT_TRUE(std::filesystem::remove(dir.at("d/snapshot-" + digits + ".desk")));  // the next start uses the one before
   }
+}
+
+TEST(Service, SnapshotsAreTakenByTheWorkOfAReplayAndTheOldestGo) {
+  const test::TempDir dir;
+  auto how = options(dir.at("d"));
+  how.snapshot_work = 0;  // as soon as they cost little beside the events
+  Service service(how, fast());
+  for (int seen = 0, n = 0; seen < 4; ++n) {
+    const std::uint64_t before = service.figures().snapshot_at;
+    post(service, lines(10 * n, 10 * n + 10));
+    seen += service.figures().snapshot_at != before;
+  }
+  service.stop();
+  std::size_t snapshots = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(dir.at("d")))
+    snapshots += entry.path().extension() == ".desk";
+  EXPECT_EQ(snapshots, 2U);
+  EXPECT_EQ(journal_segments(dir.at("d")).front().first, 0U);  // the whole journal stays
 }
 
 TEST(Service, ADamagedSnapshotIsPassedOver) {
