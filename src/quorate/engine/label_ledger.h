@@ -53,6 +53,10 @@ class LabelLedger {
   std::optional<double> begin_round(std::size_t examples);
   /// The round that was begun is none after all: nothing has changed.
   void cancel_round(std::size_t examples);
+  /// Makes counters of a task that no round has shown, before a question about it waits.
+  void make_room(Task task) {
+    if (task != kUntracked && task >= counts_.size()) counts_.resize(std::size_t{task} + 1);
+  }
   /// The round's next example. `pending`: questions about its task that wait for an answer.
   void begin_example(Task task);
   /// Whether this example is audited. If so, record_audit() has to follow before the next example.
