@@ -5,7 +5,8 @@ docs/cohort.md, "Kept labels and rebuilding".
 
 Prints Markdown. Run r of a set splits it with `random.Random(seed + r)` and gives the learner the seed `seed + r`; news has a test
 set of its own, and only the order is drawn. Both models are judged on the same unseen examples. Needs the release program and the
-data sets spam-a, spam-b, sentiment, news and landmine (`./run data NAME`).
+data sets spam-a, spam-b, sentiment, news, landmine and school (`./run data NAME`), and the file that
+`bench/starving.py --only moving` makes.
 """
 
 import argparse
@@ -33,6 +34,8 @@ SETS = {
                 [(200, "16MB"), (200, "64MB"), (400, "16MB"), (ALL, "16MB"), (400, "1MB"), (ALL, "4MB"), (ALL, "1MB")]),
     "landmine": ("landmine (AUC)", "landmine/all.csv", 160, "auc",
                  [(200, "16MB"), (464, "16MB"), (ALL, "16MB"), (464, "64KB"), (ALL, "512KB"), (ALL, "64KB")]),
+    "school": ("school (AUC)", "school/all.csv", 50, "auc", [(350, "16MB"), (695, "16MB"), (ALL, "16MB")]),
+    "moving": ("wisdm, moving", "starving/wisdm-moving.csv", 75, "accuracy", [(144, "16MB"), (360, "16MB"), (ALL, "16MB")]),
     "spam-a": ("spam A", "spam-a/all.svm", 500, "accuracy",
                [(75, "16MB"), (200, "16MB"), (ALL, "16MB"), (200, "1MB"), (ALL, "4MB"), (ALL, "1MB")]),
 }  # fmt: skip

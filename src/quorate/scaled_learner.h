@@ -242,14 +242,32 @@ class ScaledLearner final : public Learner {
   }
 
  private:
+  static auto graph_of(const A& a) {
+    if constexpr (requires { a.A.pack(); })
+      return a.A.pack();
+    else
+      return std::monostate();
+  }
+  /// Files are not read again: their graph and prior stay, as tasks may have other names now.
   void make_anew(const LearnerContext& context) {
+    LearnerContext again = context;
+    again.restore = true;
+    std::pmr::vector<double> prior;
+    if constexpr (requires { a_->query.prior_weights(); }) prior = a_->query.prior_weights();
+    [[maybe_unused]] auto graph = graph_of(*a_);
     if constexpr (requires { a_->slots(); }) {  // tables of a fixed size keep it
       const std::size_t slots = a_->slots();
       a_ = nullptr;  // there may be no memory for both
-      a_ = std::make_unique<A>(params_, context, slots);
+      a_ = std::make_unique<A>(params_, again, slots);
     } else {
-      a_ = std::make_unique<A>(params_, context);
+      a_ = std::make_unique<A>(params_, again);
     }
+    if constexpr (requires { a_->query.prior_weights(); }) a_->query.set_prior_weights(prior);
+    if constexpr (requires { a_->A.pack(); }) {
+      graph.tasks = context.tasks.size();
+      a_->A.unpack(graph);
+    }
+    if constexpr (requires { a_->ensure_tasks(std::size_t{}); }) a_->ensure_tasks(context.tasks.size());
   }
 
   static constexpr std::size_t kAhead = 4;  // examples of a round prefetched: more would push each other out

@@ -249,6 +249,33 @@ TEST(Session, AnAnswerAboutATaskThatNoRoundHasShownIsCounted) {
   }
 }
 
+TEST(Session, AQuestionAboutATaskThatWasNeverDecidedIsAnsweredAlsoAfterLoading) {
+  const auto make = [] {
+    Session session(parse_spec("cohort"), {.seed = 1});
+    for (Task i = 0; i < 2000; ++i) session.task(task_name(i));
+    return session;
+  };
+  Session session = make();
+  constexpr Task kLate = 1999;
+  const Vector x = dense({1, -2});
+  ASSERT_EQ(session.ask({kLate, x}), 0u);
+  Tensors saved, unasked;
+  session.save(saved);
+  make().save(unasked);
+  for (const char* counter : {"examples", "labels", "updates", "mistakes"}) {  // as files had them once
+    const std::string name = std::string("count.") + counter;
+    saved.tensors[name] = unasked.tensors.at(name);
+  }
+  Reader reader(saved);
+  Session loaded = Session::load(session.spec(), reader);
+  for (Session* one : {&session, &loaded}) {
+    ASSERT_TRUE(one->answer(0, kYes));
+    EXPECT_EQ(one->count(kLate).labels, 1u);
+    EXPECT_EQ(one->count(kLate).updates, 1u);
+    EXPECT_EQ(one->total().labels, 1u);
+  }
+}
+
 TEST(Session, LoadedKnowsEverythingThatWasSaved) {
   Stream s = make_stream(80, 3, 4, 53);
   for (std::size_t n = 0; n < s.size(); n += 5) s.y[n] = 0;

@@ -88,7 +88,7 @@ void LabelLedger::cancel_round(std::size_t examples) {
 }
 
 void LabelLedger::begin_example(Task task) {
-  show(task);
+  make_room(task);
   add(task, &TaskCounters::examples);
   budget_.advance(clock());
   pace_.advance(units_);

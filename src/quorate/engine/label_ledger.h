@@ -53,6 +53,10 @@ class LabelLedger {
   std::optional<double> begin_round(std::size_t examples);
   /// The round that was begun is none after all: nothing has changed.
   void cancel_round(std::size_t examples);
+  /// Makes counters of a task that no round has shown, before a question about it waits.
+  void make_room(Task task) {
+    if (task != kUntracked && task >= counts_.size()) counts_.resize(std::size_t{task} + 1);
+  }
   /// The round's next example. `pending`: questions about its task that wait for an answer.
   void begin_example(Task task);
   /// Whether this example is audited. If so, record_audit() has to follow before the next example.
@@ -95,10 +99,6 @@ class LabelLedger {
   void record_label(Task task, bool mistake);
   void record_update(Task task);
 
-  /// Counters for `task`, if no round has shown it yet. Throws MemoryError; then nothing has changed.
-  void show(Task task) {
-    if (task != kUntracked && task >= counts_.size()) counts_.resize(std::size_t{task} + 1);
-  }
   /// Bytes that the counters of `tasks` tasks may allocate; and allocates them.
   std::size_t bytes_for_tasks(std::size_t tasks) const { return counts_.bytes_to_grow(tasks); }
   void reserve_tasks(std::size_t tasks) { counts_.reserve(tasks); }

@@ -568,10 +568,10 @@ std::optional<std::uint64_t> Session::ask(const Example& e) {
   check_whole();
   check_known(e);
   if (!ledger_.may_ask(e.task, pending_.of_task(e.task))) return std::nullopt;
-  ledger_.show(e.task);
   Decision decision;
   decision.margin = learner_->score(e);
   decision.ask = true;
+  guarded([&] { ledger_.make_room(e.task); });
   return enqueue(e, decision, false);
 }
 
@@ -678,6 +678,7 @@ Session Session::load(const Spec& spec, Reader& reader, std::size_t memory_for_n
   out.pending_.for_each([&](std::uint64_t ticket, const PendingQuestions::Item& item) {
     if (!out.knows(item.example()) || ticket >= out.next_ticket_)
       throw DataError("model file: a pending question has an unknown task or ticket");
+    out.ledger_.make_room(item.task);  // a file may have no counters of a task that no round has shown
   });
   bool known = true;
   for (std::size_t i = 0; i < out.kept_.labels.size(); ++i) known &= out.knows(out.kept_.labels.example(i));

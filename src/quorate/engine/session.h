@@ -146,8 +146,8 @@ class Session {
   /// Learns again: a new learner is given the kept labels, in their order, and the latest examples that nobody was asked
   /// about. Exactly repeatable. Features are scaled by the counts of all examples so far; with `recount` by those of the
   /// kept examples alone, so that nothing is left of any other. Counts, limits and audits stay.
-  /// Throws UsageError if the learner cannot (`rebuilds`) or keeps none, and DataError, FileError as make_learner; then
-  /// nothing has changed. O(all that is kept).
+  /// No file is read again: the graph and the prior of tasks stay. Throws UsageError if the learner cannot (`rebuilds`) or
+  /// keeps none; then nothing has changed. O(all that is kept).
   void rebuild(bool recount = false);
   /// From now on, without a memory limit, a new learner is made beside the one at work, and takes its place when it is done.
   /// run(work) calls work(); meanwhile other threads may call const members, but not memory() or what counts its bytes.

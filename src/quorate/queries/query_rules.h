@@ -123,6 +123,12 @@ class QueryPolicy {
   void learned(Task task, bool mistake, bool updated) {
     if (annotator_) annotator_->learned(task, mistake, updated);
   }
+  std::pmr::vector<double> prior_weights() const {
+    return annotator_ ? annotator_->prior_weights() : std::pmr::vector<double>();
+  }
+  void set_prior_weights(const std::pmr::vector<double>& weights) {
+    if (annotator_) annotator_->set_prior_weights(weights);
+  }
   /// As Learner::set_query_scale.
   void set_scale(double factor) { scale_ = factor; }
   double scale() const { return scale_; }

@@ -12,6 +12,7 @@
 
 #include "quorate/base/example.h"
 #include "quorate/base/learner_context.h"
+#include "quorate/base/memory.h"
 #include "quorate/base/rng.h"
 #include "quorate/params/params.h"
 
@@ -96,6 +97,10 @@ class SharedAnnotator {
   /// Counts a bought answer, unless it is about kUntracked. mistake: it was +1 or -1 and the margin was 0 or of the other
   /// sign; updated: the model changed.
   void learned(Task task, bool mistake, bool updated);
+
+  /// The weights of the prior's file, by task; to give them to another annotator, which did not read it.
+  std::pmr::vector<double> prior_weights() const { return weight_; }
+  void set_prior_weights(const std::pmr::vector<double>& weights) { load_fitted(weight_, weights); }
 
   /// The counts, and the weights of the prior's file.
   struct Packed {
