@@ -14,7 +14,7 @@
 namespace quorate::cli {
 namespace {
 
-struct Options {
+struct CompareOptions {
   ExperimentOptions data;
   std::string budgets, plot;
   std::vector<std::string> learners;
@@ -47,7 +47,7 @@ std::string interval(const Paired& p) {
   return out;
 }
 
-void print_table(const Comparison& found, const Options& o) {
+void print_table(const Comparison& found, const CompareOptions& o) {
   const std::string& by = found.by;
   std::vector<std::vector<std::string>> cells{{"learner"}};
   if (!o.budgets.empty()) cells[0].push_back("budget");
@@ -140,7 +140,7 @@ void draw(const std::string& path, const Comparison& found, const NameTable& tas
   plot(path, panels);
 }
 
-int run(Options& o) {
+int run(CompareOptions& o) {
   if (o.json + o.csv + o.markdown > 1) throw UsageError("--json, --csv and --markdown: expected one of them");
   for (const std::string& learner : o.learners) canonical(parse_spec(learner));
   if (!o.plot.empty()) check_picture(o.plot);
@@ -165,7 +165,7 @@ int run(Options& o) {
 }  // namespace
 
 Command add_compare(CLI::App& app) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<CompareOptions>();
   o->data.add(app);
   app.add_option("--learner", o->learners, "learner (repeatable); the others are compared with the first")
       ->required()

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMostColumns = 100'000;
 
-struct Options {
+struct ConvertOptions {
   std::string in, out, to;
   DataOptions read;
   ProgressOptions progress;
@@ -20,7 +20,7 @@ struct Options {
 
 /// The feature columns of CSV output: those of the input, then every name that occurs, in order of first appearance
 /// (numbers in their order). Reads the whole input.
-CsvColumns columns_of(const Options& o, const ReadOptions& options) {
+CsvColumns columns_of(const ConvertOptions& o, const ReadOptions& options) {
   const auto reader = open_reader(o.in, options);
   NameTable names;
   std::vector<Index> numbers;
@@ -55,7 +55,7 @@ CsvColumns columns_of(const Options& o, const ReadOptions& options) {
   return out;
 }
 
-int run(const Options& o) {
+int run(const ConvertOptions& o) {
   const std::stop_token stop = interrupt();
   if (o.out != "-") interrupt_on_closed_pipe();  // of progress; one of results ends the program
   const ReadOptions options = o.read.options();
@@ -107,7 +107,7 @@ int run(const Options& o) {
 }  // namespace
 
 Command add_convert(CLI::App& app) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<ConvertOptions>();
   app.add_option("in", o->in, "file to read; - for standard input")->required()->type_name("FILE");
   app.add_option("out", o->out, "file to write; - for standard output")->required()->type_name("FILE");
   choose(app.add_option("--to", o->to, "format to write (default: by the file name)"), all_words<Format>());

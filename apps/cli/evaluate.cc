@@ -17,7 +17,7 @@
 namespace quorate::cli {
 namespace {
 
-struct Options {
+struct EvaluateOptions {
   std::string data, model;
   DataOptions read;
   bool per_task = false, json = false;
@@ -146,7 +146,7 @@ void print_confusion(const ClassConfusion& confusion, const std::vector<std::str
   std::cout << "\nrows: true " << what << ", columns: predicted " << what << "\n" << table(rows);
 }
 
-int run(const Options& o) {
+int run(const EvaluateOptions& o) {
   const std::stop_token stop = interrupt();
   Model model = Model::load(o.model);
   ReadOptions reading = o.read.options();
@@ -248,7 +248,7 @@ int run(const Options& o) {
 }  // namespace
 
 Command add_evaluate(CLI::App& app) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<EvaluateOptions>();
   app.add_option("--data", o->data, "labelled file; - for standard input")->required()->type_name("FILE");
   app.add_option("--model", o->model, "model file")->required()->type_name("FILE");
   app.add_flag("--per-task", o->per_task, "also the measures of every task; with classes and users, the confusion of each");

@@ -12,7 +12,7 @@
 namespace quorate::cli {
 namespace {
 
-struct Options {
+struct InspectOptions {
   std::string model, plot, data, task;
   bool json = false, influence = false;
   std::uint64_t tasks = 20, features = 0;
@@ -105,7 +105,7 @@ void print_columns(const Model& model) {
 }
 
 /// The task --task of the model.
-std::optional<Task> task_asked_for(const Options& o, const Model& model) {
+std::optional<Task> task_asked_for(const InspectOptions& o, const Model& model) {
   if (o.task.empty()) return {};
   if (!model.by_task()) throw UsageError("--task " + o.task + ": the model has classes, and no users");
   const Task task = model.session.known_task(o.task);
@@ -117,7 +117,7 @@ std::optional<Task> task_asked_for(const Options& o, const Model& model) {
 }
 
 /// The features that decide, over the examples of --data or the labels that the model keeps.
-HeavyFeatures heavy_features(const Options& o, Model& model) {
+HeavyFeatures heavy_features(const InspectOptions& o, Model& model) {
   const std::optional<Task> only = task_asked_for(o, model);
   HeavyFeatures out(model);
   if (o.data.empty()) {
@@ -157,7 +157,7 @@ Json features_json(const Model& model, const std::vector<HeavyFeature>& features
   return out;
 }
 
-void print_features(const Options& o, const Model& model, const HeavyFeatures& heavy,
+void print_features(const InspectOptions& o, const Model& model, const HeavyFeatures& heavy,
                     const std::vector<HeavyFeature>& features) {
   const auto with_sign = [](double value) {
     char text[32];
@@ -179,7 +179,7 @@ void print_features(const Options& o, const Model& model, const HeavyFeatures& h
   if (heavy.unnamed()) std::cout << "\n#N: a name that the model does not keep; --data FILE names what its examples have\n";
 }
 
-int run(const Options& o) {
+int run(const InspectOptions& o) {
   check_output({"--plot", o.plot}, {{"--model", o.model}});
   if (o.features == 0 && (!o.data.empty() || !o.task.empty()))
     throw UsageError(std::string(o.data.empty() ? "--task" : "--data") + ": for --features; expected both");
@@ -305,7 +305,7 @@ int run(const Options& o) {
 }  // namespace
 
 Command add_inspect(CLI::App& app) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<InspectOptions>();
   app.add_option("model,--model", o->model, "model file")->required()->type_name("FILE");
   app.add_option("--tasks", o->tasks, "number of tasks to show")->check(whole(0))->capture_default_str();
   app.add_flag("--influence", o->influence, "show the influence matrix even of more than 10 tasks");

@@ -17,7 +17,7 @@
 namespace quorate::cli {
 namespace {
 
-struct Options {
+struct JournalCommandOptions {
   std::string dir, out = "-", to = "jsonl";
   std::uint64_t from = 0, until = JournalReader::kAll;
   std::vector<std::uint64_t> without;
@@ -33,7 +33,7 @@ void check_interrupt() {
   if (interrupt().stop_requested()) throw Interrupted("interrupted");
 }
 
-int verify(const Options& o) {
+int verify(const JournalCommandOptions& o) {
   JournalReader reader(o.dir, first_of(o.dir));
   std::uint64_t events = 0, bytes = 0;
   while (const auto record = reader.next()) {
@@ -49,7 +49,7 @@ int verify(const Options& o) {
   return kDone;
 }
 
-int show(const Options& o) {
+int show(const JournalCommandOptions& o) {
   JournalReader reader(o.dir, std::max(o.from, first_of(o.dir)), o.until);
   while (const auto record = reader.next()) {
     std::cout << server::event_line(record->sequence, record->payload);
@@ -61,7 +61,7 @@ int show(const Options& o) {
 
 /// Everything that happened, on a desk of its own. Calls use(sequence, event, lines, reply, desk) after each event.
 using Use = std::function<void(const JournalReader::Record&, const DeskReply&, const Desk&)>;
-Desk replayed(const Options& o, const Use& use) {
+Desk replayed(const JournalCommandOptions& o, const Use& use) {
   if (first_of(o.dir) > 0)
     throw DataError(o.dir + ": the events before " + grouped(first_of(o.dir)) +
                     " were dropped; expected a whole journal, as quorate serve --keep-journal all keeps");
@@ -178,7 +178,7 @@ class Collector {
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
-int export_labels(const Options& o) {
+int export_labels(const JournalCommandOptions& o) {
   check_output({"--out", o.out}, files_in("--dir", o.dir));
   Collector collect;
   replayed(o, std::ref(collect));
@@ -234,7 +234,7 @@ int export_labels(const Options& o) {
   return kDone;
 }
 
-int rebuild(const Options& o) {
+int rebuild(const JournalCommandOptions& o) {
   if (o.out == "-") throw UsageError("--out is required: a new folder");
   if (file_exists(o.out)) throw UsageError("--out " + o.out + ": exists; expected a new folder");
   first_of(o.dir);
@@ -272,7 +272,7 @@ int rebuild(const Options& o) {
 }  // namespace
 
 Command add_journal(CLI::App& app) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<JournalCommandOptions>();
   app.require_subcommand(1);
   const auto add = [&](const char* name, const char* help) {
     CLI::App* sub = app.add_subcommand(name, help);

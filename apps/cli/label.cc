@@ -18,7 +18,7 @@
 namespace quorate::cli {
 namespace {
 
-struct Options {
+struct LabelOptions {
   DeskFolder folder;
   std::string data, annotator, model;
 };
@@ -135,7 +135,7 @@ std::string line_of(const Record& record, const std::string& id, const ReadOptio
 }
 
 /// Posts the pool; those that the folder knows already are passed over.
-void post_pool(const Options& o, const ReadOptions& names, Desk& desk, const std::stop_token& stop) {
+void post_pool(const LabelOptions& o, const ReadOptions& names, Desk& desk, const std::stop_token& stop) {
   const auto reader = open_reader(o.data, names);
   std::string lines;
   std::uint64_t row = 0, posted = 0, bad = 0;
@@ -227,7 +227,7 @@ void show(const Json& question, const Json& labels, const std::string& accuracy)
   std::cout << "  [s] skip  [u] undo  [w] why  [q] quit" << std::endl;
 }
 
-int run(Options& o) {
+int run(LabelOptions& o) {
   std::optional<FileLock> lock;  // no training writes the model meanwhile, and it can be written
   if (!o.model.empty()) {
     std::vector<NamedFile> inputs = files_in("--dir", o.folder.dir);
@@ -316,7 +316,7 @@ int run(Options& o) {
 }  // namespace
 
 Command add_label(CLI::App& app) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<LabelOptions>();
   app.add_option("--data", o->data, "examples to ask about, any format; without it those posted before")->type_name("FILE");
   const char* user = std::getenv("USER");
   o->annotator = user != nullptr && *user != 0 ? user : "annotator";

@@ -14,7 +14,7 @@
 namespace quorate::cli {
 namespace {
 
-struct Options {
+struct LabelsOptions {
   std::string model, out = "-", to = "csv";
   std::uint64_t folds = 0;
   bool json = false;
@@ -32,7 +32,7 @@ Json features_json(const Model& model, const Features& x) {
   return out;
 }
 
-void write(const Options& o, const Model& model) {
+void write(const LabelsOptions& o, const Model& model) {
   const KeptLabels& labels = model.session.labels();
   OutputFile out(o.out);
   const bool csv = o.to == "csv";
@@ -68,7 +68,7 @@ void write(const Options& o, const Model& model) {
 }
 
 /// Each kept label is predicted by a model that is rebuilt without its fold.
-int cross_validate(const Options& o, const Model& model) {
+int cross_validate(const LabelsOptions& o, const Model& model) {
   const KeptLabels& labels = model.session.labels();
   std::vector<std::size_t> used;
   for (std::size_t i = 0; i < labels.size(); ++i)
@@ -110,7 +110,7 @@ int cross_validate(const Options& o, const Model& model) {
   return kDone;
 }
 
-int run(const Options& o) {
+int run(const LabelsOptions& o) {
   check_output({"--out", o.out}, {{"model", o.model}});
   const Model model = Model::load(o.model);
   if (!model.session.labels().keeps())
@@ -123,7 +123,7 @@ int run(const Options& o) {
 }  // namespace
 
 Command add_labels(CLI::App& app) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<LabelsOptions>();
   app.add_option("model,--model", o->model, "model file")->required()->type_name("FILE");
   app.add_option("--out", o->out, "file to write; - for standard output")->capture_default_str()->type_name("FILE");
   choose(app.add_option("--to", o->to, "format; jsonl also has the features"), {"csv", "jsonl"})->capture_default_str();

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kRows = 10'000, kShown = 40;
 
-struct Options {
+struct LookOptions {
   std::string data;
   DataOptions read;
   bool json = false;
@@ -163,7 +163,7 @@ std::string share(std::uint64_t part, std::uint64_t whole) {
 }
 
 /// The command that learns from the file, with the words that are needed.
-std::string command(const Options& o, const Seen& seen, const Guess& guessed) {
+std::string command(const LookOptions& o, const Seen& seen, const Guess& guessed) {
   std::string out = "quorate train --data " + shell_quoted(o.data) + " --model " +
                     shell_quoted(std::filesystem::path(o.data).stem().stem().string() + ".model");
   const auto add = [&](const std::string& flag, const std::string& value) {
@@ -200,7 +200,7 @@ std::string command(const Options& o, const Seen& seen, const Guess& guessed) {
   return out;
 }
 
-int run(const Options& o) {
+int run(const LookOptions& o) {
   auto reader = open_reader(o.data, o.read.options());
   const std::vector<ColumnReport> columns(reader->seen().begin(), reader->seen().end());
   const Guess guessed = guess(columns);
@@ -287,7 +287,7 @@ int run(const Options& o) {
 }  // namespace
 
 Command add_look(CLI::App& app) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<LookOptions>();
   app.add_option("data", o->data, "file to look at; - for standard input")->required()->type_name("FILE");
   app.add_flag("--json", o->json, "print a JSON document");
   o->read.add(app, false);

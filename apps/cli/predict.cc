@@ -14,7 +14,7 @@
 namespace quorate::cli {
 namespace {
 
-struct Options {
+struct PredictOptions {
   std::string data, model, out = "-", to = "jsonl";
   DataOptions read;
   bool probabilities = false;
@@ -34,7 +34,7 @@ std::string no_tasks(const Model& model, const std::string& path) {
          ", so all are predicted with the weights that all tasks share\n";
 }
 
-int run(const Options& o) {
+int run(const PredictOptions& o) {
   const std::stop_token stop = interrupt();
   if (o.out != "-") interrupt_on_closed_pipe();  // of progress; one of results ends the program
   check_output({"--out", o.out}, {{"--model", o.model}, data_file("--data", o.data)});
@@ -128,7 +128,7 @@ int run(const Options& o) {
 }  // namespace
 
 Command add_predict(CLI::App& app) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<PredictOptions>();
   app.add_option("--data", o->data, "file of examples, labels optional; - for standard input")
       ->required()
       ->type_name("FILE");

@@ -9,7 +9,7 @@
 namespace quorate::cli {
 namespace {
 
-struct Options {
+struct RebuildOptions {
   std::string model, out, learner;
   std::vector<std::uint64_t> undo;
   std::vector<std::string> correct, forget, rename;
@@ -36,7 +36,7 @@ void rename(Session& session, const std::string& text) {
   session.rename_task(text.substr(0, at), text.substr(at + 1));
 }
 
-int run(const Options& o) {
+int run(const RebuildOptions& o) {
   const std::string out = o.out.empty() ? o.model : o.out;
   if (!o.learner.empty()) check_output({"--out", out}, files_of_learner(o.learner));
   const FileLock lock(out);
@@ -68,7 +68,7 @@ int run(const Options& o) {
 }  // namespace
 
 Command add_rebuild(CLI::App& app) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<RebuildOptions>();
   app.add_option("model,--model", o->model, "model file")->required()->type_name("FILE");
   app.add_option("--undo", o->undo, "take these answers back: ids as quorate labels prints them")
       ->delimiter(',')

@@ -9,13 +9,13 @@
 namespace quorate::cli {
 namespace {
 
-struct Options {
+struct ReproduceOptions {
   papers::ReproduceOptions run;
   bool json = false;
   ProgressOptions progress;
 };
 
-int list(const Options& o) {
+int list(const ReproduceOptions& o) {
   const Json papers = papers::list_papers(o.run.papers);
   if (o.json) {
     std::cout << papers.dump(2) << "\n";
@@ -29,7 +29,7 @@ int list(const Options& o) {
   return kDone;
 }
 
-int run(Options& o) {
+int run(ReproduceOptions& o) {
   if (o.run.name == "list") return list(o);
   std::vector<NamedFile> inputs = files_in("--data", o.run.data);
   for (NamedFile& paper : files_in("--papers", o.run.papers)) inputs.push_back(std::move(paper));
@@ -53,7 +53,7 @@ int run(Options& o) {
 }  // namespace
 
 Command add_reproduce(CLI::App& app) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<ReproduceOptions>();
   app.add_option("name", o->run.name, "table or figure to reproduce; all; or list")->required();
   app.add_option("--runs", o->run.runs, "number of runs (default: as in the paper)")->check(whole(1, 1'000'000));
   app.add_option("--seed", o->run.seed, "seed of the first run")->check(whole(0))->capture_default_str();

@@ -20,7 +20,7 @@
 namespace quorate::cli {
 namespace {
 
-struct Options {
+struct ServeOptions {
   DeskFolder folder;
   server::HttpOptions http;
   std::string guidelines, keep_journal = "all", archive, name;
@@ -38,7 +38,7 @@ bool is_loopback(const std::string& address) {
   return address == "localhost" || address == "::1" || address.starts_with("127.");
 }
 
-void check_access(const Options& o, const server::Tokens& tokens) {
+void check_access(const ServeOptions& o, const server::Tokens& tokens) {
   if (o.http.certificate.empty() != o.http.key.empty())
     throw UsageError("--tls-certificate and --tls-key: expected both or neither");
   if (is_loopback(o.http.address)) return;
@@ -54,7 +54,7 @@ void check_access(const Options& o, const server::Tokens& tokens) {
                      " --role owner --name NAME");
 }
 
-int run_server(Options& o) {
+int run_server(ServeOptions& o) {
   const std::string& dir = o.folder.dir;
   server::ServiceOptions how;
   how.settings = o.folder.of_new();
@@ -119,7 +119,7 @@ int run_token(const TokenOptions& o) {
 }  // namespace
 
 Command add_serve(CLI::App& app) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<ServeOptions>();
   o->folder.add(app);
   app.add_option("--port", o->http.port, "port; 0: a free one")->check(whole(0, 65'535))->capture_default_str();
   app.add_option("--address", o->http.address, "address to listen on; others than loopback need tokens")

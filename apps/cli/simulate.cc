@@ -10,7 +10,7 @@
 namespace quorate::cli {
 namespace {
 
-struct Options {
+struct SimulateCommandOptions {
   ExperimentOptions data;
   std::string learner = kDefaultLearner, trace, stop_when;
   bool json = false;
@@ -94,7 +94,7 @@ void print(const Json& document, const std::vector<RunResult>& runs, const Exper
   std::cout << "\n" << table(rows);
 }
 
-int run(Options& o) {
+int run(SimulateCommandOptions& o) {
   SimulateOptions& options = o.data.run;
   options.learner = parse_spec(o.learner);
   options.learn_as(o.data.learning);
@@ -135,7 +135,7 @@ int run(Options& o) {
 }  // namespace
 
 Command add_simulate(CLI::App& app) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<SimulateCommandOptions>();
   o->data.add(app);
   app.add_option("--learner", o->learner, "learner and parameters, as cmtl(query=margin(b=1)); quorate describe lists them")
       ->type_name("LEARNER")

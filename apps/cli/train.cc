@@ -22,7 +22,7 @@
 namespace quorate::cli {
 namespace {
 
-struct Options {
+struct TrainOptions {
   const CLI::App* app;
   std::string data, model, learner;
   DataOptions read;
@@ -41,7 +41,7 @@ struct ClassesAndUsers {
   bool users = false;  // any example names a task
 };
 /// The classes of the data, in order. They must be known before the first question is asked.
-ClassesAndUsers read_class_names(const Options& o) {
+ClassesAndUsers read_class_names(const TrainOptions& o) {
   if (o.data == "-")
     throw UsageError("--classes reads the data twice, first to find the classes; expected a file instead of -");
   ClassesAndUsers out;
@@ -58,7 +58,7 @@ ClassesAndUsers read_class_names(const Options& o) {
 }
 
 /// Throws UsageError for an option that the model has otherwise.
-void check_options(const Options& o, const Model& model) {
+void check_options(const TrainOptions& o, const Model& model) {
   const Session& session = model.session;
   LearningOptions of_model;
   of_model.audit = session.audit() != nullptr ? session.audit()->share() : 0;
@@ -82,7 +82,7 @@ void check_options(const Options& o, const Model& model) {
                      " was made with users; leave it out");
 }
 
-Model open_model(const Options& o) {
+Model open_model(const TrainOptions& o) {
   const SessionOptions options = o.learning.session();
   if (file_exists(o.model)) {
     Model model = Model::load(o.model);
@@ -110,7 +110,7 @@ Model open_model(const Options& o) {
 /// On standard output for people; as JSON lines on standard error for programs.
 class Lines {
  public:
-  Lines(const Options& o, const Model& model, const ProgressiveCount& progressive)
+  Lines(const TrainOptions& o, const Model& model, const ProgressiveCount& progressive)
       : json_(o.json),
         next_(o.progress.quiet || (o.progress.how == "lines" && !o.json) ? kNever : 1),
         model_(model),
@@ -157,12 +157,12 @@ class Lines {
   const ProgressiveCount& progressive_;
 };
 
-std::string_view task_column(const Options& o) {
+std::string_view task_column(const TrainOptions& o) {
   return o.read.read.task.empty() ? std::string_view("task") : o.read.read.task;
 }
 
 /// That no example has the label --positive, and which labels there are.
-std::string other_labels(const Options& o, const Labels& labels) {
+std::string other_labels(const TrainOptions& o, const Labels& labels) {
   std::vector<std::string_view> names(labels.negatives().begin(), labels.negatives().end());
   if (names.empty()) names.push_back(labels.negative());
   std::string out =
@@ -176,7 +176,7 @@ std::string other_labels(const Options& o, const Labels& labels) {
 constexpr std::uint64_t kPositiveBy = 1000;
 
 /// Which option, if any, had no effect on these examples: a mistake in most cases. `unmet`: of ExampleReader.
-std::string without_effect(const Options& o, const Model& model, std::uint64_t examples, std::uint64_t labelled,
+std::string without_effect(const TrainOptions& o, const Model& model, std::uint64_t examples, std::uint64_t labelled,
                            std::uint64_t with_task, const std::string& unmet) {
   if (examples == 0) return "";
   if (!unmet.empty()) return "--ignore-column: " + unmet + " in any line";
@@ -194,7 +194,7 @@ std::string without_effect(const Options& o, const Model& model, std::uint64_t e
 
 /// Saves the model before the end. A full disk then is no reason to lose what was learned: the last save decides. Returns
 /// whether it is saved.
-bool save_meanwhile(const Options& o, const Model& model) {
+bool save_meanwhile(const TrainOptions& o, const Model& model) {
   try {
     model.save(o.model);
     return true;
@@ -205,7 +205,7 @@ bool save_meanwhile(const Options& o, const Model& model) {
   }
 }
 
-int run(const Options& o) {
+int run(const TrainOptions& o) {
   if (o.model == "-") throw UsageError("--model -: expected a file");
   const std::stop_token stop = interrupt();
   interrupt_on_closed_pipe();
@@ -353,7 +353,7 @@ int run(const Options& o) {
 }  // namespace
 
 Command add_train(CLI::App& app) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<TrainOptions>();
   app.add_option("--data", o->data, "file to learn from; - for standard input")->required()->type_name("FILE");
   app.add_option("--model", o->model,
                  "model file: created, or continued if it exists; written atomically on success or interruption")

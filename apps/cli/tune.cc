@@ -11,7 +11,7 @@
 namespace quorate::cli {
 namespace {
 
-struct Options {
+struct TuneOptions {
   std::string data, learner, grid, measure = "accuracy";
   DataOptions read;
   FeatureOptions features;
@@ -22,7 +22,7 @@ struct Options {
   ProgressOptions progress;
 };
 
-int run(Options& o) {
+int run(TuneOptions& o) {
   const Grid grid = parse_grid(o.learner, o.grid);
   const ExperimentData data = load(o.data, "", o.read, o.features, o.classes);
   if (o.run.folds > data.train.size())
@@ -60,7 +60,7 @@ int run(Options& o) {
 }  // namespace
 
 Command add_tune(CLI::App& app) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<TuneOptions>();
   o->run.folds = 10;
   app.add_option("--data", o->data, "file to learn from")->required()->type_name("FILE");
   app.add_option("--learner", o->learner, "learner with its fixed parameters")->required()->type_name("LEARNER");
