@@ -343,6 +343,52 @@ TEST(Cohort, ARareClassIsNotGuessedAway) {
   EXPECT_GT(guessed, plain - 0.05);
 }
 
+/// Twenty examples in a hundred are `rare`, the others are -rare, on the other side of a plane.
+Stream with_rare(int rare, std::size_t n) {
+  Stream s = make_stream(n, 3, 6, 83);
+  for (std::size_t k = 0; k < n; ++k) {
+    s.y[k] = k % 5 == 0 ? rare : -rare;
+    s.x[k].value[0] = static_cast<float>(s.y[k]);
+  }
+  return s;
+}
+
+TEST(Cohort, AsksMoreWhereARareClassIsLikelier) {
+  for (const int rare : {1, -1}) {
+    const Stream s = with_rare(rare, 400);
+    Bare bare("cohort(query=confidence(b=0.000001), scale=none)");  // no question but the floor's
+    double sum[2]{}, count[2]{};
+    for (std::size_t k = 0; k < s.size(); ++k) {
+      const Decision d = bare.decide(s.example(k));
+      const bool is_rare = s.y[k] == rare;
+      if (k >= 100) sum[is_rare] += d.probability, ++count[is_rare];
+      if (k < 30) bare.learn(s.example(k), s.y[k]);
+    }
+    EXPECT_GT(sum[1] / count[1], 3 * sum[0] / count[0]) << rare;
+  }
+}
+
+TEST(Cohort, WithARareClassSavedAndContinuedEqualsNeverSaved) {
+  const Stream s = with_rare(1, 600);
+  Bare never("cohort(scale=none)"), saved("cohort(scale=none)"), loaded("cohort(scale=none)");
+  const auto feed = [&](Bare& bare, std::size_t begin, std::size_t end) {
+    for (std::size_t k = begin; k < end; ++k) {
+      const Decision d = bare.decide(s.example(k));
+      if (d.ask) bare.learner->learn(s.example(k), d, answer_of(s.y[k]), bare.rng);
+    }
+  };
+  feed(never, 0, 600);
+  feed(saved, 0, 300);
+  Tensors file;
+  saved.learner->save(Writer{file});
+  Reader reader(file);
+  loaded.learner->load(reader);
+  reader.finish();
+  loaded.rng = saved.rng;
+  feed(loaded, 300, 600);
+  EXPECT_EQ(loaded.state(), never.state());
+}
+
 TEST(Cohort, UnderAMemoryLimitItNeverTakesAByteMoreWhileTenThousandTasksCome) {
   constexpr std::size_t kLimit = 4'000'000;
   for (const char* spec : {"cohort", "cohort(scale=none)", "cohort(query=shared)", "cohort(query=margin(b=0.1))"}) {
@@ -453,6 +499,12 @@ TEST(Cohort, ACountOfLeaningsOrGuessesThatCannotBeIsRefused) {
   bad = good;
   Writer{bad}("tasks.labels", std::pmr::vector<std::uint32_t>{1, 1});
   EXPECT_THROW(load(bad), DataError);
+  for (const std::pmr::vector<double>& margins :
+       {std::pmr::vector<double>{0, 1}, {0, -1, 3}, {0, 1, 101}, {NAN, 1, 3}, {0, INFINITY, 3}}) {
+    bad = good;
+    Writer{bad}("margins", margins);
+    EXPECT_THROW(load(bad), DataError);
+  }
 }
 
 }  // namespace

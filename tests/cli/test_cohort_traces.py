@@ -186,18 +186,34 @@ def test_when_labels_are_spent_guesses_go_on_until_sixty_four_taught(quorate, qu
     assert query == "confidence" or model.learner.left == 0
 
 
-@pytest.mark.parametrize("cost, value", [("equal", "equal"), ("balanced", "balanced"), ("missed(times=20)", 20.0), ("missed(times=0.1)", 0.1)])
-def test_what_is_predicted_of_a_rare_class_follows_its_odds_and_costs(quorate, cost, value):
-    stream = dense(3, n=300, seed=47)
-    rare = np.random.default_rng(3).random(300) < 0.8
-    stream.labels = [-1 if r else y for r, y in zip(rare, stream.labels)]
+def with_few(y, n=300, share=0.2):
+    """A stream whose labels y are rare: the others of them are changed."""
+    stream = dense(3, n=n, seed=47)
+    other = np.random.default_rng(3).random(n) >= share
+    stream.labels = [-y if o else label for o, label in zip(other, stream.labels)]
     rows = stream.text.splitlines()
     at = rows[0].split(",").index("label")
-    for n, y in enumerate(stream.labels):
-        cells = rows[n + 1].split(",")
-        cells[at] = str(y)
-        rows[n + 1] = ",".join(cells)
+    for k, label in enumerate(stream.labels):
+        cells = rows[k + 1].split(",")
+        cells[at] = str(label)
+        rows[k + 1] = ",".join(cells)
     stream.text = "\n".join(rows) + "\n"
+    return stream
+
+
+@pytest.mark.parametrize("y", [1, -1])
+def test_where_a_class_is_rare_the_floor_asks_about_its_side_more_often(quorate, y):
+    stream = with_few(y)
+    spec, model = built(stream, "confidence", "none", ", cost=balanced", cost="balanced")
+    lines = trace(quorate, stream, spec)
+    check(lines, stream, model)
+    floors = model.learner.floors  # of every example: the floor, and the floor without the margin
+    assert any(least > 1.5 * plain for least, plain in floors) and any(least < 0.8 * plain for least, plain in floors)
+
+
+@pytest.mark.parametrize("cost, value", [("equal", "equal"), ("balanced", "balanced"), ("missed(times=20)", 20.0), ("missed(times=0.1)", 0.1)])
+def test_what_is_predicted_of_a_rare_class_follows_its_odds_and_costs(quorate, cost, value):
+    stream = with_few(1)
     spec, model = built(stream, "always", "none", f", cost={cost}", cost=value)
     lines = trace(quorate, stream, spec)
     check(lines, stream, model)

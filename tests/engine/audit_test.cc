@@ -153,6 +153,26 @@ TEST(Audit, IntervalsHoldTheTruthAtSmallNumbersToo) {
   }
 }
 
+TEST(Audit, IntervalsHoldTheTruthWithFiveToAHundredAudits) {
+  struct Case {
+    double audits, asked_until, share;
+  };
+  const std::pair<const char*, std::function<double(double)>> errors[] = {{"few errors", [](double) { return 0.02; }},
+                                                                          {"some errors", [](double) { return 0.1; }},
+                                                                          {"many errors", [](double) { return 0.4; }},
+                                                                          {"errors fall", learning}};
+  for (const Case& c : {Case{5, 100, 0.05}, Case{10, 100, 0.1}, Case{30, 300, 0.1}, Case{100, 1000, 0.1}})
+    for (const auto& [name, error] : errors) {
+      SCOPED_TRACE(name + (", audits: " + std::to_string(c.audits)));
+      const auto early = [&](double t) { return t < c.asked_until ? 0.9 : 0.0; };
+      const World world{early, error, 8000, 1, c.share};
+      EXPECT_NEAR(static_cast<double>(run(world, 1).audit.scored()), c.audits, 0.2 * c.audits);
+      const std::pair<double, double> percent = coverage(world, 200);
+      EXPECT_GE(percent.first, 93);
+      EXPECT_GE(percent.second, 93);
+    }
+}
+
 TEST(Audit, AFloorAuditsARunThatStoppedAsking) {
   const auto once = [](double t) { return t < 100 ? 0.9 : 0.0; };
   World world{once, learning, 20'000};

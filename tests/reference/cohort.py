@@ -22,7 +22,9 @@ has a w and s of its own; below w and s are those of the task's group. Of an ins
       guess * n / (n + 60) * sqrt(|p| / sqrt(p^2 + r)) * min(1, (g_-y + 0.1) / (g_y + 0.1))^3,
     n the labels bought for the task, g_y the sum of these weights of the task's guesses y so far. One guess less is left.
   Query "confidence": ask with probability 1 / (1 + (doubt / b)^3), and at least 2 / (1 + h), h = 4 (n_+ + 0.01 n) (n_- + 0.01
-    n) / n, n = n_+ + n_- the labels bought in the group, 1 without any. Where 4 n_y < n for y = sign(p), doubt is at most
+    n) / n, n = n_+ + n_- the labels bought in the group, 1 without any. Where n >= 5 and 4 n_y < n the least is multiplied by
+    2 exp(min(z - 1/2, 3)), z = y (p - mean) / sqrt(variance) of the margins p decided on in the group before; with f = max(0.01,
+    1 / (2 + their number)) then mean += f (p - mean) [p cut at 10^6], variance = (1 - f) (variance + f (p - old mean)^2), 0 and 1 at first. Where 4 n_y < n for y = sign(p), doubt is at most
     |log-odds of the calibration|.  Where tasks exclude each other (classes against the rest) nu = noise, doubt stays as it
     is, and without users h is the number of labels of the task.  A shared annotator goes by doubt, all else by |p|.
   Calibration: Pr[y = +1 | m] = 1 / (1 + exp(-(a m + c))). Each label is one Newton step of logistic regression, weighted by
@@ -103,6 +105,7 @@ class Cohort:
         self.exclusive = exclusive
         self.cost = cost  # "equal", "balanced", or what a missed positive costs
         self.n = [{+1: 0, -1: 0} for _ in range(groups)]
+        self.margins = [(0.0, 1.0, 0)] * groups  # mean, variance, how many
         self.kept = []  # [task, x, y, a], at most 512, the oldest first
         self.turn = self.due = 0
         self.chooser = chooser
@@ -118,6 +121,7 @@ class Cohort:
         self.left = 0  # guesses until the next label
         self.calibration = Calibration()
         self.taught = 0  # guesses that moved weights, for tests
+        self.floors = []  # what each example was asked about with at least, and without its margin, for tests
         self.compared = []  # numbers whose sign decided something in the latest call, for tests
 
     def leanings(self):
@@ -160,8 +164,9 @@ class Cohort:
             decisions = []
             for task, (p, r), doubt, draw in zip(tasks, judged, doubts, draws):
                 probability, asked = self.query(p + shift, doubt, draw)
-                if self.floor and probability < self.least(task):
-                    probability = self.least(task)
+                least = self.least(task, p) if self.floor else 0.0
+                if probability < least:
+                    probability = least
                     asked = draw < probability
                 decisions.append({"probability": probability, "asked": asked, "draw": draw})
         for decision, (p, r) in zip(decisions, judged):
@@ -185,14 +190,28 @@ class Cohort:
     def sign(p):
         return +1 if p > 0.0 else -1
 
-    def least(self, task):
+    def least(self, task, p):
         if self.exclusive and self.groups == 1:
             return min(1.0, 2.0 / (1.0 + self.labels[task]))
-        positive, negative = self.n[task % self.groups][+1], self.n[task % self.groups][-1]
+        group = task % self.groups
+        positive, negative = self.n[group][+1], self.n[group][-1]
         n = positive + negative
-        if n == 0:
-            return 1.0
-        return min(1.0, 2.0 / (1.0 + 4.0 * (positive + 0.01 * n) * (negative + 0.01 * n) / n))
+        plain = least = 2.0 / (1.0 + 4.0 * (positive + 0.01 * n) * (negative + 0.01 * n) / n) if n > 0 else 1.0
+        if not self.exclusive:
+            z = self.deviations(group, p)
+            if n >= 5 and 4 * min(positive, negative) < n:
+                least *= 2.0 * math.exp(min((z if positive < negative else -z) - 0.5, 3.0))
+        self.floors.append((least, plain))
+        return min(1.0, least)
+
+    def deviations(self, group, p):
+        """How many standard deviations p is from the mean of the group's margins before; then p counts."""
+        p = min(max(p, -1e6), 1e6)
+        mean, variance, count = self.margins[group]
+        z = (p - mean) / math.sqrt(variance) if math.sqrt(variance) > 1e-9 else 0.0
+        share = max(0.01, 1.0 / (count + 2))
+        self.margins[group] = (mean + share * (p - mean), (1.0 - share) * (variance + share * (p - mean) ** 2), count + 1)
+        return z
 
     def nu(self, group, y):
         if self.exclusive:

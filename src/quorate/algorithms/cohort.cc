@@ -20,7 +20,9 @@
 //         and t stay. So they ascend the dual of the squared hinge loss by coordinates, of which Learn is the first step.
 // Query   confidence, while nothing paces it: at least with probability kFloor / (1 + h), n = n_+ + n_-,
 //         h = 4 (n_+ + 0.01 n) (n_- + 0.01 n) / n: nothing is certain by the evidence of few labels, or of one class. Where
-//         a class has less than a quarter of the labels, an example predicted to be of it is as uncertain as its margin or
+//         a class has less than a quarter of 5 labels or more, times 2 exp(z - 1/2), z - 1/2 at most 3: z is how many
+//         standard deviations p is towards that class, of the group's p before, each weighing 1 / 100 or more (0 and 1 at
+//         first). Where a class has less than a quarter of the labels, an example of it is as uncertain as its margin or
 //         its calibrated log-odds say, whichever is nearer to 0. Classes against the rest: nu = noise, and no class is rare,
 //         as the largest margin of an instance's tasks wins; without users h is the number of labels of the class's task.
 // Decide  The margin is p, moved by `cost` as far as the calibration says: where a class has less than a quarter of 100
@@ -152,6 +154,9 @@ struct Cohort {
   static constexpr double kTotal = 1.2, kHalf = 60;  // kHalf: labels of a task until its guesses count half
   static constexpr std::uint32_t kGuesses = 64;
   static constexpr double kFloor = 2;
+  static constexpr double kFewest = 5;  // labels from which a class counts as rare in the floor
+  static constexpr double kMostMargin = 1e6;
+  static constexpr double kMostMargins = 100;  // counted; from then on each weighs 1 / 100
   static constexpr std::uint64_t kManyLabels = 100;
   static constexpr double kMostShift = 100;  // of margins
   static constexpr double kFewRare = 30;     // labels of the rare class until its share counts half
@@ -171,6 +176,7 @@ struct Cohort {
         groups(context.tasks_per_name),
         labels_of(2 * groups, context.memory),
         weight_of(2 * groups, context.memory),
+        margins(3 * groups, context.memory),
         recent(context.memory),
         limited(is_limited(context.memory)),
         directions(params.rank(), context.memory),
@@ -182,6 +188,7 @@ struct Cohort {
       throw UsageError(
           "cost: of classes against the rest the largest margin wins, so it would have no effect; leave it out, "
           "or use --classes one-vs-one");
+    for (std::size_t g = 0; g < groups; ++g) margins[3 * g + 1] = 1;
     lean();
   }
 
@@ -324,7 +331,7 @@ struct Cohort {
     query(round, rng, out);
     if (std::holds_alternative<ConfidenceQuery>(p.query) && query.scale() == 1)
       for (std::size_t n = 0; n < round.size(); ++n) {
-        const double least = floor_of(round[n]);
+        const double least = floor_of(round[n], predictions[n].p);
         if (out[n].probability >= least) continue;
         out[n].probability = least;
         out[n].ask = out[n].draw < least;
@@ -385,11 +392,32 @@ struct Cohort {
                  fourth = std::sqrt(root);
     return p.noise * (root > 1 ? root * fourth : fourth);
   }
-  double floor_of(const Example& e) const {
+  /// Counts the margin p among those seen.
+  double floor_of(const Example& e, double margin) {
     const double positive = labels(e.group, 1), negative = labels(e.group, -1), n = positive + negative;
     double h = n > 0 ? 4 * (positive + 0.01 * n) * (negative + 0.01 * n) / n : 0;
     if (exclusive && groups == 1) h = e.task < tasks.size() ? tasks[e.task].labels : 0;
-    return std::min(1.0, kFloor / (1 + h));
+    double least = kFloor / (1 + h);
+    if (!exclusive) {
+      const double z = deviations(e.group, margin);
+      if (n >= kFewest && is_rare(std::min(positive, negative), n)) least *= tilt(positive < negative ? z : -z);
+    }
+    return std::min(1.0, least);
+  }
+  /// 2 exp(z - 1/2), at most 2 e^3: the mean over normal margins is 2.
+  static double tilt(double z) {
+    const double x = std::min(z - 0.5, 3.0);
+    return 2 * (x < 0 ? exp_negative(x) : 1 / exp_negative(-x));
+  }
+  /// Of the margin from the mean of those of the group before it; then counts it.
+  double deviations(std::uint32_t group, double margin) {
+    double &mean = margins[3 * group], &variance = margins[3 * group + 1], &count = margins[3 * group + 2];
+    const double apart = std::clamp(margin, -kMostMargin, kMostMargin) - mean, deviation = std::sqrt(variance),
+                 z = deviation > 1e-9 ? apart / deviation : 0, share = std::max(0.01, 1 / (count + 2));
+    mean += share * apart;
+    variance = (1 - share) * (variance + share * apart * apart);
+    count = std::min(count + 1, kMostMargins);
+    return z;
   }
 
   /// The replays of the label learned last; they are made before it is kept.
@@ -565,6 +593,7 @@ struct Cohort {
   std::uint64_t bought = 0;                    // of labels_of
   std::pmr::vector<double> weight_of;          // the sums of their weights
   double weight_all = 0, weight_positive = 0;  // sums of weight_of
+  std::pmr::vector<double> margins;            // p seen in each group: mean, variance, count up to kMostMargins
   RecentLabels recent;
   bool limited;  // memory is
   Directions directions;
@@ -589,6 +618,7 @@ struct Cohort {
       if (!visit.has("labels_of")) return;  // format version 2
     visit("labels_of", s.labels_of);
     if (weighed(s, visit)) visit("weight_of", s.weight_of);
+    if (counts_margins(s, visit)) visit("margins", s.margins);
     visit("recent", s.recent);
     visit("due", s.due);
     if (s.directions.rank() == 0) return;
@@ -605,6 +635,14 @@ struct Cohort {
   static bool weighed(const S& s, const auto& visit) {
     if constexpr (requires { visit.has(""); }) return visit.has("weight_of");
     return !std::equal(s.weight_of.begin(), s.weight_of.end(), s.labels_of.begin(), s.labels_of.end());
+  }
+  /// Files have them only if one was counted.
+  template <class S>
+  static bool counts_margins(const S& s, const auto& visit) {
+    if constexpr (requires { visit.has(""); }) return visit.has("margins");
+    for (std::size_t g = 0; g < s.groups; ++g)
+      if (s.margins[3 * g + 2] > 0) return true;
+    return false;
   }
   void sum_weights() {
     weight_all = weight_positive = 0;
@@ -640,6 +678,11 @@ struct Cohort {
         std::any_of(weight_of.begin(), weight_of.end(), [](double sum) { return !(sum >= 0 && sum < 0x1p58); }))
       throw DataError("cohort: sums of weights out of range");
     sum_weights();
+    bool good = margins.size() == 3 * groups;
+    for (std::size_t g = 0; g < groups && good; ++g)
+      good = std::isfinite(margins[3 * g]) && margins[3 * g + 1] >= 0 && std::isfinite(margins[3 * g + 1]) &&
+             margins[3 * g + 2] >= 0 && margins[3 * g + 2] <= kMostMargins;
+    if (!good) throw DataError("cohort: mean and variance of margins out of range");
     calibration.check();
     lean();
   }
