@@ -61,7 +61,7 @@ std::vector<Reason> explain(const Model& model, Task first, const Features& x,
                             std::span<const std::pair<Index, std::string>> names, std::size_t predicted, std::size_t count) {
   check_explains(model);
   auto [sum, margin] = parts_of(model, first, x, predicted);
-  const auto size = [&](std::size_t k) { return std::abs(sum[k].shared + sum[k].own); };
+  const auto size = [&sum = sum](std::size_t k) { return std::abs(sum[k].shared + sum[k].own); };
   std::vector<std::size_t> order;
   for (std::size_t k = 0; k < x.size(); ++k)
     if (sum[k].shared != 0 || sum[k].own != 0) order.push_back(k);
