@@ -112,7 +112,8 @@ Json parse_header(std::string_view text) {
 void complete_version_2(Tensors& file) {
   const auto add = [&]<class T>(const char* name, const std::vector<T>& values) {
     const auto bytes = std::as_bytes(std::span(values));
-    file.tensors.try_emplace(name, std::string(dtype<T>()), Column<std::byte>({bytes.begin(), bytes.end()}));
+    file.tensors.try_emplace(name,
+                             Tensors::Tensor{std::string(dtype<T>()), Column<std::byte>({bytes.begin(), bytes.end()})});
   };
   if (const auto times = file.tensors.find("budget.times"); times != file.tensors.end())
     add("budget.audits", std::vector<std::int8_t>(times->second.bytes.size() / sizeof(double)));
