@@ -107,9 +107,10 @@ bool LabelLedger::has_label_left(Task task, std::uint64_t pending) const {
 }
 
 bool LabelLedger::may_buy(Task task, std::uint64_t pending, bool asks) {
+  if (!asks && !pace_) return false;  // only the pace wants to know
   if (!pace_.allows() || !may_ask(task, pending)) return false;
   pace_.observe(asks);
-  return true;
+  return asks;
 }
 
 bool LabelLedger::may_ask(Task task, std::uint64_t pending) const {

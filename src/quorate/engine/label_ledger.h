@@ -62,7 +62,7 @@ class LabelLedger {
   /// Whether this example is audited. If so, record_audit() has to follow before the next example.
   bool draw_audit();
   bool has_label_left(Task task, std::uint64_t pending) const;
-  /// Whether a label may be bought to learn from. Tells the pace if so whether the learner asks for it.
+  /// Whether a label that the learner `asks` for may be bought to learn from. Tells the pace whether it asks.
   bool may_buy(Task task, std::uint64_t pending, bool asks);
 
   /// Whether a label may be bought for an example that came before; the pace has no say in it.

@@ -162,13 +162,12 @@ void Session::check_whole() const {
   if (!broken_.empty()) throw MemoryError("the session broke off and cannot be used any more: " + broken_);
 }
 
-void Session::check_known(const Example& e) const {
+void Session::refuse_unknown(const Example& e) const {
   if (!knows(e))
     throw UsageError("task " + std::to_string(e.task) + ", group " + std::to_string(e.group) +
                      ": expected one of the session's " + std::to_string(task_count()));
-  if (!is_weight(e.weight))
-    throw UsageError("weight " + std::to_string(e.weight) + ": expected a number above 0, up to " +
-                     std::to_string(static_cast<int>(kMostWeight)));
+  throw UsageError("weight " + std::to_string(e.weight) + ": expected a number above 0, up to " +
+                   std::to_string(static_cast<int>(kMostWeight)));
 }
 
 std::span<const Outcome> Session::decide(const Round& round) {
@@ -180,14 +179,14 @@ std::span<const Outcome> Session::decide(const Round& round) {
   for (const Example& e : round.examples) check_known(e);
   if (const auto factor = ledger_.begin_round(round.examples.size())) learner_->set_query_scale(*factor);
   decisions_.assign(round.examples.size(), {});
-  outcomes_.assign(round.examples.size(), {});
+  outcomes_.resize(round.examples.size());
   try {
     guarded([&] { learner_->decide(round, rng_, decisions_); });
   } catch (...) {
     ledger_.cancel_round(round.examples.size());
     throw;
   }
-  for (std::size_t n = 0; n < outcomes_.size(); ++n) outcomes_[n].decision = decisions_[n];
+  for (std::size_t n = 0; n < outcomes_.size(); ++n) outcomes_[n] = {.decision = decisions_[n]};
   if (kept_.labels.keeps()) guarded([&] { keep_unasked(round.examples); });
   round_ = round.examples;
   next_ = 0;
@@ -208,7 +207,7 @@ std::optional<Question> Session::next_question() {
         return Question{n, true};
       }
       ledger_.record_audit(task, outcome.decision.margin, std::nullopt);
-    } else if (ledger_.may_buy(task, pending_.of_task(task), outcome.decision.ask) && outcome.decision.ask) {
+    } else if (ledger_.may_buy(task, pending_.of_task(task), outcome.decision.ask)) {
       outcome.asked = asked_ = true;
       return Question{n, false};
     }

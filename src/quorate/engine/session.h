@@ -243,7 +243,10 @@ class Session {
   void check_rebuilds() const;
   std::size_t check_kept(std::uint64_t id) const;  ///< its place
   bool knows(const Example& e) const { return (e.task == kUntracked || e.task < task_count()) && e.group < tasks_per_name_; }
-  void check_known(const Example& e) const;
+  void check_known(const Example& e) const {
+    if (!knows(e) || !is_weight(e.weight)) refuse_unknown(e);
+  }
+  [[noreturn]] void refuse_unknown(const Example& e) const;
   /// What a rebuild learns from.
   struct Kept {
     KeptLabels labels;

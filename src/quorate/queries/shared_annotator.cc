@@ -33,7 +33,8 @@ SharedAnnotator::SharedAnnotator(const SharedAnnotatorParams& choice, const Lear
       updates_(context.memory),
       queries_(context.memory),
       weight_(context.memory),
-      share_(context.memory) {
+      share_(context.memory),
+      limited_(is_limited(context.memory)) {
   const auto* prior = std::get_if<PriorFile>(&choice_.prior);
   if (prior == nullptr || context.restore) return;
   std::vector<bool> named;
@@ -119,7 +120,7 @@ void SharedAnnotator::by_score(std::span<const Example> round, Rng& rng, std::sp
     out[chosen].ask = true;
     share_[chosen] = 0;
   }
-  fit_scratch(share_, 0);  // no state: a model that was just loaded has none either
+  if (limited_) fit_scratch(share_, 0);  // no state: a model that was just loaded has none either
 }
 
 void SharedAnnotator::reserve_task(Task task) {

@@ -127,6 +127,7 @@ class SharedAnnotator {
   std::pmr::vector<std::uint64_t> mistakes_, updates_, queries_;  // by task
   std::pmr::vector<double> weight_;                               // of the prior's file, by task
   mutable std::pmr::vector<double> share_;                        // scratch: an example's weight in the draw
+  bool limited_;
 };
 
 struct ZeroIgnore : Tag<"ignore", "learn nothing from it"> {};
