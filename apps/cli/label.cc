@@ -211,16 +211,17 @@ std::string accuracy_of(const Json& status) {
          counted(a["audits"], "audit") + ")";
 }
 
+/// The example, and below it what must stay on the screen however long it is.
 void show(const Json& question, const Json& labels, const std::string& accuracy) {
-  std::cout << "\n"
-            << (labels["limit"].is_null() ? counted(labels["bought"], "label")
-                                          : labels["bought"].dump() + " of " + counted(labels["limit"], "label"))
-            << (accuracy.empty() ? "" : "  ") << accuracy << "  " << plain(question["task"]) << "  "
-            << plain(question["example"]) << "\n";
+  std::cout << "\n";
   for (const Json& field : question["fields"]) {
     const std::string name = question["fields"].size() > 1 ? plain(field["name"]) + ": " : "";
     std::cout << wrapped(name + plain(field["value"]), columns()) << "\n";
   }
+  std::cout << (labels["limit"].is_null() ? counted(labels["bought"], "label")
+                                          : labels["bought"].dump() + " of " + counted(labels["limit"], "label"))
+            << (accuracy.empty() ? "" : "  ") << accuracy << "  " << plain(question["task"]) << "  "
+            << plain(question["example"]) << "\n";
   std::cout << question["prompt"].get<std::string>() << " ";
   for (std::size_t i = 0; i < question["choices"].size(); ++i)
     std::cout << " [" << i + 1 << "] " << question["choices"][i].get<std::string>();

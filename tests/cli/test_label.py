@@ -68,7 +68,8 @@ def exported(quorate, folder="desk"):
 def test_answers_skips_and_undo(quorate, pool):
     terminal = Terminal(quorate, *pool)
     question = terminal.until("[q] quit")
-    assert "0 of 6 labels" in question
+    *_, counts, choices = question.splitlines()
+    assert counts.startswith("0 of 6 labels  ") and "[q] quit" in choices, "below the text, however long that is"
     terminal.press("2" if "win money" in question else "1")
     terminal.until("saved: ")
     terminal.until("[q] quit")
@@ -111,7 +112,7 @@ def test_lines_are_wrapped_at_words_and_the_model_is_written(quorate):
         assert all(word in shown.split() for word in words)
         terminal.press("2" if "win money" in shown else "1")
         shown = terminal.until("[q] quit")
-    assert " by " in shown and "accuracy " in shown.split("longword")[0]  # above each question
+    assert " by " in shown and "accuracy " in shown.split("longword")[-1]  # below each text
     terminal.end(press="q")
     assert len(quorate.ok("predict", "--model", "m", "--data", "pool.jsonl").out.splitlines()) >= 40
     refused = quorate("label", "--dir", "desk", "--data", "pool.jsonl", "--model", "pool.jsonl")
