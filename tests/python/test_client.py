@@ -1,6 +1,8 @@
 """quorate.Client against the real server."""
 import asyncio
+import json
 import os
+import random
 import re
 import signal
 import subprocess
@@ -28,8 +30,8 @@ def label(question):
 
 
 class Running:
-    def __init__(self, folder, port=0):
-        new = [] if (folder / "desk").exists() else ["--positive", "spam", "--negative", "ham", "--labels", "20"]
+    def __init__(self, folder, port=0, *, new=("--labels", "20")):
+        new = [] if (folder / "desk").exists() else ["--positive", "spam", "--negative", "ham", *new]
         command = [PROGRAM, "serve", "--dir", folder / "desk", "--port", str(port), *new]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         self.url = self.process.stdout.readline().strip()
@@ -114,6 +116,63 @@ def test_a_restart_of_the_server_goes_unnoticed(tmp_path, port, monkeypatch):
         running, found = thread.submit(lambda: asyncio.run(both())).result()
     assert [row.get("known", False) for row in found] == [True] * 5 + [False] * 3
     running.stop()
+
+
+@pytest.mark.full
+def test_fifty_kills_lose_and_double_nothing(tmp_path, port):
+    url, done, posted, answered = f"http://127.0.0.1:{port}", threading.Event(), [0], []
+
+    def by_chance(question):  # so that no question ever becomes too sure to be asked
+        return "spam" if hash(question["example"]) % 2 else "ham"
+
+    def post():
+        client = Client(url)
+        while not done.wait(0.01):
+            assert len(client.post(rows(posted[0], posted[0] + 7))) == 7
+            posted[0] += 7
+
+    def annotate(name):
+        client = Client(url)
+        while not done.is_set():
+            if question := client.next(name):
+                client.answer(question, by_chance(question))
+                answered.append((question["example"], name, by_chance(question)))
+            else:
+                time.sleep(0.01)
+
+    async def annotate_async(name):
+        client = AsyncClient(url)
+        while not done.is_set():
+            if question := await client.next(name):
+                await client.answer(question, by_chance(question))
+                answered.append((question["example"], name, by_chance(question)))
+            else:
+                await asyncio.sleep(0.01)
+
+    rng = random.Random(35)
+    running = Running(tmp_path, port, new=("--labels", "1000000", "--learner", "cohort(query=always)"))
+    with ThreadPoolExecutor(4) as threads:
+        work = [threads.submit(post), threads.submit(annotate, "ann"), threads.submit(annotate, "bob"),
+                threads.submit(lambda: asyncio.run(annotate_async("eve")))]  # fmt: skip
+        try:
+            for _ in range(50):
+                enough = len(answered) + rng.randrange(40)
+                while len(answered) < enough and not any(one.done() for one in work):
+                    time.sleep(0.001)
+                running.stop(signal.SIGKILL)
+                running = Running(tmp_path, port)
+        finally:
+            done.set()
+        for one in work:
+            one.result()
+    status = Client(url).status()
+    running.stop()
+    assert status["examples"] == posted[0]
+    exported = subprocess.run([PROGRAM, "journal", "export", "--dir", tmp_path / "desk"], check=True, capture_output=True, text=True).stdout
+    found = [json.loads(line) for line in exported.splitlines()]
+    assert sorted((one["example"], one["annotator"], one["label"]) for one in found) == sorted(answered)
+    assert len({one["example"] for one in found}) == len(found) == status["labels"]["bought"]
+    print(f"{posted[0]} examples, {len(found)} answers")
 
 
 def test_an_address_is_checked():
