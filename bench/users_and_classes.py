@@ -6,7 +6,8 @@
 Six activities of 36 people: 40 random rows of each to learn from, the others to test on, every label bought. Vowpal Wabbit
 gets the user as a feature, the numbers as they are or standardised, and settings of loss, learning rate, passes and crosses of
 users (-q): once those that are best for the last 10 of the 40 rows after learning the first 30, once those that are best on
-average on the test rows, chosen afterwards. The cost: rows of 20 values, of 10 or 10,000 users and 3 to 12 classes. Needs bench/requirements.txt.
+average on the test rows, chosen afterwards. The cost: rows of 20 values, of 10 or 10,000 users and 3 to 12 classes.
+Needs bench/requirements.txt.
 """
 import argparse
 import csv
@@ -68,8 +69,8 @@ def vw_lines(rows: list[Row], seen: list[Row], standardise: bool) -> list[str]:
         for k in names:
             values = [float(row[k]) for row in seen if row[k] not in ("?", "")]
             units[k] = (statistics.mean(values), statistics.pstdev(values) or 1.0)
-    return [f"|u {row['user']} |x " + " ".join(f"{k}:{(float(row[k]) - units[k][0]) / units[k][1]:.6g}" for k in names if row[k] not in ("?", ""))
-            for row in rows]
+    shown = lambda row, k: f"{k}:{(float(row[k]) - units[k][0]) / units[k][1]:.6g}"
+    return [f"|u {row['user']} |x " + " ".join(shown(row, k) for k in names if row[k] not in ("?", "")) for row in rows]
 
 
 def of_vw(setting: tuple, classes: list[str], train: list[Row], test: list[Row]) -> float:
@@ -83,9 +84,9 @@ def of_vw(setting: tuple, classes: list[str], train: list[Row], test: list[Row])
             vw.learn(example)
     for example in examples:
         vw.finish_example(example)
-    right = sum(classes[int(vw.predict(line)) - 1] == row["class"] for row, line in zip(test, vw_lines(test, train, standardise), strict=True))
+    predicted = [classes[int(vw.predict(line)) - 1] for line in vw_lines(test, train, standardise)]
     vw.finish()
-    return right / len(test)
+    return sum(p == row["class"] for p, row in zip(predicted, test, strict=True)) / len(test)
 
 
 def mean(values: list[float]) -> str:
@@ -141,7 +142,8 @@ def cost(o: argparse.Namespace) -> None:
                 took.append(time.perf_counter() - begin)
                 size = (at / "m").stat().st_size
                 (at / "m").unlink()
-            print(f"{classes:3} classes {users:6} users: {statistics.median(took) / o.rows * 1e6:6.1f} us a row, model {size / 1e6:.1f} MB", flush=True)
+            us = statistics.median(took) / o.rows * 1e6
+            print(f"{classes:3} classes {users:6} users: {us:6.1f} us a row, model {size / 1e6:.1f} MB", flush=True)
 
 
 def main() -> None:
