@@ -41,6 +41,12 @@ def level_of(n):
     return 64 if z == 0 else (z & -z).bit_length() - 1
 
 
+def short(v):
+    """To 33 bits: what dividing by a length and multiplying again did does not part equal values."""
+    c = v * (2.0**20 + 1)
+    return c - (c - v)
+
+
 class Spread:
     """A thinning sample of the values of a feature, the smallest and largest ever, mean and deviation of cut values."""
 
@@ -52,6 +58,7 @@ class Spread:
         self.squares = 0.0
 
     def count(self, v, level):
+        v = short(v)
         self.n += 1
         self.low, self.high = (min(self.low, v), max(self.high, v)) if self.n > 1 else (v, v)
         if level >= self.level:
@@ -92,6 +99,7 @@ class Spread:
         return Z[first - 1] + (Z[first] - Z[first - 1]) * ((v - q[first - 1]) / (q[first] - q[first - 1]))
 
     def __call__(self, v):
+        v = short(v)
         if self.n < 2:
             return 0.0
         most = min(3.0, math.sqrt(2 * math.log(self.n)))

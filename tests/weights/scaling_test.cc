@@ -54,6 +54,31 @@ TEST(Scaling, LogIdfIsTheFormulaOfTheNotes) {
   }
 }
 
+TEST(Scaling, EqualNumbersStayEqualWhateverTheUnit) {
+  Memory memory;
+  constexpr std::size_t kColumns = 4;
+  Scaling a(ScaleAuto{}, 0, &memory), b(ScaleAuto{}, 0, &memory);
+  for (Scaling* one : {&a, &b}) one->set_kinds({kColumns, FeatureKinds::kNone});
+  Rng rng = make_rng(8, 0);
+  for (int n = 0; n < 400; ++n) {
+    std::vector<double> row{1};
+    // Most are 0.1, so that it is several quantiles; the others make every instance another length.
+    for (std::size_t i = 0; i < kColumns; ++i) row.push_back(std::max(1.0, std::floor(60 * uniform(rng) - 35)) / 10);
+    const auto scaled = [&](Scaling& scaling) {
+      std::vector<double> x = row, out(row.size());
+      const double norm = std::sqrt(squared_norm({{}, x}));
+      for (double& v : x) v /= norm;
+      scaling.count({{}, x, norm});
+      scaling({{}, x, norm}, out);
+      return out;
+    };
+    const std::vector<double> before = scaled(a);
+    row[1] *= 1000;
+    const std::vector<double> after = scaled(b);
+    for (std::size_t k = 0; k < row.size(); ++k) ASSERT_NEAR(before[k], after[k], 1e-6) << "row " << n << ", place " << k;
+  }
+}
+
 TEST(Scaling, UnitLengthBeforehandChangesNothingToTheBit) {
   Memory memory;
   Scaling a(ScaleAuto{}, 0, &memory), b(ScaleAuto{}, 0, &memory);

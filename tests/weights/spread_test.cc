@@ -17,81 +17,136 @@ double normal(Rng& rng) {
   return sum;
 }
 
-template <class Draw>
-Spread spread_of(std::uint64_t n, Draw draw) {
-  Spread out(std::pmr::get_default_resource());
-  for (std::uint64_t i = 1; i <= n; ++i) out.count(draw(), Spread::level_of(i));
+Spreads spreads(std::size_t size) {
+  Spreads out(std::pmr::get_default_resource());
+  out.arrange(std::vector(size, Spreads::kNew));
   return out;
 }
 
-TEST(Spread, NormalValuesAreStandardised) {
+/// One column, whose place is 0.
+template <class Draw>
+Spreads spread_of(std::uint64_t n, Draw draw) {
+  Spreads out = spreads(1);
+  for (std::uint64_t i = 1; i <= n; ++i) out.count(std::vector{draw()}, std::vector{1.0}, Spreads::level_of(i));
+  return out;
+}
+
+TEST(Spreads, NormalValuesAreStandardised) {
   Rng rng = make_rng(1, 0);
-  const Spread spread = spread_of(20'000, [&] { return 50 + 4 * normal(rng); });
-  for (const double z : {-2.0, -1.0, 0.0, 0.5, 2.0}) EXPECT_NEAR(spread.standard(50 + 4 * z), z, 0.1) << z;
-  EXPECT_EQ(spread.standard(1e9), 3);
-  EXPECT_EQ(spread.standard(-1e9), -3);
+  const Spreads spread = spread_of(20'000, [&] { return 50 + 4 * normal(rng); });
+  for (const double z : {-2.0, -1.0, 0.0, 0.5, 2.0}) EXPECT_NEAR(spread.standard(0, 50 + 4 * z), z, 0.1) << z;
+  EXPECT_EQ(spread.standard(0, 1e9), 3);
+  EXPECT_EQ(spread.standard(0, -1e9), -3);
 }
 
-TEST(Spread, SkewedValuesAreRanked) {
+TEST(Spreads, SkewedValuesAreRanked) {
   Rng rng = make_rng(2, 0);
-  const Spread spread = spread_of(20'000, [&] { return std::exp(2 * normal(rng)); });
-  for (const double z : {-1.0, 0.0, 1.0, 2.0}) EXPECT_NEAR(spread.standard(std::exp(2 * z)), z, 0.35) << z;
+  const Spreads spread = spread_of(20'000, [&] { return std::exp(2 * normal(rng)); });
+  for (const double z : {-1.0, 0.0, 1.0, 2.0}) EXPECT_NEAR(spread.standard(0, std::exp(2 * z)), z, 0.35) << z;
 }
 
-TEST(Spread, FlagsAndSmallCountsAreStandardised) {
+TEST(Spreads, FlagsAndSmallCountsAreStandardised) {
   Rng rng = make_rng(12, 0);
-  const Spread flag = spread_of(20'000, [&] { return static_cast<double>(uniform(rng) < 0.5); });
-  EXPECT_NEAR(flag.standard(1), 1, 0.05);
-  EXPECT_NEAR(flag.standard(0), -1, 0.05);
-  const Spread count = spread_of(20'000, [&] { return std::floor(9 * uniform(rng) * uniform(rng)); });
-  EXPECT_NEAR(count.standard(8) - count.standard(4), count.standard(4) - count.standard(0), 0.7);
+  const Spreads flag = spread_of(20'000, [&] { return static_cast<double>(uniform(rng) < 0.5); });
+  EXPECT_NEAR(flag.standard(0, 1), 1, 0.05);
+  EXPECT_NEAR(flag.standard(0, 0), -1, 0.05);
+  const Spreads count = spread_of(20'000, [&] { return std::floor(9 * uniform(rng) * uniform(rng)); });
+  EXPECT_NEAR(count.standard(0, 8) - count.standard(0, 4), count.standard(0, 4) - count.standard(0, 0), 0.7);
 }
 
-TEST(Spread, AFewOutliersSpoilNothing) {
+TEST(Spreads, AFewOutliersSpoilNothing) {
   Rng rng = make_rng(3, 0);
-  const Spread spread = spread_of(20'000, [&] { return uniform(rng) < 0.005 ? 1e6 : normal(rng); });
-  for (const double z : {-1.0, 0.0, 1.0}) EXPECT_NEAR(spread.standard(z), z, 0.2) << z;
+  const Spreads spread = spread_of(20'000, [&] { return uniform(rng) < 0.005 ? 1e6 : normal(rng); });
+  for (const double z : {-1.0, 0.0, 1.0}) EXPECT_NEAR(spread.standard(0, z), z, 0.2) << z;
 }
 
-TEST(Spread, TheSampleIsBoundedAndAConstantIsNothing) {
-  const Spread spread = spread_of(100'000, [n = 0.0]() mutable { return n++; });
-  EXPECT_LT(spread.sample().size(), Spread::kMost);
-  EXPECT_GT(spread.sample().size(), Spread::kMost / 4);
-  EXPECT_NEAR(spread.standard(50'000), 0, 0.25);
-  const Spread constant = spread_of(100, [] { return 7.0; });
-  EXPECT_TRUE(constant.constant());
-  EXPECT_EQ(constant.standard(7), 0);
+TEST(Spreads, TheSampleIsBoundedAndAConstantIsNothing) {
+  const Spreads spread = spread_of(100'000, [n = 0.0]() mutable { return n++; });
+  EXPECT_LT(spread.sample(0).size(), Spreads::kMost);
+  EXPECT_GT(spread.sample(0).size(), Spreads::kMost / 4);
+  EXPECT_NEAR(spread.standard(0, 50'000), 0, 0.25);
+  const Spreads constant = spread_of(100, [] { return 7.0; });
+  EXPECT_TRUE(constant.constant(0));
+  EXPECT_EQ(constant.standard(0, 7), 0);
 }
 
-TEST(Spread, LevelsAreHalvesOfHalves) {
+TEST(Spreads, LevelsAreHalvesOfHalves) {
   int levels[3] = {0, 0, 0};
   for (std::uint64_t n = 1; n <= 64'000; ++n)
-    for (unsigned k = 0; k < 3; ++k) levels[k] += Spread::level_of(n) >= k;
+    for (unsigned k = 0; k < 3; ++k) levels[k] += Spreads::level_of(n) >= k;
   EXPECT_EQ(levels[0], 64'000);
   EXPECT_NEAR(levels[1], 32'000, 700);
   EXPECT_NEAR(levels[2], 16'000, 600);
 }
 
-TEST(Spread, PackedAndUnpackedIsTheSame) {
+TEST(Spreads, PackedAndUnpackedIsTheSame) {
   Rng rng = make_rng(4, 0);
-  Spread spread = spread_of(1000, [&] { return normal(rng); }), back(std::pmr::get_default_resource());
-  back.unpack(spread.pack(), spread.sample());
+  Spreads spread = spread_of(1000, [&] { return normal(rng); }), back = spreads(1);
+  back.unpack(0, spread.pack(0), spread.sample(0));
   for (std::uint64_t n = 1001; n < 2000; ++n) {
     const double v = normal(rng);
-    spread.count(v, Spread::level_of(n));
-    back.count(v, Spread::level_of(n));
-    ASSERT_EQ(spread.standard(v), back.standard(v));
+    for (Spreads* one : {&spread, &back}) one->count(std::vector{v}, std::vector{1.0}, Spreads::level_of(n));
+    ASSERT_EQ(spread.standard(0, v), back.standard(0, v));
   }
 }
 
-TEST(Spread, AStateOutOfRangeIsRefused) {
+TEST(Spreads, AllColumnsAtOnceAreAsEachAlone) {
+  Rng rng = make_rng(6, 0);
+  constexpr std::size_t kColumns = 83;  // more than are counted together, and no multiple of a vector's length
+  const auto draw = [&](std::size_t i, double n) {
+    const double z = normal(rng);
+    const double of_kind[] = {z,
+                              std::exp(2 * z),
+                              std::floor(9 * uniform(rng) * uniform(rng)),
+                              7,
+                              std::max(0.0, z),
+                              z + n / 300,
+                              uniform(rng) < 0.01 ? 1e9 : z,
+                              -z * z * z};
+    return of_kind[i % std::size(of_kind)];
+  };
+  Spreads all = spreads(kColumns);
+  std::vector<Spreads> alone;
+  for (std::size_t i = 0; i < kColumns; ++i) alone.push_back(spreads(1));
+  std::vector<double> value(kColumns), here(kColumns), scaled(kColumns);
+  for (std::uint64_t n = 1; n <= 1500; ++n) {
+    for (std::size_t i = 0; i < kColumns; ++i) {
+      value[i] = draw(i, static_cast<double>(n));
+      here[i] = i % 3 > 0 || uniform(rng) < 0.7;
+    }
+    all.count(value, here, Spreads::level_of(n));
+    all.standard(value, scaled);
+    for (std::size_t i = 0; i < kColumns; ++i) {
+      if (here[i] != 0) alone[i].count(std::vector{value[i]}, std::vector{1.0}, Spreads::level_of(n));
+      ASSERT_EQ(scaled[i], alone[i].constant(0) ? 0 : alone[i].standard(0, value[i])) << "column " << i << " after " << n;
+      ASSERT_EQ(all.sample(i), alone[i].sample(0));
+    }
+  }
+}
+
+TEST(Spreads, ColumnsAreArrangedAndKept) {
+  Rng rng = make_rng(7, 0);
+  Spreads all = spreads(4);
+  for (std::uint64_t n = 1; n <= 300; ++n)
+    all.count(std::vector{normal(rng), 5.0, 10 * normal(rng), normal(rng)}, std::vector(4, 1.0), Spreads::level_of(n));
+  const double one = all.standard(0, 0.3), other = all.standard(2, 0.3);
+  all.arrange(std::vector{std::size_t{2}, Spreads::kNew, std::size_t{0}, std::size_t{1}});
+  EXPECT_EQ(all.standard(0, 0.3), other);
+  EXPECT_EQ(all.times(1), 0);
+  EXPECT_EQ(all.standard(2, 0.3), one);
+  all.keep(std::vector<std::size_t>{1, 2});
+  ASSERT_EQ(all.size(), 2);
+  EXPECT_EQ(all.standard(1, 0.3), one);
+}
+
+TEST(Spreads, AStateOutOfRangeIsRefused) {
   Rng rng = make_rng(5, 0);
-  const Spread good = spread_of(100, [&] { return normal(rng); });
+  const Spreads good = spread_of(100, [&] { return normal(rng); });
   const auto refused = [&](auto change) {
-    auto packed = good.pack();
-    std::vector<double> sample(good.sample().begin(), good.sample().end());
+    auto packed = good.pack(0);
+    std::vector<double> sample(good.sample(0).begin(), good.sample(0).end());
     change(packed, sample);
-    EXPECT_THROW(Spread(std::pmr::get_default_resource()).unpack(packed, sample), DataError);
+    EXPECT_THROW(spreads(1).unpack(0, packed, sample), DataError);
   };
   refused([](auto& p, auto&) { p.low = NAN; });
   refused([](auto& p, auto&) { p.high = p.low - 1; });

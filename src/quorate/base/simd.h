@@ -57,6 +57,13 @@ struct __attribute__((packed, may_alias)) Unaligned {
 inline Unaligned<Lanes>& lanes(double* at) { return *reinterpret_cast<Unaligned<Lanes>*>(at); }
 inline const Unaligned<Lanes>& lanes(const double* at) { return *reinterpret_cast<const Unaligned<Lanes>*>(at); }
 
+/// Before a loop whose steps do not depend on each other, for the compiler, which cannot see whether arrays overlap.
+#ifdef __clang__
+#define QUORATE_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define QUORATE_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
 /// Calls body(), a loop of independent steps, compiled for simd_in_use. The bits are the same for every set: steps are plain
 /// additions, multiplications and conversions, nothing is contracted, and a sum has a written order. It costs a call, so it
 /// pays from about a hundred steps on.

@@ -28,7 +28,7 @@ constexpr double kLargest = 1e38;        // of sums of squares
 constexpr std::array<double, 7> kRatio{1.0 / 64, 1.0 / 16, 1.0 / 4, 1.0,
                                        4.0,      16.0,     64.0};  // squared length of columns to words
 constexpr double kEta = 0.3;                                       // how fast mistakes decide
-constexpr std::size_t kSpreadPart = 16, kSpreadBytes = 2 * sizeof(Spread) + Spread::kMost * sizeof(double);
+constexpr std::size_t kSpreadPart = 16, kSpreadBytes = 288 + Spreads::kMost * sizeof(double);
 
 /// std::nearbyint, which is a call.
 double nearest_whole(double v) {
@@ -40,6 +40,14 @@ double nearest_whole(double v) {
 double raw(double value, double norm) {
   const double v = value * norm, whole = nearest_whole(v);
   return std::abs(v - whole) <= kRounding * std::abs(whole) ? whole : v;
+}
+
+/// The same of a number: to 33 bits, so that what dividing and multiplying did does not part equal values, which would get
+/// other ranks, 0.1 in one row and 0.1 in the next.
+double raw_number(double value, double norm) {
+  constexpr double kBits = 0x1p20 + 1;
+  const double v = raw(value, norm), c = v * kBits;
+  return c - (c - v);
 }
 
 /// Whether that is so of all that the data say. Counted, not left at the first that is not: without a branch it is SIMD.
@@ -116,7 +124,7 @@ Scaling::Scaling(const Scale& scale, std::size_t slots, std::pmr::memory_resourc
       df_(SparseBlocks<std::uint32_t>(memory)),
       values_(SparseBlocks<Values>(memory)),
       spread_feature_(memory),
-      spread_(memory) {
+      spreads_(memory) {
   lean();
   if (slots == 0) return;
   df_.emplace<HashedCells<std::uint32_t>>(slots, memory);
@@ -136,12 +144,12 @@ std::size_t Scaling::slots_for(const Scale& scale, std::pmr::memory_resource* me
 }
 
 auto Scaling::spreads_in_order() const {
-  return [this, i = std::size_t{0}](Index feature) mutable -> const Spread* {
-    if (i < spread_.size() && spread_feature_[i] != feature) {
+  return [this, i = std::size_t{0}](Index feature) mutable -> std::size_t {
+    if (i < spreads_.size() && spread_feature_[i] != feature) {
       const auto from = spread_feature_.begin() + static_cast<std::ptrdiff_t>(i);
       i = static_cast<std::size_t>(std::lower_bound(from, spread_feature_.end(), feature) - spread_feature_.begin());
     }
-    return i < spread_.size() && spread_feature_[i] == feature ? &spread_[i++] : nullptr;
+    return i < spreads_.size() && spread_feature_[i] == feature ? i++ : kNoSpread;
   };
 }
 
@@ -151,7 +159,8 @@ std::string Scaling::description() const {
   if (dense_) return out + ": none, as the data are not counts";
   const std::string counts = examples_ < kLookAt ? "log-idf so far" : "log-idf";
   if ((flags_ & kNumbers) == 0) return out + ": " + counts;
-  const auto numbers = std::count_if(spread_.begin(), spread_.end(), [](const Spread& s) { return !s.constant(); });
+  std::size_t numbers = 0;
+  for (std::size_t i = 0; i < spreads_.size(); ++i) numbers += !spreads_.constant(i);
   out += ": numbers in standard units (" + std::to_string(numbers) +
          ((flags_ & kColumns) != 0 ? " columns)" : " in nearly every example)");
   if ((flags_ & kCounts) == 0) return out;
@@ -165,8 +174,8 @@ std::string Scaling::description(Index feature) const {
   if (!is_auto()) return "";
   if (feature >= kinds_.categories) return "1";
   if (feature > kinds_.numbers) return dense_ ? "none" : "log-idf";
-  const Spread* spread = spreads_in_order()(feature);
-  return spread == nullptr ? "nothing yet" : spread->description();
+  const std::size_t spread = spreads_in_order()(feature);
+  return spread == kNoSpread ? "nothing yet" : spreads_.description(spread);
 }
 
 bool Scaling::logarithm() const {
@@ -226,22 +235,18 @@ void Scaling::add_columns() {
   const auto others = std::upper_bound(spread_feature_.begin(), spread_feature_.end(), kinds_.numbers);
   const auto had = static_cast<std::size_t>(others - spread_feature_.begin());
   if (had == n) return;
-  std::pmr::vector<Spread> all(memory_);
+  std::vector<std::size_t> from;
   std::pmr::vector<Index> features(memory_);
-  all.reserve(n + spread_.size() - had);
-  features.reserve(n + spread_.size() - had);
+  features.reserve(n + spreads_.size() - had);
   std::size_t at = 0;
   for (Index feature = 1; feature <= n; ++feature) {
     features.push_back(feature);
-    if (at < had && spread_feature_[at] == feature)
-      all.push_back(std::move(spread_[at++]));
-    else
-      all.emplace_back(memory_);
+    from.push_back(at < had && spread_feature_[at] == feature ? at++ : Spreads::kNew);
   }
   features.insert(features.end(), others, spread_feature_.end());
-  std::move(spread_.begin() + static_cast<std::ptrdiff_t>(had), spread_.end(), std::back_inserter(all));
+  for (at = had; at < spreads_.size(); ++at) from.push_back(at);
+  spreads_.arrange(from);
   spread_feature_.swap(features);
-  spread_.swap(all);
 }
 
 void Scaling::count(const Features& all) {
@@ -267,7 +272,7 @@ void Scaling::count(const Features& all) {
   if (!is_auto()) return;
   if (looks) flags_ |= kLooks;
   if (parts.columns_begin < parts.columns_end || parts.words_end < all.size()) flags_ |= kNumbers | kColumns;
-  count_spreads(all);
+  count_spreads(all, parts);
   if ((flags_ & kLooks) != 0) return count_values(x);
   const auto zeros = static_cast<std::size_t>(std::count(x.value.begin(), x.value.end(), 0.0));
   nonzeros_ += x.size() - zeros;
@@ -275,13 +280,37 @@ void Scaling::count(const Features& all) {
   if (examples_ == kLookAt && (flags_ & kNumbers) == 0 && kSparse * nonzeros_ >= kLookAt * distinct_) dense_ = true;
 }
 
+/// The values of x that have a spread, in order of spreads_, which are its first C numbers where they are columns.
+void Scaling::gather_columns(const Features& x, std::size_t begin, std::size_t end, std::span<double> value,
+                             std::span<double> here) const {
+  const std::size_t columns = kinds_.numbers;
+  if (end - begin == columns) {
+    simd([from = x.value.data() + begin, norm = x.norm, columns, to = value.data(), is = here.data()] {
+      QUORATE_INDEPENDENT
+      for (std::size_t i = 0; i < columns; ++i) {
+        to[i] = raw_number(from[i], norm);
+        is[i] = 1;
+      }
+    });
+    return;
+  }
+  std::fill_n(value.begin(), columns, 0.0);
+  std::fill_n(here.begin(), columns, 0.0);
+  for (std::size_t k = begin; k < end; ++k) {
+    value[x.at(k) - 1] = raw_number(x.value[k], x.norm);
+    here[x.at(k) - 1] = 1;
+  }
+}
+
 /// Number columns have a spread, and the features of the first three examples as long as they come nearly always.
-void Scaling::count_spreads(const Features& x) {
-  const unsigned level = Spread::level_of(examples_);
-  bool changed = nearly_always(1) && add_spreads(x);
-  std::size_t k = 0;
-  std::vector<std::size_t> dropped;  // at the end, as memory may be refused before
-  for (std::size_t i = 0; i < spread_.size(); ++i) {
+void Scaling::count_spreads(const Features& x, const Split& parts) {
+  if (nearly_always(1)) add_spreads(x);
+  value_.resize(spreads_.size());
+  here_.resize(spreads_.size());
+  gather_columns(x, parts.columns_begin, parts.columns_end, value_, here_);
+  std::size_t k = parts.columns_end;
+  std::vector<std::size_t> kept;
+  for (std::size_t i = kinds_.numbers; i < spreads_.size(); ++i) {
     const Index feature = spread_feature_[i];
     if (x.dense()) {
       k = std::min<std::size_t>(feature, x.size());
@@ -289,39 +318,34 @@ void Scaling::count_spreads(const Features& x) {
       k = static_cast<std::size_t>(
           std::lower_bound(x.index.begin() + static_cast<std::ptrdiff_t>(k), x.index.end(), feature) - x.index.begin());
     }
-    const bool here = k < x.size() && x.at(k) == feature, comes = here && x.value[k] != 0;
-    const double value = comes ? raw(x.value[k], x.norm) : 0;
-    k += here;
-    if (feature <= kinds_.numbers) {
-      if (here) spread_[i].count(value, level);
-    } else if (comes && nearly_always(spread_[i].size() + 1)) {
-      spread_[i].count(value, level);
-    } else if (comes || (std::has_single_bit(examples_) && !nearly_always(spread_[i].size()))) {
-      dropped.push_back(i);
-    }
+    const bool present = k < x.size() && x.at(k) == feature, comes = present && x.value[k] != 0;
+    value_[i] = comes ? raw_number(x.value[k], x.norm) : 0;
+    here_[i] = comes;
+    k += present;
+    const bool always = nearly_always(spreads_.times(i) + comes);
+    if (always || !(comes || std::has_single_bit(examples_))) kept.push_back(i);
   }
-  changed |= !dropped.empty();
-  if (!changed) return;
-  std::size_t kept = 0, next = 0;
-  for (std::size_t i = 0; i < spread_.size(); ++i) {
-    if (next < dropped.size() && dropped[next] == i) {
-      ++next;
-      continue;
-    }
-    if (kept < i) {
-      spread_feature_[kept] = spread_feature_[i];
-      spread_[kept] = std::move(spread_[i]);
-    }
-    ++kept;
-  }
-  spread_feature_.resize(kept);
-  spread_.erase(spread_.begin() + static_cast<std::ptrdiff_t>(kept), spread_.end());
-  spread_feature_.shrink_to_fit();
-  spread_.shrink_to_fit();
+  if (kinds_.numbers + kept.size() < spreads_.size()) keep_spreads(kept);
+  spreads_.count(value_, here_, Spreads::level_of(examples_));
 }
 
-bool Scaling::add_spreads(const Features& x) {
-  const std::size_t old = spread_.size(), most = memory_limit(memory_) / kSpreadPart / kSpreadBytes;
+/// Those of the number columns and these.
+void Scaling::keep_spreads(std::span<const std::size_t> others) {
+  std::vector<std::size_t> from(kinds_.numbers);
+  std::iota(from.begin(), from.end(), std::size_t{0});
+  from.insert(from.end(), others.begin(), others.end());
+  spreads_.keep(from);
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    spread_feature_[i] = spread_feature_[from[i]];
+    value_[i] = value_[from[i]];
+    here_[i] = here_[from[i]];
+  }
+  spread_feature_.resize(from.size());
+  spread_feature_.shrink_to_fit();
+}
+
+void Scaling::add_spreads(const Features& x) {
+  const std::size_t old = spreads_.size(), most = memory_limit(memory_) / kSpreadPart / kSpreadBytes;
   std::vector<Index> added;
   for (std::size_t k = 0, i = 0; k < x.size() && old + added.size() < most; ++k) {
     const Index feature = x.at(k);
@@ -329,26 +353,22 @@ bool Scaling::add_spreads(const Features& x) {
     const bool has_one = i < old && spread_feature_[i] == feature;
     if (feature > kinds_.numbers && feature < kinds_.categories && x.value[k] != 0 && !has_one) added.push_back(feature);
   }
-  if (added.empty()) return false;
-  spread_.reserve(old + added.size());
-  spread_feature_.resize(old + added.size());
-  while (spread_.size() < old + added.size()) spread_.emplace_back(memory_);
-  std::size_t i = old, to = spread_.size();  // merged from the end
-  for (std::size_t a = added.size(); a > 0;) {
-    --to;
-    if (i > 0 && spread_feature_[i - 1] > added[a - 1]) {
-      spread_feature_[to] = spread_feature_[--i];
-      spread_[to] = std::move(spread_[i]);
-    } else {
-      spread_feature_[to] = added[--a];
-      spread_[to] = Spread(memory_);
-    }
+  if (added.empty()) return;
+  std::pmr::vector<Index> features(memory_);
+  features.reserve(old + added.size());
+  std::vector<std::size_t> from;
+  for (std::size_t i = 0, a = 0; i < old || a < added.size();) {
+    const bool is_old = a == added.size() || (i < old && spread_feature_[i] < added[a]);
+    features.push_back(is_old ? spread_feature_[i] : added[a]);
+    from.push_back(is_old ? i++ : Spreads::kNew);
+    a += !is_old;
   }
-  return true;
+  spreads_.arrange(from);
+  spread_feature_.swap(features);
 }
 
-Scaling::Kind Scaling::kind(std::uint32_t df, const Values& values, const Spread* spread) const {
-  const bool always = spread != nullptr && !spread->constant() && nearly_always(df);
+Scaling::Kind Scaling::kind(std::uint32_t df, const Values& values, std::size_t spread) const {
+  const bool always = spread != kNoSpread && !spreads_.constant(spread) && nearly_always(df);
   if (values.real()) return always ? Kind::kNumber : Kind::kSparse;
   // A word of a short text seldom comes twice; a column of small counts is a number, whose idf would be next to nothing.
   const bool often = 2 * std::uint64_t{df} > examples_, likely = often && nonzeros_ <= kShort * examples_;
@@ -443,21 +463,34 @@ void Scaling::scale_blocks(const Features& x, std::span<double> out) const {
   const std::size_t n = x.size();
   const double log_n = log_positive(static_cast<double>(examples_) + 1);
   const auto idf = [log_n](std::uint32_t df) { return std::max(log_n - log_positive(std::max<double>(df, 1)), 0.0); };
-  thread_local std::vector<char> is_column;  // many may read at the same time
-  is_column.assign(n, 1);
   double squares_of_columns = 0, squares_of_words = 0;
   std::size_t columns = 0;
   auto spread_of = spreads_in_order();
   const Split parts = split(x);
+  thread_local std::vector<char> is_column;  // of the words; many may read at the same time
+  is_column.assign(parts.words_end - parts.words_begin, 1);
   const auto put = [&](std::size_t k, double v) {
     ++columns;
     out[k] = v;
     squares_of_columns += v * v;
   };
   if (n > 0) out[0] = 0;
-  for (std::size_t k = parts.columns_begin; k < parts.columns_end; ++k) {
-    const Spread* spread = spread_of(x.at(k));
-    put(k, spread == nullptr || spread->constant() ? 0 : spread->standard(raw(x.value[k], x.norm)));
+  const std::size_t here = parts.columns_end - parts.columns_begin, all = kinds_.numbers;
+  const bool counted = all > 0 && all <= spreads_.size() && spread_feature_[all - 1] == all;
+  if (counted && 2 * here >= all) {  // all columns at once, unless most are not here
+    thread_local std::vector<double> value, scaled;
+    value.resize(all);
+    scaled.resize(all);
+    gather_columns(x, parts.columns_begin, parts.columns_end, value, scaled);
+    spreads_.standard(value, scaled);
+    for (std::size_t k = parts.columns_begin, c = 0; k < parts.columns_end; ++k, ++c)
+      put(k, scaled[here == all ? c : x.at(k) - 1]);
+  } else {
+    for (std::size_t k = parts.columns_begin; k < parts.columns_end; ++k) {
+      const std::size_t spread = spread_of(x.at(k));
+      put(k,
+          spread == kNoSpread || spreads_.constant(spread) ? 0 : spreads_.standard(spread, raw_number(x.value[k], x.norm)));
+    }
   }
   with_cells(df_, parts.words, [&](auto df) {
     with_cells(values_, parts.words, [&](auto values) {
@@ -468,15 +501,15 @@ void Scaling::scale_blocks(const Features& x, std::span<double> out) const {
         if (f == 0 || v == 0) continue;
         const std::uint32_t seen = df(f);
         const Values of_feature = values(f);
-        const Spread* spread = spread_of(f);
+        const std::size_t spread = spread_of(f);
         Kind what = kind(seen, of_feature, spread);
         if (seen == 0 && !is_whole_count(v)) what = Kind::kSparse;
         if (what == Kind::kCount) {
           out[k] = v > 0 ? (1 + kMore * log_positive(v)) * idf(seen) : 0;
           squares_of_words += out[k] * out[k];
-          is_column[k] = 0;
+          is_column[k - parts.words_begin] = 0;
         } else if (what == Kind::kNumber) {
-          put(k, spread->standard(v));
+          put(k, spreads_.standard(spread, raw_number(x.value[k], x.norm)));
         } else {
           double scaled = 0;
           if (of_feature.squares > 0) {
@@ -493,7 +526,7 @@ void Scaling::scale_blocks(const Features& x, std::span<double> out) const {
   for (std::size_t k = parts.words_end; k < n; ++k) put(k, raw(x.value[k], x.norm));
   if (n > 0 && x.at(0) == 0 && x.value[0] != 0) {  // the constant feature
     out[0] = std::min(kBias, std::sqrt(static_cast<double>(columns) / 2));
-    is_column[0] = 1;
+    if (parts.words_begin == 0 && parts.words_end > 0) is_column[0] = 1;
     squares_of_columns += out[0] * out[0];
   }
   double weight = of_columns_, of_words = of_words_;
@@ -506,7 +539,10 @@ void Scaling::scale_blocks(const Features& x, std::span<double> out) const {
   }
   const double of_column = squares_of_columns > 0 ? weight / std::sqrt(squares_of_columns) : 0,
                of_word = squares_of_words > 0 ? of_words / std::sqrt(squares_of_words) : 0;
-  for (std::size_t k = 0; k < n; ++k) out[k] *= is_column[k] != 0 ? of_column : of_word;
+  for (double& v : out.first(parts.words_begin)) v *= of_column;
+  for (std::size_t k = parts.words_begin; k < parts.words_end; ++k)
+    out[k] *= is_column[k - parts.words_begin] != 0 ? of_column : of_word;
+  for (double& v : out.first(n).subspan(parts.words_end)) v *= of_column;
 }
 
 std::span<const double> Scaling::only(Part part, const Features& x, std::span<const double> scaled,
@@ -557,12 +593,13 @@ Scaling::Packed Scaling::pack() const {
         std::pair(&out.value_sum, [](const Values& v) { return v.sum; }),
         std::pair(&out.value_squares, [](const Values& v) { return v.squares; }));
   out.spread_feature.assign(spread_feature_.begin(), spread_feature_.end());
-  for (const Spread& spread : spread_) {
-    const Spread::Packed p = spread.pack();
+  for (std::size_t i = 0; i < spreads_.size(); ++i) {
+    const Spreads::Packed p = spreads_.pack(i);
+    const auto& sample = spreads_.sample(i);
     out.spread_level.push_back(p.level);
     out.spread_size.push_back(p.n);
     for (const double number : {p.low, p.high, p.mean, p.squares}) out.spread_numbers.push_back(number);
-    out.spread_sample.insert(out.spread_sample.end(), spread.sample().begin(), spread.sample().end());
+    out.spread_sample.insert(out.spread_sample.end(), sample.begin(), sample.end());
     out.spread_end.push_back(out.spread_sample.size());
   }
   return out;
@@ -606,8 +643,8 @@ void Scaling::unpack(const Packed& packed) {
   check(packed.spread_level.size() == spreads && packed.spread_size.size() == spreads &&
             packed.spread_end.size() == spreads && packed.spread_numbers.size() == 4 * spreads,
         "spreads of features differ in size");
-  std::pmr::vector<Spread> all(memory_);
-  all.reserve(spreads);
+  Spreads all(memory_);
+  all.arrange(std::vector(spreads, Spreads::kNew));
   std::size_t begin = 0;
   for (std::size_t i = 0; i < spreads; ++i) {
     check(packed.spread_feature[i] <= kMaxIndex + 1 &&
@@ -617,9 +654,8 @@ void Scaling::unpack(const Packed& packed) {
     const std::size_t end = packed.spread_end[i];
     check(end >= begin && end <= packed.spread_sample.size(), "a spread's sample ends out of range");
     const double* number = packed.spread_numbers.data() + 4 * i;
-    all.emplace_back(memory_).unpack(
-        {packed.spread_size[i], packed.spread_level[i], number[0], number[1], number[2], number[3]},
-        std::span(packed.spread_sample).subspan(begin, end - begin));
+    all.unpack(i, {packed.spread_size[i], packed.spread_level[i], number[0], number[1], number[2], number[3]},
+               std::span(packed.spread_sample).subspan(begin, end - begin));
     begin = end;
   }
   check(begin == packed.spread_sample.size(), "values that are of no spread");
@@ -630,7 +666,7 @@ void Scaling::unpack(const Packed& packed) {
   distinct_ = distinct;
   spread_feature_.assign(packed.spread_feature.begin(), packed.spread_feature.end());
   spread_feature_.shrink_to_fit();
-  spread_.swap(all);
+  spreads_ = std::move(all);
   parts_learned_ = !is_auto() || !packed.part_mistakes.empty();
   part_mistakes_ = {};
   std::copy(packed.part_mistakes.begin(), packed.part_mistakes.end(), part_mistakes_.begin());

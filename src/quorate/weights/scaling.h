@@ -164,16 +164,20 @@ class Scaling {
   void add_columns();
   void lean();
   void count_values(const Features& x);
-  void count_spreads(const Features& x);
-  /// For each feature of x that has none, as many as memory holds; whether there was one.
-  bool add_spreads(const Features& x);
-  /// The spread of a feature, or nullptr; called for features in ascending order.
+  void gather_columns(const Features& x, std::size_t begin, std::size_t end, std::span<double> value,
+                      std::span<double> here) const;
+  void count_spreads(const Features& x, const Split& parts);
+  void keep_spreads(std::span<const std::size_t> others);
+  /// For each feature of x that has none, as many as memory holds.
+  void add_spreads(const Features& x);
+  /// The place of a feature in spreads_, or kNoSpread; called for features in ascending order.
   auto spreads_in_order() const;
-  Kind kind(std::uint32_t df, const Values& values, const Spread* spread) const;
+  Kind kind(std::uint32_t df, const Values& values, std::size_t spread) const;
   bool nearly_always(std::uint64_t df) const { return 10 * (df + 2) >= 9 * examples_; }
   void scale_counts(const Features& x, std::span<double> out) const;
   void scale_blocks(const Features& x, std::span<double> out) const;
 
+  static constexpr std::size_t kNoSpread = ~std::size_t{0};
   static constexpr std::uint64_t kMostExamples = 0xFFFFFFFFu;
 
   Scale scale_;
@@ -189,9 +193,9 @@ class Scaling {
   Store<Values> values_;                    // of block 0, once kLooks
   std::size_t distinct_ = 0;                // df above 0
   std::pmr::vector<Index> spread_feature_;  // ascending; features that came in nearly every example
-  std::pmr::vector<Spread> spread_;
-  std::vector<Index> looked_index_;  // scratch
-  std::vector<double> looked_value_;
+  Spreads spreads_;                         // of those
+  std::vector<Index> looked_index_;         // scratch
+  std::vector<double> looked_value_, value_, here_;
 };
 
 }  // namespace quorate
