@@ -79,6 +79,19 @@ TEST(Scaling, EqualNumbersStayEqualWhateverTheUnit) {
   }
 }
 
+TEST(Scaling, HugeNumbersStayFinite) {
+  Memory memory;
+  Scaling scaling(ScaleAuto{}, 0, &memory);
+  scaling.set_kinds({2, FeatureKinds::kNone});
+  Rng rng = make_rng(9, 0);
+  for (int n = 0; n < 100; ++n) {
+    std::vector<double> x{1, 1.7e308 * (uniform(rng) - 0.5), 1e300 * uniform(rng)}, out(x.size());
+    scaling.count({{}, x, 1});
+    scaling({{}, x, 1}, out);
+    for (const double v : out) ASSERT_TRUE(std::isfinite(v)) << "row " << n;
+  }
+}
+
 TEST(Scaling, UnitLengthBeforehandChangesNothingToTheBit) {
   Memory memory;
   Scaling a(ScaleAuto{}, 0, &memory), b(ScaleAuto{}, 0, &memory);

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "quorate/base/error.h"
@@ -47,7 +48,7 @@ double raw(double value, double norm) {
 double raw_number(double value, double norm) {
   constexpr double kBits = 0x1p20 + 1;
   const double v = raw(value, norm), c = v * kBits;
-  return c - (c - v);
+  return std::abs(c) <= std::numeric_limits<double>::max() ? c - (c - v) : v;
 }
 
 /// Whether that is so of all that the data say. Counted, not left at the first that is not: without a branch it is SIMD.
