@@ -31,11 +31,6 @@ std::size_t round_part(const Spec& spec, std::size_t limit) {
                    learners_with(&Capabilities::rebuilds));
 }
 
-InstanceQueue<Unasked> make_unasked(std::pmr::memory_resource* memory, std::size_t bytes) {
-  const auto [most, values] = room_for_instances<Unasked>(bytes / 2, kMostUnasked);  // what is popped takes as much
-  return {memory, most, values, true};
-}
-
 }  // namespace
 
 Session::Session(Session&&) = default;
@@ -51,7 +46,8 @@ Session::Session(const Spec& spec, std::size_t memory_limit, std::size_t memory_
       pending_(memory_.get()),
       keep_labels_(keep_labels),
       kept_{KeptLabels(memory_.get(), std::min(keep_labels, memory_limit / kKeptPart) / 2),
-            make_unasked(memory_.get(), std::min(keep_labels, memory_limit / kKeptPart) / 2)} {}
+            InstanceRing<Unasked>::of_bytes(memory_.get(), std::min(keep_labels, memory_limit / kKeptPart) / 2,
+                                            kMostUnasked)} {}
 
 Session::Session(const Spec& spec, const SessionOptions& o)
     : Session(spec, o.memory_limit, o.memory_for_names, o.keep_labels) {
@@ -285,12 +281,12 @@ void Session::keep(const Example& e, Outcome& outcome) {
 void Session::keep_unasked(std::span<const Example> round) {
   if (!learner_->capabilities().learns_unasked) return;
   for (std::size_t n = 0; n < round.size(); ++n) {
-    const std::size_t values = round[n].x.size();
     if (decisions_[n].ask) continue;
     ++kept_.unasked_seen;
-    if (!kept_.unasked.could_fit(values) || !kept_.unasked.take_memory()) continue;
-    while (!kept_.unasked.fits(values)) kept_.unasked.pop();
-    kept_.unasked.push(round[n], {kept_.labels.next_id()});
+    const auto packed = pack_instance(round[n].x, packed_);
+    if (!kept_.unasked.could_fit(packed.size()) || !kept_.unasked.take_memory()) continue;
+    while (!kept_.unasked.fits(packed.size())) kept_.unasked.pop();
+    kept_.unasked.push(round[n], packed, {kept_.labels.next_id()});
   }
 }
 
@@ -302,9 +298,10 @@ void Session::check_rebuilds() const {
 }
 
 void Session::learn_kept(Learner& learner, const Kept& kept, bool recount) const {
+  UnpackedInstance memory;
   if (recount) {
-    for (std::size_t i = 0; i < kept.labels.size(); ++i) learner.count(kept.labels.example(i).x);
-    for (std::size_t i = 0; i < kept.unasked.size(); ++i) learner.count(kept.unasked.example(i).x);
+    for (std::size_t i = 0; i < kept.labels.size(); ++i) learner.count(kept.labels.example(i, memory).x);
+    for (std::size_t i = 0; i < kept.unasked.size(); ++i) learner.count(kept.unasked.example(i, memory).x);
   }
   Rng rng = make_rng(seed_.value_or(0), kRebuildStream);
   std::uint64_t looked = 0;
@@ -312,7 +309,7 @@ void Session::learn_kept(Learner& learner, const Kept& kept, bool recount) const
     look_at_unasked(learner, kept, i, looked);
     const KeptLabel& label = kept.labels[i];
     if (label.audit != 0) continue;
-    const Example e = kept.labels.example(i);
+    const Example e = kept.labels.example(i, memory);
     Decision d;
     d.margin = learner.score(e);
     d.probability = label.probability;
@@ -326,20 +323,21 @@ void Session::learn_kept(Learner& learner, const Kept& kept, bool recount) const
 /// Before kept label number `next` is learned. Where all unasked examples are kept, those that came before the label; else
 /// as many as came on average between two labels, going round those that are kept: a few of them, seen too often, mislead.
 void Session::look_at_unasked(Learner& learner, const Kept& kept, std::size_t next, std::uint64_t& looked) {
-  const InstanceQueue<Unasked>& unasked = kept.unasked;
+  const InstanceRing<Unasked>& unasked = kept.unasked;
   const KeptLabels& labels = kept.labels;
   if (unasked.size() == 0) return;
+  UnpackedInstance memory;
   if (unasked.size() == kept.unasked_seen) {
     const std::uint64_t id = next < labels.size() ? labels[next].id : labels.next_id();
     for (; looked < kept.unasked_seen && unasked[looked].labels_before <= id; ++looked)
-      learner.look(unasked.example(looked));
+      learner.look(unasked.example(looked, memory));
     return;
   }
   const double share = static_cast<double>(next) / static_cast<double>(labels.size());
   const std::uint64_t all = std::min<std::uint64_t>(kept.unasked_seen, kMostRounds * unasked.size());
   const auto due = static_cast<std::uint64_t>(static_cast<double>(all) * share);
   for (std::uint64_t most = kMostLooks; looked < due && most > 0; --most)
-    learner.look(unasked.example(looked++ % unasked.size()));
+    learner.look(unasked.example(looked++ % unasked.size(), memory));
   looked = due;
 }
 
@@ -461,10 +459,11 @@ void Session::forget_example(std::vector<std::uint64_t> labels, std::span<const 
   for (const std::uint64_t id : labels) check_kept(id);
   std::ranges::sort(labels);
   std::vector<std::size_t> unasked;  // places
+  UnpackedInstance memory;
   for (const Example& e : round) {
     std::size_t i = 0;
     const auto same = [&] {
-      const Example kept = kept_.unasked.example(i);
+      const Example kept = kept_.unasked.example(i, memory);
       return kept.task == e.task && kept.group == e.group && kept.weight == e.weight &&
              std::ranges::equal(kept.x.index, e.x.index) && std::ranges::equal(kept.x.value, e.x.value);
     };
@@ -681,8 +680,9 @@ Session Session::load(const Spec& spec, Reader& reader, std::size_t memory_for_n
     out.ledger_.make_room(item.task);  // a file may have no counters of a task that no round has shown
   });
   bool known = true;
-  for (std::size_t i = 0; i < out.kept_.labels.size(); ++i) known &= out.knows(out.kept_.labels.example(i));
-  for (std::size_t i = 0; i < out.kept_.unasked.size(); ++i) known &= out.knows(out.kept_.unasked.example(i));
+  UnpackedInstance memory;
+  for (std::size_t i = 0; i < out.kept_.labels.size(); ++i) known &= out.knows(out.kept_.labels.example(i, memory));
+  for (std::size_t i = 0; i < out.kept_.unasked.size(); ++i) known &= out.knows(out.kept_.unasked.example(i, memory));
   if (!known) throw DataError("model file: a kept example has an unknown task");
   out.ledger_.set_held_audits(out.pending_.audits());
   if (out.pending_.audits() > 0 && out.audit() == nullptr) throw DataError("model file: audits that nobody asked for");

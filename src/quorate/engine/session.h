@@ -247,7 +247,7 @@ class Session {
   /// What a rebuild learns from.
   struct Kept {
     KeptLabels labels;
-    InstanceQueue<Unasked> unasked;  // the latest examples that nobody was asked about
+    InstanceRing<Unasked> unasked;  // the latest examples that nobody was asked about
     std::uint64_t unasked_seen = 0;
   };
   struct Nothing {
@@ -280,6 +280,7 @@ class Session {
   std::size_t keep_labels_;  // bytes
   Kept kept_;
   RunBeside beside_;
+  std::vector<std::byte> packed_;  // scratch
   std::optional<std::uint64_t> seed_;
   std::uint64_t labels_per_round_ = 1, too_late_ = 0, next_ticket_ = 0, max_pending_ = 0, no_room_ = 0;
   bool keep_waiting_ = false;
