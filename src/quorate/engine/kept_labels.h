@@ -18,6 +18,7 @@ struct KeptLabel {
   double margin = 0, probability = 1, selection_score = 0;  ///< Decision
   double time = -std::numeric_limits<double>::infinity();   ///< the stream's, in seconds; without one: minus infinity
   std::uint32_t audit = 0;                                  ///< 1: bought to audit, not learned from
+  std::uint32_t apart = 0;                                  ///< 1: its words were counted before, or never
   Answer answer() const { return static_cast<Answer>(y); }
   static constexpr auto fields() {
     using K = KeptLabel;
@@ -27,7 +28,8 @@ struct KeptLabel {
                       std::pair{"probability", &K::probability},
                       std::pair{"selection_score", &K::selection_score},
                       std::pair{"time", &K::time},
-                      std::pair{"audit", &K::audit}};
+                      std::pair{"audit", &K::audit},
+                      std::pair{"apart", &K::apart}};
   }
 };
 
