@@ -310,8 +310,9 @@ class Core {
       const std::shared_lock lock(mutex_);
       const Session& session = kept();
       const KeptLabels& labels = session.labels();
+      UnpackedInstance memory;
       for (std::size_t n = 0; n < labels.size(); ++n) {
-        const Example e = labels.example(n);
+        const Example e = labels.example(n, memory);
         const KeptLabel& of = labels[n];
         id.push_back(of.id);
         task.push_back(model().classes ? model().question(e) : std::string(session.name_of(e.task)));
@@ -346,7 +347,8 @@ class Core {
       const auto place = of_classes ? session.labels().find(id) : std::nullopt;
       if (place) {
         const Classes& classes = model().classes.value();
-        label = classes.feedback(classes.task_of(session.labels().example(*place)), static_cast<std::size_t>(label));
+        UnpackedInstance memory;
+        label = classes.feedback(classes.task_of(session.labels().example(*place, memory)), static_cast<std::size_t>(label));
       }
       session.correct(id, answer_of(label));  // refuses an id that is not kept
     });

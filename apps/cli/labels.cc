@@ -37,9 +37,10 @@ void write(const LabelsOptions& o, const Model& model) {
   OutputFile out(o.out);
   const bool csv = o.to == "csv";
   if (csv) out.write("id,task,question,label,audit,margin,probability,time\n");
+  UnpackedInstance memory;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const KeptLabel& label = labels[i];
-    const Example e = labels.example(i);
+    const Example e = labels.example(i, memory);
     const std::string task(model.session.name_of(e.task)), question = model.classes ? model.question(e) : "",
                                                            answer = model.answer_word(label.answer());
     const bool timed = std::isfinite(label.time);
@@ -71,6 +72,7 @@ void write(const LabelsOptions& o, const Model& model) {
 int cross_validate(const LabelsOptions& o, const Model& model) {
   const KeptLabels& labels = model.session.labels();
   std::vector<std::size_t> used;
+  UnpackedInstance memory;
   for (std::size_t i = 0; i < labels.size(); ++i)
     if (labels[i].audit == 0 && labels[i].answer() != kNeither) used.push_back(i);
   if (used.size() < o.folds)
@@ -86,7 +88,7 @@ int cross_validate(const LabelsOptions& o, const Model& model) {
     without.session.undo(ids);
     for (std::size_t n = fold; n < used.size(); n += o.folds) {
       const KeptLabel& label = labels[used[n]];
-      const bool good = predicted(without.session.learner().score(labels.example(used[n]))) == label.answer();
+      const bool good = predicted(without.session.learner().score(labels.example(used[n], memory))) == label.answer();
       const double w = 1 / std::max(label.probability, 1e-6);
       right += good;
       weight += w;

@@ -89,10 +89,10 @@ Command add_rebuild(CLI::App& app) {
   app.add_option("--out", o->out, "file to write; default: the model file")->type_name("FILE");
   app.footer(
       "The model becomes the one that a new learner makes of the kept labels, in their order, and of the latest examples "
-      "that nobody was asked about; the same command gives the same bytes. Labels that are taken back stay bought. Without "
-      "--strict the scales of features stay as counted from all examples, those of forgotten tasks too; counts, audits "
-      "and, of models with --bits 0, the names of features stay in any case.\nExample:\n  quorate rebuild spam.model --undo "
-      "17,32 --forget carl --strict");
+      "without a label; the same command gives the same bytes. Labels that are taken back stay bought. While all examples "
+      "are kept, features are scaled by those alone. Once there are too many, the scales stay without --strict as counted "
+      "from all examples, those of forgotten tasks too. Counts, audits and, of models with --bits 0, the names of features "
+      "stay in any case.\nExample:\n  quorate rebuild spam.model --undo 17,32 --forget carl --strict");
   return [o] { return run(*o); };
 }
 

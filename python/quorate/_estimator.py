@@ -250,12 +250,13 @@ class Estimator(ClassifierMixin, BaseEstimator):
         return KeptLabels(**(found | {"label": label}))
 
     def rebuild(self, *, strict: bool = False) -> Self:
-        """Learns again: a new learner is given the kept labels, in their order, and the latest examples without a question.
+        """Learns again: a new learner is given the kept labels, in their order, and the latest examples without a label.
         The result is repeatable to the bit. Returns the learner.
 
-        Features are scaled by the counts of all examples so far; `strict`: by those of the kept examples alone. Label budget,
-        counts and audits stay. O(kept examples), the interpreter free for other threads. Raises ValueError, and changes
-        nothing, if the learner cannot be rebuilt or the model keeps no labels."""
+        While all examples are kept features are scaled by those alone. Once there are too many for `keep_labels`: by the counts
+        of all examples so far; `strict`: by those of the kept examples. Label budget, counts and audits stay. O(kept examples),
+        the interpreter free for other threads. Raises ValueError, and changes nothing, if the learner cannot be rebuilt or the
+        model keeps no labels."""
         self._fitted().rebuild(bool(strict))
         return self
 
@@ -282,9 +283,9 @@ class Estimator(ClassifierMixin, BaseEstimator):
 
     def forget(self, task: Any, *, strict: bool = False) -> Self:
         """Forgets a task: its labels, its examples, its pending questions and its name; and rebuilds. Counts of the task stay,
-        without its name, as do audits, the names of features if `bits` is 0 and, unless `strict`, the part of its examples in
-        the scales of features. Returns the learner. Raises ValueError, and changes nothing, for an unknown task, for a model
-        whose tasks are its classes, and as `rebuild`."""
+        without its name, as do audits, the names of features if `bits` is 0 and, once not all examples are kept, the part of
+        its examples in the scales of features, unless `strict`. Returns the learner. Raises ValueError, and changes nothing,
+        for an unknown task, for a model whose tasks are its classes, and as `rebuild`."""
         self._fitted()
         if self._alone:
             raise ValueError("task: the tasks of this model are its classes; expected a model with tasks or users")

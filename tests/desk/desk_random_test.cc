@@ -223,8 +223,9 @@ class RandomOffice {
     if (!setting_.desk.classes.empty()) return;
     std::multiset<std::string> found;
     const Session& session = desk.model().session;
+    UnpackedInstance memory;
     for (std::size_t i = 0; i < session.labels().size(); ++i)
-      found.insert(std::string(session.name_of(session.labels().example(i).task)) +
+      found.insert(std::string(session.name_of(session.labels().example(i, memory).task)) +
                    (session.labels()[i].answer() == kYes ? " spam" : " ham"));
     const Json state = Json::parse(desk.save());
     for (const char* list : {"open", "closed"})
@@ -485,7 +486,8 @@ class RandomOffice {
         send({{"do", "tick"}});
     }
     for (auto& [who, tickets] : books.order)
-      std::erase_if(tickets, [&](std::uint64_t ticket) { return asked(ticket) == nullptr || !asked(ticket)->has(who); });
+      std::erase_if(tickets,
+                    [&, who = who](std::uint64_t ticket) { return asked(ticket) == nullptr || !asked(ticket)->has(who); });
   }
 
   /// An answer and its undo leave the model of a rebuild without it, to the bit.

@@ -25,6 +25,7 @@ KeptLabel answer(double y) {
 TEST(KeptLabels, KeepAllWhileTheyFitAndThenAFairSample) {
   constexpr std::size_t kBytes = 40'000, kLabels = 20'000;
   Memory memory;
+  UnpackedInstance memory_of;
   KeptLabels labels(&memory, kBytes);
   std::size_t all = 0;
   for (Task i = 0; i < kLabels; ++i) {
@@ -33,13 +34,13 @@ TEST(KeptLabels, KeepAllWhileTheyFitAndThenAFairSample) {
     if (labels.share() == 1) all = labels.size();
   }
   EXPECT_GT(all, 50u);
-  EXPECT_LE(labels.size() * sizeof(KeptLabels::Item) + labels.size() * 3 * KeptLabels::Queue::kValueBytes, kBytes);
+  EXPECT_LE(labels.size() * sizeof(KeptLabels::Item) + labels.size() * 10, kBytes);
   EXPECT_GT(labels.size(), all / 2);
   EXPECT_LT(labels.share(), 0.05);
   // As many of the first half as of the second, and of either answer; four standard deviations.
   std::size_t early = 0, yes = 0;
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    EXPECT_EQ(labels[i].id, labels.example(i).task);
+    EXPECT_EQ(labels[i].id, labels.example(i, memory_of).task);
     EXPECT_EQ(labels.find(labels[i].id), i);
     early += labels[i].id < kLabels / 2;
     yes += labels[i].answer() == kYes;
@@ -89,9 +90,9 @@ TEST(KeptLabels, RefuseWhatCannotBe) {
   };
   refused([](auto& p) { p.next_id = 3; });
   refused([](auto& p) { p.bound = ~std::uint64_t{0}; });
-  refused([](auto& p) { std::get<0>(p.queue.extra) = {0, 2, 1, 3}; });
-  refused([](auto& p) { std::get<1>(p.queue.extra) = {1.0, 1.0, 0.5, 1.0}; });
-  refused([](auto& p) { std::get<3>(p.queue.extra) = {1.0, 1.0, 1.5, 1.0}; });
+  refused([](auto& p) { std::get<0>(p.ring.extra) = {0, 2, 1, 3}; });
+  refused([](auto& p) { std::get<1>(p.ring.extra) = {1.0, 1.0, 0.5, 1.0}; });
+  refused([](auto& p) { std::get<3>(p.ring.extra) = {1.0, 1.0, 1.5, 1.0}; });
 }
 
 }  // namespace

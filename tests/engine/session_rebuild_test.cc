@@ -26,6 +26,7 @@ struct Shape {
   std::uint64_t seed = 1;
   std::uint32_t classes = 1;
   bool audits = false, limited = false, selects = false;
+  bool all = false;  // no instance is counted that is no example, so that a rebuild has all that was counted
 };
 
 Shape draw_shape(const Setting& setting, Rng& rng) {
@@ -34,6 +35,7 @@ Shape draw_shape(const Setting& setting, Rng& rng) {
   out.classes = can.groups && below(3, rng) == 0 ? 3 : 1;
   out.audits = below(2, rng) == 0;
   out.limited = below(2, rng) == 0;
+  out.all = below(2, rng) == 0;
   return out;
 }
 
@@ -52,7 +54,7 @@ class Twins {
   void live_through(std::size_t rounds) {
     for (std::size_t n = 0; n < rounds; ++n) {
       const auto kind = below(10, rng_);
-      if (kind == 0) {
+      if (kind == 0 && !shape_.all) {
         const Example e = example(task());
         const Answer y = answer();
         both([&](Session& s) {
@@ -254,6 +256,45 @@ TEST_P(Rebuild, WithoutWhatWasTakenBackItIsTheModelThatNeverHadIt) {
     twins.forget_who_never_came();
     if (HasFatalFailure()) return;
     EXPECT_TRUE(twins.kept_all());
+  }
+}
+
+// All but what the query rule has seen.
+TEST(RebuildOfAll, PredictsToTheBitAsTheLiveModel) {
+  for (const char* text : {"cohort", "cohort(query=margin(b=0.3), scale=idf)", "cohort(query=always)"}) {
+    const NameTable names = task_names(kUsers);
+    Session session(parse_spec(text), {.seed = 3,
+                                       .limits = {.total = 150},  // so that some questions are not asked
+                                       .tasks = &names,
+                                       .audit = 0.1,
+                                       .keep_labels = 800'000});
+    const Stream stream = make_stream(400, kUsers, 6, 5, true);
+    Rng rng = make_rng(1, 0);
+    const auto one_more = [&](std::size_t n) {
+      const std::vector<Example> one{stream.example(n)};
+      run_round(session, {one, 1}, [&](std::size_t) {
+        const auto kind = below(10, rng);
+        return kind == 0 ? Reply::unknown() : kind == 1 ? Reply(kNeither) : Reply(stream.y[n] > 0 ? kYes : kNo);
+      });
+    };
+    for (std::size_t n = 0; n < 300; ++n) one_more(n);
+    const auto margins = [&] {
+      std::vector<double> out;
+      for (std::size_t n = 0; n < stream.size(); ++n) out.push_back(session.learner().score(stream.example(n)));
+      return out;
+    };
+    const std::vector<double> live = margins();
+    session.rebuild();
+    EXPECT_EQ(margins(), live) << text;
+    session.rebuild(true);
+    EXPECT_EQ(margins(), live) << text;
+    // Once an instance was counted that is no example, counts stay as they are.
+    session.see(stream.x[300].view());
+    for (std::size_t n = 301; n < 350; ++n) one_more(n);
+    session.rebuild();
+    const std::string rebuilt = learner_of(session);
+    session.rebuild();
+    EXPECT_EQ(learner_of(session), rebuilt) << text;
   }
 }
 

@@ -1442,10 +1442,11 @@ DeskReply Desk::questions(std::uint64_t from, std::uint64_t most) const {
 std::string Desk::labels(std::uint64_t from, std::uint64_t most) const {
   std::string out;
   const KeptLabels& labels = model_.session.labels();
+  UnpackedInstance memory;
   for (std::size_t i = 0; i < labels.size() && most > 0; ++i) {
     if (labels[i].id < from) continue;
     --most;
-    const Example e = labels.example(i);
+    const Example e = labels.example(i, memory);
     out += Json{{"id", labels[i].id},
                 {"task", model_.session.name_of(e.task)},
                 {"question", model_.classes ? Json(model_.question(e)) : Json(nullptr)},

@@ -131,9 +131,10 @@ void HeavyFeatures::add(Task first, const Features& x, std::span<const std::pair
 
 void HeavyFeatures::add_kept(std::optional<Task> first) {
   const KeptLabels& labels = model_.session.labels();
+  UnpackedInstance memory;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (labels[i].audit != 0) continue;
-    const Example e = labels.example(i);
+    const Example e = labels.example(i, memory);
     add(first.value_or(model_.users() && e.task != kUntracked ? e.task - e.group : e.task), e.x);
   }
 }

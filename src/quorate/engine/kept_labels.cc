@@ -17,36 +17,38 @@ std::uint64_t lot(std::uint64_t id) {
 }  // namespace
 
 KeptLabels::KeptLabels(std::pmr::memory_resource* memory, std::size_t bytes)
-    : KeptLabels(memory, room_for_instances<KeptLabel>(bytes, bytes)) {}
+    : ring_(Ring::of_bytes(memory, bytes, bytes)), keeps_(bytes >= 4 * sizeof(Item)) {}
 
 void KeptLabels::add(const Example& e, KeptLabel label) {
   label.id = next_id_++;
-  if (lot(label.id) >= bound_ || !queue_.could_fit(e.x.size()) || !queue_.take_memory()) return;
-  while (!queue_.fits(e.x.size())) {
+  if (!keeps_ || lot(label.id) >= bound_) return;
+  const auto packed = pack_instance(e.x, buffer_);
+  if (!ring_.could_fit(packed.size()) || !ring_.take_memory()) return;
+  while (!ring_.fits(packed.size())) {
     bound_ -= bound_ / 4;
-    queue_.erase_if([this](const Item& item) { return lot(item.id) >= bound_; });
+    ring_.erase_if([this](const Item& item) { return lot(item.id) >= bound_; });
     if (lot(label.id) >= bound_) return;
   }
-  if (!queue_.take_memory()) return;  // an empty queue gave it back
-  queue_.push(e, label);
+  if (!ring_.take_memory()) return;  // an empty ring gave it back
+  ring_.push(e, packed, label);
 }
 
 std::optional<std::size_t> KeptLabels::find(std::uint64_t id) const {
   std::size_t begin = 0, end = size();
   while (begin < end) {
     const std::size_t middle = begin + (end - begin) / 2;
-    if (queue_[middle].id < id)
+    if (ring_[middle].id < id)
       begin = middle + 1;
     else
       end = middle;
   }
-  return begin < size() && queue_[begin].id == id ? std::optional(begin) : std::nullopt;
+  return begin < size() && ring_[begin].id == id ? std::optional(begin) : std::nullopt;
 }
 
 void KeptLabels::unpack(const Packed& p) {
   if (p.bound > kAll) throw DataError("kept labels: a bound out of range");
   std::optional<std::uint64_t> before;
-  queue_.unpack(p.queue, "kept labels", [&](const Item& item) {
+  ring_.unpack(p.ring, "kept labels", [&](const Item& item) {
     const bool ascends = (!before || item.id > *before) && item.id < p.next_id;
     before = item.id;
     return ascends && (item.y == 1 || item.y == -1 || item.y == 0) && std::isfinite(item.margin) && item.probability >= 0 &&

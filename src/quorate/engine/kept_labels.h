@@ -4,9 +4,10 @@
 #include <limits>
 #include <memory_resource>
 #include <optional>
+#include <vector>
 
 #include "quorate/base/answer.h"
-#include "quorate/base/instance_queue.h"
+#include "quorate/base/instance_ring.h"
 
 namespace quorate {
 
@@ -17,6 +18,7 @@ struct KeptLabel {
   double margin = 0, probability = 1, selection_score = 0;  ///< Decision
   double time = -std::numeric_limits<double>::infinity();   ///< the stream's, in seconds; without one: minus infinity
   std::uint32_t audit = 0;                                  ///< 1: bought to audit, not learned from
+  std::uint32_t apart = 0;                                  ///< 1: its words were counted before, or never
   Answer answer() const { return static_cast<Answer>(y); }
   static constexpr auto fields() {
     using K = KeptLabel;
@@ -26,7 +28,8 @@ struct KeptLabel {
                       std::pair{"probability", &K::probability},
                       std::pair{"selection_score", &K::selection_score},
                       std::pair{"time", &K::time},
-                      std::pair{"audit", &K::audit}};
+                      std::pair{"audit", &K::audit},
+                      std::pair{"apart", &K::apart}};
   }
 };
 
@@ -34,13 +37,13 @@ struct KeptLabel {
 /// came. A label's number is its lot, by a hash that no one chooses: those with the lowest are kept, and when room is needed
 /// the bound falls by a quarter. So the sample follows from the labels alone.
 ///
-/// Cost: O(non-zeros), amortised. Memory: InstanceQueue's, at most `bytes`.
+/// Cost: O(non-zeros), amortised. Memory: InstanceRing's, at most `bytes`.
 ///
 /// Thread-safety: const members may be called by many threads while no other member is at work.
 class KeptLabels {
  public:
-  using Queue = InstanceQueue<KeptLabel>;
-  using Item = Queue::Item;
+  using Ring = InstanceRing<KeptLabel>;
+  using Item = Ring::Item;
 
   /// bytes 0: none are kept.
   KeptLabels(std::pmr::memory_resource* memory, std::size_t bytes);
@@ -51,39 +54,38 @@ class KeptLabels {
   void add(const Example& e, KeptLabel label);
 
   bool keeps() const { return keeps_; }
-  std::size_t size() const { return queue_.size(); }
-  const Item& operator[](std::size_t place) const { return queue_[place]; }  ///< in ascending order of their ids
-  Example example(std::size_t place) const { return queue_.example(place); }
+  std::size_t size() const { return ring_.size(); }
+  const Item& operator[](std::size_t place) const { return ring_[place]; }  ///< in ascending order of their ids
+  /// Until `to` changes.
+  Example example(std::size_t place, UnpackedInstance& to) const { return ring_.example(place, to); }
   /// The place of a label; nothing if it is not kept. O(log size).
   std::optional<std::size_t> find(std::uint64_t id) const;
-  void set_answer(std::size_t place, Answer y) { queue_[place].y = y; }
+  void set_answer(std::size_t place, Answer y) { ring_[place].y = y; }
   template <class Remove>
   std::size_t erase_if(Remove remove) {
-    return queue_.erase_if(remove);
+    return ring_.erase_if(remove);
   }
   /// The share of labels that are kept; 1: all, but those erased and those larger than all room.
   double share() const { return static_cast<double>(bound_) * 0x1p-63; }
 
   struct Packed {
     std::uint64_t next_id = 0, bound = 0;
-    Queue::Packed queue;
+    Ring::Packed ring;
     template <class S>
     static void state(S& s, auto&& v) {
       v("next_id", s.next_id);
       v("bound", s.bound);
-      s.queue.state(s.queue, v);
+      s.ring.state(s.ring, v);
     }
   };
-  Packed pack() const { return {next_id_, bound_, queue_.pack()}; }
+  Packed pack() const { return {next_id_, bound_, ring_.pack()}; }
   void unpack(const Packed& packed);  ///< throws DataError: sizes differ, out of order, invalid values
 
  private:
-  KeptLabels(std::pmr::memory_resource* memory, std::pair<std::size_t, std::size_t> room)
-      : keeps_(room.first > 0), queue_(memory, room.first, room.second, false) {}
-
   std::uint64_t next_id_ = 0, bound_ = kAll;
+  Ring ring_;
   bool keeps_;
-  Queue queue_;
+  std::vector<std::byte> buffer_;  // scratch
 
   static constexpr std::uint64_t kAll = std::uint64_t{1} << 63;
 };

@@ -31,11 +31,6 @@ std::size_t round_part(const Spec& spec, std::size_t limit) {
                    learners_with(&Capabilities::rebuilds));
 }
 
-InstanceQueue<Unasked> make_unasked(std::pmr::memory_resource* memory, std::size_t bytes) {
-  const auto [most, values] = room_for_instances<Unasked>(bytes / 2, kMostUnasked);  // what is popped takes as much
-  return {memory, most, values, true};
-}
-
 }  // namespace
 
 Session::Session(Session&&) = default;
@@ -51,7 +46,8 @@ Session::Session(const Spec& spec, std::size_t memory_limit, std::size_t memory_
       pending_(memory_.get()),
       keep_labels_(keep_labels),
       kept_{KeptLabels(memory_.get(), std::min(keep_labels, memory_limit / kKeptPart) / 2),
-            make_unasked(memory_.get(), std::min(keep_labels, memory_limit / kKeptPart) / 2)} {}
+            InstanceRing<Unasked>::of_bytes(memory_.get(), std::min(keep_labels, memory_limit / kKeptPart) / 2,
+                                            kMostUnasked)} {}
 
 Session::Session(const Spec& spec, const SessionOptions& o)
     : Session(spec, o.memory_limit, o.memory_for_names, o.keep_labels) {
@@ -187,7 +183,7 @@ std::span<const Outcome> Session::decide(const Round& round) {
     throw;
   }
   for (std::size_t n = 0; n < outcomes_.size(); ++n) outcomes_[n] = {.decision = decisions_[n]};
-  if (kept_.labels.keeps()) guarded([&] { keep_unasked(round.examples); });
+  if (kept_.labels.keeps()) guarded([&] { keep_unasked(round); });
   round_ = round.examples;
   next_ = 0;
   return outcomes_;
@@ -202,6 +198,7 @@ std::optional<Question> Session::next_question() {
     ledger_.begin_example(task);
     if (ledger_.draw_audit()) {
       outcome.audited = true;
+      keep_unanswered();  // whatever the answer, it is not learned from
       if (ledger_.has_label_left(task, pending_.of_task(task))) {
         asked_ = true;
         return Question{n, true};
@@ -210,6 +207,8 @@ std::optional<Question> Session::next_question() {
     } else if (ledger_.may_buy(task, pending_.of_task(task), outcome.decision.ask)) {
       outcome.asked = asked_ = true;
       return Question{n, false};
+    } else {
+      keep_unanswered();
     }
   }
   return std::nullopt;
@@ -224,6 +223,7 @@ void Session::reply(Reply reply) {
   if (reply == Reply::later()) {
     outcome.ticket = enqueue(e, outcome.decision, outcome.audited);
     outcome.asked = outcome.ticket && !outcome.audited;
+    if (!outcome.audited) keep_unanswered();  // the label may come later, or never
     if (outcome.audited && !outcome.ticket) ledger_.record_audit(e.task, outcome.decision.margin, std::nullopt);
   } else if (outcome.audited) {
     free_memory(ledger_.bytes_to_record());
@@ -243,6 +243,8 @@ void Session::leave_unanswered() {
   asked_ = false;
   if (outcomes_[next_ - 1].audited)
     ledger_.record_audit(round_[next_ - 1].task, outcomes_[next_ - 1].decision.margin, std::nullopt);
+  else
+    keep_unanswered();
   ledger_.count_unanswered();
 }
 
@@ -277,20 +279,31 @@ void Session::keep(const Example& e, Outcome& outcome) {
                          .probability = d.probability,
                          .selection_score = d.selection_score,
                          .time = ledger_.time(),
-                         .audit = outcome.audited});
+                         .audit = outcome.audited,
+                         .apart = outcome.ticket || !outcome.asked});
   });
 }
 
-void Session::keep_unasked(std::span<const Example> round) {
+void Session::keep_unasked(const Round& round) {
+  kept_.counted_more |= round.tasks_per_instance > 1;
+  for (std::size_t n = 0; n < round.examples.size(); ++n)
+    if (!decisions_[n].ask) keep_unasked(round.examples[n], false);
+}
+
+/// The example at hand, if the learner asked about it: its words were counted.
+void Session::keep_unanswered() {
+  if (kept_.labels.keeps() && decisions_[next_ - 1].ask) guarded([&] { keep_unasked(round_[next_ - 1], true); });
+}
+
+void Session::keep_unasked(const Example& e, bool asked) {
+  if (asked && kept_.counted_more) return;  // it would be kept for what was counted alone
+  ++kept_.unasked_seen;
   if (!learner_->capabilities().learns_unasked) return;
-  for (std::size_t n = 0; n < round.size(); ++n) {
-    const std::size_t values = round[n].x.size();
-    if (decisions_[n].ask) continue;
-    ++kept_.unasked_seen;
-    if (!kept_.unasked.could_fit(values) || !kept_.unasked.take_memory()) continue;
-    while (!kept_.unasked.fits(values)) kept_.unasked.pop();
-    kept_.unasked.push(round[n], {kept_.labels.next_id()});
-  }
+  const auto packed = pack_instance(e.x, packed_);
+  if (!kept_.unasked.could_fit(packed.size()) || !kept_.unasked.take_memory()) return;
+  if (asked && !kept_.unasked.fits(packed.size())) return;  // those that a rebuild learns from stay
+  while (!kept_.unasked.fits(packed.size())) kept_.unasked.pop();
+  kept_.unasked.push(e, packed, {kept_.labels.next_id(), asked});
 }
 
 void Session::check_rebuilds() const {
@@ -300,10 +313,13 @@ void Session::check_rebuilds() const {
   if (!kept_.labels.keeps()) throw UsageError("the model keeps no labels; expected one that was made with --keep-labels");
 }
 
+/// Where all examples are kept each is counted in its place, so words are scaled as they were when it came. Else they are
+/// counted before, or counts stay.
 void Session::learn_kept(Learner& learner, const Kept& kept, bool recount) const {
-  if (recount) {
-    for (std::size_t i = 0; i < kept.labels.size(); ++i) learner.count(kept.labels.example(i).x);
-    for (std::size_t i = 0; i < kept.unasked.size(); ++i) learner.count(kept.unasked.example(i).x);
+  UnpackedInstance memory;
+  if (recount && !kept.all()) {
+    for (std::size_t i = 0; i < kept.labels.size(); ++i) learner.count(kept.labels.example(i, memory).x);
+    for (std::size_t i = 0; i < kept.unasked.size(); ++i) learner.count(kept.unasked.example(i, memory).x);
   }
   Rng rng = make_rng(seed_.value_or(0), kRebuildStream);
   std::uint64_t looked = 0;
@@ -311,7 +327,8 @@ void Session::learn_kept(Learner& learner, const Kept& kept, bool recount) const
     look_at_unasked(learner, kept, i, looked);
     const KeptLabel& label = kept.labels[i];
     if (label.audit != 0) continue;
-    const Example e = kept.labels.example(i);
+    const Example e = kept.labels.example(i, memory);
+    if (kept.all() && label.apart == 0) learner.count(e.x);
     Decision d;
     d.margin = learner.score(e);
     d.probability = label.probability;
@@ -325,20 +342,24 @@ void Session::learn_kept(Learner& learner, const Kept& kept, bool recount) const
 /// Before kept label number `next` is learned. Where all unasked examples are kept, those that came before the label; else
 /// as many as came on average between two labels, going round those that are kept: a few of them, seen too often, mislead.
 void Session::look_at_unasked(Learner& learner, const Kept& kept, std::size_t next, std::uint64_t& looked) {
-  const InstanceQueue<Unasked>& unasked = kept.unasked;
+  const InstanceRing<Unasked>& unasked = kept.unasked;
   const KeptLabels& labels = kept.labels;
   if (unasked.size() == 0) return;
-  if (unasked.size() == kept.unasked_seen) {
+  UnpackedInstance memory;
+  const auto look = [&](std::size_t i) {
+    const Example e = unasked.example(i, memory);
+    if (kept.all()) learner.count(e.x);
+    if (unasked[i].asked == 0) learner.look(e);
+  };
+  if (kept.all_unasked()) {
     const std::uint64_t id = next < labels.size() ? labels[next].id : labels.next_id();
-    for (; looked < kept.unasked_seen && unasked[looked].labels_before <= id; ++looked)
-      learner.look(unasked.example(looked));
+    for (; looked < kept.unasked_seen && unasked[looked].labels_before <= id; ++looked) look(looked);
     return;
   }
   const double share = static_cast<double>(next) / static_cast<double>(labels.size());
   const std::uint64_t all = std::min<std::uint64_t>(kept.unasked_seen, kMostRounds * unasked.size());
   const auto due = static_cast<std::uint64_t>(static_cast<double>(all) * share);
-  for (std::uint64_t most = kMostLooks; looked < due && most > 0; --most)
-    learner.look(unasked.example(looked++ % unasked.size()));
+  for (std::uint64_t most = kMostLooks; looked < due && most > 0; --most) look(looked++ % unasked.size());
   looked = due;
 }
 
@@ -350,7 +371,7 @@ void Session::start_anew(bool recount, Change change, Also also) {
   if (start_beside(recount, change)) return also();
   try {
     guarded([&] {
-      learner_->restart(context(false), recount);
+      learner_->restart(context(false), recount || kept_.all());
       if (memory_->limited() && learner_->capabilities().untracked_tasks) learner_->reserve_tasks(task_count());
       also();
       change(kept_);
@@ -372,7 +393,7 @@ bool Session::start_beside(bool recount, Change change) {
       Kept after = kept_;
       change(after);
       learner = copy_of_learner();
-      learner->restart(context(false), recount);
+      learner->restart(context(false), recount || after.all());
       learn_kept(*learner, after, recount);
     });
   } catch (const std::bad_alloc&) {
@@ -460,10 +481,11 @@ void Session::forget_example(std::vector<std::uint64_t> labels, std::span<const 
   for (const std::uint64_t id : labels) check_kept(id);
   std::ranges::sort(labels);
   std::vector<std::size_t> unasked;  // places
+  UnpackedInstance memory;
   for (const Example& e : round) {
     std::size_t i = 0;
     const auto same = [&] {
-      const Example kept = kept_.unasked.example(i);
+      const Example kept = kept_.unasked.example(i, memory);
       return kept.task == e.task && kept.group == e.group && kept.weight == e.weight &&
              std::ranges::equal(kept.x.index, e.x.index) && std::ranges::equal(kept.x.value, e.x.value);
     };
@@ -577,6 +599,7 @@ std::optional<std::uint64_t> Session::ask(const Example& e) {
 void Session::see(const Features& x) {
   check_whole();
   guarded([&] { learner_->count(x); });
+  kept_.counted_more = true;
 }
 
 Outcome Session::give(const Example& e, Answer y) {
@@ -626,6 +649,7 @@ void Session::save(const Writer& writer) const {
     writer("labels", kept_.labels);
     writer("unasked", kept_.unasked);
     writer("unasked_seen", kept_.unasked_seen);
+    writer("counted_more", std::uint64_t{kept_.counted_more});
   }
   writer("next_ticket", next_ticket_);
   writer("max_pending", max_pending_);
@@ -669,6 +693,9 @@ Session Session::load(const Spec& spec, Reader& reader, std::size_t memory_for_n
     reader("labels", out.kept_.labels);
     reader("unasked", out.kept_.unasked);
     reader("unasked_seen", out.kept_.unasked_seen);
+    std::uint64_t counted_more = 1;  // of a file from before, nobody knows
+    if (reader.has("counted_more")) reader("counted_more", counted_more);
+    out.kept_.counted_more = counted_more != 0;
   }
   reader("next_ticket", out.next_ticket_);
   reader("max_pending", out.max_pending_);
@@ -680,8 +707,9 @@ Session Session::load(const Spec& spec, Reader& reader, std::size_t memory_for_n
     out.ledger_.make_room(item.task);  // a file may have no counters of a task that no round has shown
   });
   bool known = true;
-  for (std::size_t i = 0; i < out.kept_.labels.size(); ++i) known &= out.knows(out.kept_.labels.example(i));
-  for (std::size_t i = 0; i < out.kept_.unasked.size(); ++i) known &= out.knows(out.kept_.unasked.example(i));
+  UnpackedInstance memory;
+  for (std::size_t i = 0; i < out.kept_.labels.size(); ++i) known &= out.knows(out.kept_.labels.example(i, memory));
+  for (std::size_t i = 0; i < out.kept_.unasked.size(); ++i) known &= out.knows(out.kept_.unasked.example(i, memory));
   if (!known) throw DataError("model file: a kept example has an unknown task");
   out.ledger_.set_held_audits(out.pending_.audits());
   if (out.pending_.audits() > 0 && out.audit() == nullptr) throw DataError("model file: audits that nobody asked for");

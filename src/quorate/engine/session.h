@@ -64,10 +64,13 @@ struct SessionOptions {
   static constexpr std::size_t kMostKept = std::size_t{1} << 36;  ///< of keep_labels
 };
 
-/// What is kept of an example that nobody was asked about.
+/// What is kept of an example without a label.
 struct Unasked {
   std::uint64_t labels_before = 0;  ///< the id of the label bought next
-  static constexpr auto fields() { return std::make_tuple(std::pair{"labels_before", &Unasked::labels_before}); }
+  std::uint32_t asked = 0;          ///< 1: the learner asked, and nobody answered at once; kept as it was counted
+  static constexpr auto fields() {
+    return std::tuple{std::pair{"labels_before", &Unasked::labels_before}, std::pair{"asked", &Unasked::asked}};
+  }
 };
 
 /// The one way to a learner: decide() a round, take its questions, reply to each; answer() or withdraw() later what could
@@ -239,7 +242,9 @@ class Session {
   void check_issued(std::uint64_t ticket) const;
   void check_groups() const;
   void keep(const Example& e, Outcome& outcome);
-  void keep_unasked(std::span<const Example> round);
+  void keep_unasked(const Round& round);
+  void keep_unasked(const Example& e, bool asked);
+  void keep_unanswered();
   void check_rebuilds() const;
   std::size_t check_kept(std::uint64_t id) const;  ///< its place
   bool knows(const Example& e) const { return (e.task == kUntracked || e.task < task_count()) && e.group < tasks_per_name_; }
@@ -250,8 +255,13 @@ class Session {
   /// What a rebuild learns from.
   struct Kept {
     KeptLabels labels;
-    InstanceQueue<Unasked> unasked;  // the latest examples that nobody was asked about
+    InstanceRing<Unasked> unasked;  // the latest examples without a label
     std::uint64_t unasked_seen = 0;
+    bool counted_more = false;  // than once for each example: instances shown to many tasks, or to none
+
+    bool all_unasked() const { return unasked.size() == unasked_seen; }
+    /// Whether a rebuild can follow the stream: all examples are here. Undo and forget change nothing about it.
+    bool all() const { return all_unasked() && labels.share() == 1 && !counted_more; }
   };
   struct Nothing {
     void operator()() const {}
@@ -283,6 +293,7 @@ class Session {
   std::size_t keep_labels_;  // bytes
   Kept kept_;
   RunBeside beside_;
+  std::vector<std::byte> packed_;  // scratch
   std::optional<std::uint64_t> seed_;
   std::uint64_t labels_per_round_ = 1, too_late_ = 0, next_ticket_ = 0, max_pending_ = 0, no_room_ = 0;
   bool keep_waiting_ = false;

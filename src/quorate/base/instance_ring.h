@@ -1,0 +1,277 @@
+// Instances in few bytes, one after the other, with something that is said of each.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory_resource>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "quorate/base/column.h"
+#include "quorate/base/compact_instance.h"
+#include "quorate/base/error.h"
+#include "quorate/base/example.h"
+#include "quorate/base/memory.h"
+#include "quorate/base/ring_buffer.h"
+
+namespace quorate {
+
+/// Instances in the order in which they came; the oldest leave first. Extra is a note on each, a plain struct whose fields()
+/// are its saved members and their names: static constexpr auto fields() { return std::tuple{std::pair{"y", &Extra::y}}; }
+/// A member that is not in a file keeps its initial value.
+///
+/// Memory: sizeof(Item) and pack_instance()'s bytes for each, up to twice that while it grows. Under a memory limit all of
+/// it is taken when the first instance comes, and no more.
+///
+/// Thread-safety: const members may be called by many threads while no other member is at work.
+template <class Extra>
+class InstanceRing {
+ public:
+  struct Item : Extra {
+    Task task = 0;
+    std::uint32_t group = 0;
+    double norm = 1, weight = 1;  ///< Features::norm, Example::weight
+    std::uint64_t begin = 0;      ///< its first byte, of all that ever came
+    std::size_t bytes = 0;
+  };
+
+  /// At most `most` instances with `most_bytes` bytes.
+  InstanceRing(std::pmr::memory_resource* memory, std::size_t most, std::size_t most_bytes)
+      : memory_(memory), items_(memory, most), bytes_(memory, most_bytes) {}
+  /// A quarter of `bytes` is for notes, of `most` instances at most.
+  static InstanceRing of_bytes(std::pmr::memory_resource* memory, std::size_t bytes, std::size_t most) {
+    most = std::min(most, bytes / 4 / sizeof(Item));
+    return InstanceRing(memory, most, bytes - most * sizeof(Item));
+  }
+
+  std::size_t size() const { return items_.size(); }
+  std::size_t bytes() const { return bytes_.size(); }  ///< of the instances
+  Item& operator[](std::size_t place) { return items_[place]; }
+  const Item& operator[](std::size_t place) const { return items_[place]; }
+  /// Its instance, until `to` changes.
+  Example example(std::size_t place, UnpackedInstance& to) const {
+    const Item& item = items_[place];
+    thread_local std::vector<std::byte> whole;
+    return {item.task, unpack_instance(packed(item, whole), item.norm, to), item.group, item.weight};
+  }
+
+  /// Room for an instance that takes `bytes` bytes packed.
+  bool fits(std::size_t bytes) const { return size() < items_.most() && bytes_.size() + bytes <= bytes_.most(); }
+  bool could_fit(std::size_t bytes) const { return items_.most() > 0 && bytes <= bytes_.most(); }
+  /// Under a limit takes all memory that will ever be needed. False if it is not free.
+  bool take_memory() {
+    if (items_.capacity() > 0 || !is_limited(memory_)) return true;
+    if (bytes_left(memory_) < items_.most() * sizeof(Item) + bytes_.most()) return false;
+    items_.reserve_all();
+    bytes_.reserve_all();
+    return true;
+  }
+  /// `packed`: e.x by pack_instance(). After take_memory(); fits(packed.size()).
+  void push(const Example& e, std::span<const std::byte> packed, const Extra& extra) {
+    bytes_.push(packed);
+    items_.push(Item{extra, e.task, e.group, e.x.norm, e.weight, gone_ + bytes_.size() - packed.size(), packed.size()});
+  }
+  void pop() {
+    const std::size_t bytes = items_[0].bytes;
+    items_.pop(1);
+    bytes_.pop(bytes);
+    gone_ += bytes;
+  }
+  /// Removes those of which remove(item) is true; the others stay in order. Returns how many went. O(all bytes).
+  template <class Remove>
+  std::size_t erase_if(Remove remove) {
+    const std::span<Item> items = items_.straighten();
+    const std::span<std::byte> bytes = bytes_.straighten();
+    std::size_t kept = 0, end = 0;
+    for (Item item : items) {
+      if (remove(std::as_const(item))) continue;
+      std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(item.begin - gone_), item.bytes,
+                  bytes.begin() + static_cast<std::ptrdiff_t>(end));
+      item.begin = end;
+      end += item.bytes;
+      items[kept++] = item;
+    }
+    const std::size_t erased = items.size() - kept;
+    gone_ = 0;
+    items_.truncate(kept);
+    bytes_.truncate(end);
+    if (kept == 0 && is_limited(memory_)) give_memory_back();  // as in one that is loaded
+    return erased;
+  }
+
+ private:
+  template <class T>
+  static T type_of(T Extra::*);
+  template <class... Fields>
+  static auto columns_of(const std::tuple<Fields...>&)
+      -> std::tuple<Column<decltype(type_of(std::declval<typename Fields::second_type>()))>...>;
+  template <class Visit, class List>
+  static void visit_if_there(Visit& visit, const char* name, List& list) {
+    if constexpr (requires { visit.has(name); }) {
+      if (visit.has(name)) visit(name, list);
+    } else {
+      visit(name, list);
+    }
+  }
+
+ public:
+  struct Packed {
+    Column<std::uint32_t> task, group;
+    Column<double> norm, weight;  // weight: empty if all are 1
+    Column<std::uint64_t> end;    // of each, in `bytes`
+    Column<char> bytes;
+    // As older files have them instead: InstanceQueue's.
+    Column<std::uint64_t> index_end, value_end;
+    Column<Index> index;
+    Column<double> value;
+    decltype(columns_of(Extra::fields())) extra;  // empty: not in the file
+    template <class S>
+    static void state(S& s, auto&& v) {
+      v("task", s.task);
+      v("group", s.group);
+      v("norm", s.norm);
+      visit_unless_empty(v, "weight", s.weight);
+      bool old = false;
+      if constexpr (requires { v.has(""); }) old = v.has("value_end");
+      if (old) {
+        v("index_end", s.index_end);
+        v("value_end", s.value_end);
+        v("index", s.index);
+        v("value", s.value);
+      } else {
+        v("end", s.end);
+        v("bytes", s.bytes);
+      }
+      each(Extra::fields(), s.extra, [&](const auto& field, auto& column) { visit_if_there(v, field.first, column); });
+    }
+  };
+  Packed pack() const {
+    const auto column = [this]<class T>(Column<T>, auto get) {
+      return Column<T>::of(size(), [this, get](std::size_t i) { return static_cast<T>(get((*this)[i])); });
+    };
+    const std::uint64_t gone = gone_;
+    Packed out;
+    out.task = column(out.task, [](const Item& item) { return item.task; });
+    out.group = column(out.group, [](const Item& item) { return item.group; });
+    out.norm = column(out.norm, [](const Item& item) { return item.norm; });
+    bool weighed = false;
+    for (std::size_t i = 0; i < size(); ++i) weighed |= (*this)[i].weight != 1;
+    if (weighed) out.weight = column(out.weight, [](const Item& item) { return item.weight; });
+    out.end = column(out.end, [gone](const Item& item) { return item.begin + item.bytes - gone; });
+    out.bytes = Column<char>(bytes_.size(), [this](std::size_t begin, std::span<char> to) {
+      for (std::size_t done = 0; done < to.size();) {
+        const auto piece = bytes_.piece(begin + done, to.size() - done);
+        std::transform(piece.begin(), piece.end(), to.begin() + static_cast<std::ptrdiff_t>(done),
+                       [](std::byte b) { return static_cast<char>(b); });
+        done += piece.size();
+      }
+    });
+    each(Extra::fields(), out.extra, [&](const auto& field, auto& of_extra) {
+      of_extra = column(of_extra, [member = field.second](const Item& item) { return item.*member; });
+    });
+    return out;
+  }
+  void unpack(const Packed& p) {
+    unpack(p, "kept instances", [](const Item&) { return true; });
+  }
+  /// `valid`: of an item. Throws DataError that begins with `what`: sizes differ, out of order, invalid values;
+  /// MemoryError. Of an older file, whose instances may take more room, the latest are kept.
+  template <class Valid>
+  void unpack(const Packed& p, const std::string& what, Valid valid) {
+    const auto check = [&](bool good, const char* why) {
+      if (!good) throw DataError(what + ": " + why);
+    };
+    const std::size_t n = p.task.size();
+    const bool weighed = !p.weight.empty(), old = p.end.empty();
+    bool same = (!weighed || p.weight.size() == n) && p.group.size() == n && p.norm.size() == n &&
+                (old ? p.index_end.size() == n && p.value_end.size() == n : p.end.size() == n);
+    each(Extra::fields(), p.extra, [&](const auto&, const auto& column) { same &= column.empty() || column.size() == n; });
+    check(same, "lists differ in size");
+    check(old || (n <= items_.most() && p.bytes.size() <= bytes_.most()), "more than there is room for");
+    std::vector<std::byte> packed;
+    UnpackedInstance scratch;
+    for (const bool fill : {false, true}) {
+      if (fill) {
+        items_.pop(items_.size());
+        bytes_.pop(bytes_.size());
+        gone_ = 0;
+        if (n > 0 && !take_memory()) throw MemoryError(what + ": no memory for them");
+      }
+      std::uint64_t at = 0, index = 0;
+      for (std::size_t i = 0; i < n; ++i) {
+        Item item;
+        item.task = p.task[i];
+        item.group = p.group[i];
+        item.norm = p.norm[i];
+        if (weighed) item.weight = p.weight[i];
+        each(Extra::fields(), p.extra, [&](const auto& field, const auto& column) {
+          if (!column.empty()) item.*field.second = column[i];
+        });
+        std::span<const std::byte> bytes;
+        if (old) {
+          const std::uint64_t end = p.value_end[i], index_end = p.index_end[i];
+          check(end >= at && end <= p.value.size() && index_end >= index && index_end <= p.index.size() &&
+                    (index_end == index || index_end - index == end - at),
+                "an end out of range");
+          scratch.index.resize(index_end - index);
+          scratch.value.resize(end - at);
+          p.index.read(index, scratch.index);
+          p.value.read(at, scratch.value);
+          const std::span<const Index> all = scratch.index;
+          for (std::size_t k = 1; k < all.size(); ++k) check(all[k] > all[k - 1], "features out of order");
+          bytes = pack_instance({scratch.index, scratch.value, item.norm}, packed);
+          at = end;
+          index = index_end;
+        } else {
+          const std::uint64_t end = p.end[i];
+          check(end >= at && end <= p.bytes.size(), "an end out of range");
+          packed.resize(end - at);
+          p.bytes.read(at, {reinterpret_cast<char*>(packed.data()), packed.size()});
+          bytes = packed;
+          at = end;
+        }
+        if (!fill) {
+          check(is_packed_instance(bytes, item.norm, scratch), "an instance out of form");
+          check(std::isfinite(item.norm) && is_weight(item.weight) && valid(std::as_const(item)), "an invalid value");
+          continue;
+        }
+        if (old && !could_fit(bytes.size())) continue;
+        while (!fits(bytes.size())) pop();
+        push({item.task, {{}, {}, item.norm}, item.group, item.weight}, bytes, item);
+      }
+      check(old ? at == p.value.size() && index == p.index.size() : at == p.bytes.size(), "values that belong to nothing");
+    }
+  }
+
+ private:
+  template <class Fields, class Columns, class F>
+  static void each(const Fields& fields, Columns& columns, F f) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) { (f(std::get<I>(fields), std::get<I>(columns)), ...); }
+    (std::make_index_sequence<std::tuple_size_v<Fields>>());
+  }
+  /// The bytes of an item, in one piece.
+  std::span<const std::byte> packed(const Item& item, std::vector<std::byte>& whole) const {
+    const auto begin = static_cast<std::size_t>(item.begin - gone_);
+    const std::span<const std::byte> piece = bytes_.piece(begin, item.bytes);
+    if (piece.size() == item.bytes) return piece;
+    whole.assign(piece.begin(), piece.end());
+    const std::span<const std::byte> rest = bytes_.piece(begin + piece.size(), item.bytes - piece.size());
+    whole.insert(whole.end(), rest.begin(), rest.end());
+    return whole;
+  }
+  void give_memory_back() {
+    items_.give_memory_back();
+    bytes_.give_memory_back();
+  }
+
+  std::pmr::memory_resource* memory_;
+  RingBuffer<Item> items_;
+  RingBuffer<std::byte> bytes_;
+  std::uint64_t gone_ = 0;  // bytes that were popped
+};
+
+}  // namespace quorate
