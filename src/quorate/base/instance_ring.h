@@ -81,6 +81,11 @@ class InstanceRing {
     bytes_.pop(bytes);
     gone_ += bytes;
   }
+  void pop_back() {
+    bytes_.truncate(bytes_.size() - items_[size() - 1].bytes);
+    items_.truncate(size() - 1);
+    if (size() == 0 && is_limited(memory_)) give_memory_back();  // as in one that is loaded
+  }
   /// Removes those of which remove(item) is true; the others stay in order. Returns how many went. O(all bytes).
   template <class Remove>
   std::size_t erase_if(Remove remove) {

@@ -223,7 +223,15 @@ void Session::reply(Reply reply) {
   if (reply == Reply::later()) {
     outcome.ticket = enqueue(e, outcome.decision, outcome.audited);
     outcome.asked = outcome.ticket && !outcome.audited;
-    if (!outcome.audited) keep_unanswered();  // the label may come later, or never
+    if (!outcome.audited) {  // the label may come later, or never
+      const std::size_t before = kept_.unasked.size();
+      const std::uint64_t seen = kept_.unasked_seen;
+      keep_unanswered();
+      if (outcome.ticket && kept_.unasked_seen > seen) {
+        kept_.latest_ticket = *outcome.ticket + 1;
+        kept_.latest_kept = kept_.unasked.size() > before;
+      }
+    }
     if (outcome.audited && !outcome.ticket) ledger_.record_audit(e.task, outcome.decision.margin, std::nullopt);
   } else if (outcome.audited) {
     free_memory(ledger_.bytes_to_record());
@@ -272,6 +280,9 @@ void Session::learn(const Example& e, Outcome& outcome, Answer y, Settle settle)
 
 void Session::keep(const Example& e, Outcome& outcome) {
   outcome.label = kept_.labels.next_id();
+  const bool at_once = outcome.ticket ? take_unanswered(*outcome.ticket) : outcome.asked;
+  const bool apart = !at_once && !kept_.counted_more;
+  kept_.latest_ticket = 0;
   const Decision& d = outcome.decision;
   guarded([&] {
     kept_.labels.add(e, {.y = static_cast<double>(*outcome.answer),
@@ -280,12 +291,13 @@ void Session::keep(const Example& e, Outcome& outcome) {
                          .selection_score = d.selection_score,
                          .time = ledger_.time(),
                          .audit = outcome.audited,
-                         .apart = outcome.ticket || !outcome.asked});
+                         .apart = apart});
   });
 }
 
 void Session::keep_unasked(const Round& round) {
   kept_.counted_more |= round.tasks_per_instance > 1;
+  kept_.latest_ticket = 0;
   for (std::size_t n = 0; n < round.examples.size(); ++n)
     if (!decisions_[n].ask) keep_unasked(round.examples[n], false);
 }
@@ -293,6 +305,14 @@ void Session::keep_unasked(const Round& round) {
 /// The example at hand, if the learner asked about it: its words were counted.
 void Session::keep_unanswered() {
   if (kept_.labels.keeps() && decisions_[next_ - 1].ask) guarded([&] { keep_unasked(round_[next_ - 1], true); });
+}
+
+/// An answer before anything else came is one that came at once: its example has the label's place, not one of its own.
+bool Session::take_unanswered(std::uint64_t ticket) {
+  if (kept_.latest_ticket != ticket + 1) return false;
+  --kept_.unasked_seen;
+  if (kept_.latest_kept) kept_.unasked.pop_back();
+  return true;
 }
 
 void Session::keep_unasked(const Example& e, bool asked) {
@@ -368,6 +388,7 @@ void Session::look_at_unasked(Learner& learner, const Kept& kept, std::size_t ne
 template <class Change, class Also>
 void Session::start_anew(bool recount, Change change, Also also) {
   check_rebuilds();
+  kept_.latest_ticket = 0;
   if (start_beside(recount, change)) return also();
   try {
     guarded([&] {
@@ -600,6 +621,7 @@ void Session::see(const Features& x) {
   check_whole();
   guarded([&] { learner_->count(x); });
   kept_.counted_more = true;
+  kept_.latest_ticket = 0;
 }
 
 Outcome Session::give(const Example& e, Answer y) {
@@ -650,6 +672,10 @@ void Session::save(const Writer& writer) const {
     writer("unasked", kept_.unasked);
     writer("unasked_seen", kept_.unasked_seen);
     writer("counted_more", std::uint64_t{kept_.counted_more});
+    if (kept_.latest_ticket > 0) {
+      writer("latest_ticket", kept_.latest_ticket);
+      writer("latest_kept", std::uint64_t{kept_.latest_kept});
+    }
   }
   writer("next_ticket", next_ticket_);
   writer("max_pending", max_pending_);
@@ -696,6 +722,14 @@ Session Session::load(const Spec& spec, Reader& reader, std::size_t memory_for_n
     std::uint64_t counted_more = 1;  // of a file from before, nobody knows
     if (reader.has("counted_more")) reader("counted_more", counted_more);
     out.kept_.counted_more = counted_more != 0;
+    if (reader.has("latest_ticket")) {
+      std::uint64_t latest_kept = 0;
+      reader("latest_ticket", out.kept_.latest_ticket);
+      reader("latest_kept", latest_kept);
+      out.kept_.latest_kept = latest_kept != 0;
+      if (out.kept_.unasked_seen == 0 || (latest_kept != 0 && out.kept_.unasked.size() == 0))
+        throw DataError("model file: the latest question has no example");
+    }
   }
   reader("next_ticket", out.next_ticket_);
   reader("max_pending", out.max_pending_);

@@ -245,6 +245,7 @@ class Session {
   void keep_unasked(const Round& round);
   void keep_unasked(const Example& e, bool asked);
   void keep_unanswered();
+  bool take_unanswered(std::uint64_t ticket);
   void check_rebuilds() const;
   std::size_t check_kept(std::uint64_t id) const;  ///< its place
   bool knows(const Example& e) const { return (e.task == kUntracked || e.task < task_count()) && e.group < tasks_per_name_; }
@@ -257,7 +258,10 @@ class Session {
     KeptLabels labels;
     InstanceRing<Unasked> unasked;  // the latest examples without a label
     std::uint64_t unasked_seen = 0;
-    bool counted_more = false;  // than once for each example: instances shown to many tasks, or to none
+    /// The question asked last, while nothing came since: its example is the latest that was seen. 0: none.
+    std::uint64_t latest_ticket = 0;  // + 1
+    bool latest_kept = false;         // among `unasked`
+    bool counted_more = false;        // than once for each example: instances shown to many tasks, or to none
 
     bool all_unasked() const { return unasked.size() == unasked_seen; }
     /// Whether a rebuild can follow the stream: all examples are here. Undo and forget change nothing about it.
