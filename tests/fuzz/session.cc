@@ -98,10 +98,15 @@ void play(fuzz::Input& in) {
             for (const Example& e : round) again = again || e.task == task;
             if (!again) round.push_back({task, {index[n], value[n], 1}});
           }
-          session.decide({round});
-          while (session.next_question()) {
-            const std::uint8_t reply = in.byte() % 5;
-            session.reply(reply < 3 ? Reply(answer_of(reply - 1)) : reply == 3 ? Reply::unknown() : Reply::later());
+          try {
+            session.decide({round});
+            while (session.next_question()) {
+              const std::uint8_t reply = in.byte() % 5;
+              session.reply(reply < 3 ? Reply(answer_of(reply - 1)) : reply == 3 ? Reply::unknown() : Reply::later());
+            }
+          } catch (const Error&) {  // a learner refused an instance; the round's examples must outlive it
+            session.end_round();
+            throw;
           }
           break;
         }
