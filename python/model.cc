@@ -262,9 +262,10 @@ class Core {
     return columns.arrays();
   }
 
-  /// Late answers, in order: +1, -1 or 0 for neither; or, if `of_classes`, the class's place. Returns which changed the
-  /// model.
-  nb::object answer(Array<std::uint64_t> tickets, Array<std::int16_t> labels, bool of_classes) {
+  /// Late answers, in order: +1, -1 or 0 for neither; or, if `of_classes`, the class's place. annotator: of all; empty: not
+  /// known. Returns which changed the model.
+  nb::object answer(Array<std::uint64_t> tickets, Array<std::int16_t> labels, bool of_classes,
+                    const std::string& annotator) {
     check_size("answers", labels.shape(0), tickets.shape(0));
     std::vector<std::uint8_t> updated(tickets.shape(0));
     {
@@ -280,7 +281,7 @@ class Core {
           label = item == nullptr ? kNeither
                                   : classes.feedback(classes.task_of(item->example()), static_cast<std::size_t>(label));
         }
-        const std::optional<Outcome> outcome = session.answer(tickets(n), answer_of(label));
+        const std::optional<Outcome> outcome = session.answer(tickets(n), answer_of(label), annotator);
         updated[n] = outcome && outcome->updated;
       }
     }
@@ -305,6 +306,7 @@ class Core {
     std::vector<std::int8_t> label;
     std::vector<std::uint8_t> audit;
     std::vector<double> margin, probability, time;
+    std::vector<std::optional<std::string>> annotator;
     {
       const nb::gil_scoped_release others;
       const std::shared_lock lock(mutex_);
@@ -321,6 +323,8 @@ class Core {
         margin.push_back(of.margin);
         probability.push_back(of.probability);
         time.push_back(std::isfinite(of.time) ? of.time : std::numeric_limits<double>::quiet_NaN());
+        const std::string_view who = labels.annotator(of);
+        annotator.push_back(who.empty() ? std::nullopt : std::optional<std::string>(who));
       }
     }
     nb::dict out;
@@ -331,6 +335,7 @@ class Core {
     out["margin"] = array<double>(std::move(margin));
     out["probability"] = array<double>(std::move(probability));
     out["time"] = array<double>(std::move(time));
+    out["annotator"] = annotator;
     return out;
   }
   void rebuild(bool strict) {
@@ -704,7 +709,7 @@ void add_model(nb::module_& m) {
       .def("run", &Core::run, "batch"_a, "tasks"_a.none(), "labels"_a.none(), "times"_a.none(), "weights"_a.none(),
            "rounds"_a, "trace"_a)
       .def("round", &Core::round, "batch"_a, "tasks"_a.none())
-      .def("answer", &Core::answer, "tickets"_a, "labels"_a, "of_classes"_a)
+      .def("answer", &Core::answer, "tickets"_a, "labels"_a, "of_classes"_a, "annotator"_a = "")
       .def("withdraw", &Core::withdraw, "tickets"_a)
       .def("kept_labels", &Core::kept_labels)
       .def("rebuild", &Core::rebuild, "strict"_a)

@@ -36,18 +36,19 @@ void write(const LabelsOptions& o, const Model& model) {
   const KeptLabels& labels = model.session.labels();
   OutputFile out(o.out);
   const bool csv = o.to == "csv";
-  if (csv) out.write("id,task,question,label,audit,margin,probability,time\n");
+  if (csv) out.write("id,task,question,label,audit,margin,probability,time,annotator\n");
   UnpackedInstance memory;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const KeptLabel& label = labels[i];
     const Example e = labels.example(i, memory);
     const std::string task(model.session.name_of(e.task)), question = model.classes ? model.question(e) : "",
                                                            answer = model.answer_word(label.answer());
+    const std::string annotator(labels.annotator(label));
     const bool timed = std::isfinite(label.time);
     if (csv) {
       out.write(std::to_string(label.id) + "," + csv_quoted(task) + "," + csv_quoted(question) + "," + csv_quoted(answer) +
                 "," + (label.audit != 0 ? "yes" : "no") + "," + shortest(label.margin) + "," + shortest(label.probability) +
-                "," + (timed ? shortest(label.time) : "") + "\n");
+                "," + (timed ? shortest(label.time) : "") + "," + csv_quoted(annotator) + "\n");
     } else {
       out.write(Json{{"id", label.id},
                      {"task", task},
@@ -57,6 +58,7 @@ void write(const LabelsOptions& o, const Model& model) {
                      {"margin", label.margin},
                      {"probability", label.probability},
                      {"time", timed ? Json(label.time) : Json(nullptr)},
+                     {"annotator", annotator.empty() ? Json(nullptr) : Json(annotator)},
                      {"x", features_json(model, e.x)}}
                     .dump() +
                 "\n");
@@ -135,9 +137,9 @@ Command add_labels(CLI::App& app) {
   app.add_flag("--json", o->json, "print the result of --cross-validate as JSON");
   app.footer(
       "Each line has the label's id (which quorate rebuild --undo takes), task, question (of classes), label, whether it "
-      "was "
-      "bought for an audit, and the margin and the probability of asking when it was asked.\nExample:\n  quorate labels "
-      "spam.model --to jsonl --out bought.jsonl");
+      "was bought for an audit, the margin and the probability of asking when it was asked, and, if they are known, its "
+      "time "
+      "and its annotator.\nExample:\n  quorate labels spam.model --to jsonl --out bought.jsonl");
   return [o] { return run(*o); };
 }
 

@@ -95,6 +95,8 @@ class KeptLabels(NamedTuple):
     """The probability of asking, from 0 to 1."""
     time: npt.NDArray[np.float64]
     """Of the stream, in seconds since 1970; NaN without one."""
+    annotator: list[str | None]
+    """Of each, as given to `learn` or by `quorate serve`; None: not known."""
 
 
 class Estimator(ClassifierMixin, BaseEstimator):
@@ -213,10 +215,15 @@ class Estimator(ClassifierMixin, BaseEstimator):
         questions = [self._model.question(int(t), int(g)) for t, g in zip(found["task"][asked], found["group"][asked], strict=True)]
         return Questions(asked // max(1, per_example), questions, found["ticket"][asked])
 
-    def learn(self, ids: Any, y: Any = None, *, feedback: Any = None) -> npt.NDArray[np.bool_]:
+    def learn(
+        self, ids: Any, y: Any = None, *, feedback: Any = None, annotator: str | None = None
+    ) -> npt.NDArray[np.bool_]:
         """Learns from labels that were asked for: `y`, the class of each, or `feedback`, the answer to each question: 1 for yes
         (or the second class), -1 for no, 0 for neither. A label that comes a second time, or after it was withdrawn, changes
-        nothing. Returns which changed the model. Raises ValueError for ids never asked about; then nothing was learned."""
+        nothing. `annotator` gave them, as `kept_labels` then says. Returns which changed the model. Raises ValueError for ids
+        never asked about; then nothing was learned."""
+        if annotator is not None and not (isinstance(annotator, str) and annotator):
+            raise ValueError(f"annotator={annotator!r}: expected a name")
         if (y is None) == (feedback is None):
             raise ValueError("expected either y or feedback")
         tickets = _ids(ids)
@@ -225,13 +232,13 @@ class Estimator(ClassifierMixin, BaseEstimator):
             good = np.isin(answers, (-1, 0, 1)) if answers.dtype.kind in "iuf" else np.zeros(len(answers), dtype=bool)
             if not good.all():
                 raise ValueError(f"feedback: {answers[~good].tolist()[0]!r}; expected 1, -1 or 0")
-            return self._fitted().answer(tickets, np.ascontiguousarray(answers, dtype=np.int16), False)
+            return self._fitted().answer(tickets, np.ascontiguousarray(answers, dtype=np.int16), False, annotator or "")
         self._fitted()
         labels = _labels.codes(self.classes_, np.atleast_1d(np.asarray(_labels.column(y))).ravel())
         if (labels == 0).any():
             raise ValueError("y: a label is missing; expected one for each id (see withdraw)")
         many = bool(self._reduction())
-        return self._fitted().answer(tickets, labels - 1 if many else labels, many)
+        return self._fitted().answer(tickets, labels - 1 if many else labels, many, annotator or "")
 
     def withdraw(self, ids: Any) -> npt.NDArray[np.bool_]:
         """Withdraws questions: their labels return to the label budget, but not to a rate. Returns which were pending, shape (n,)."""

@@ -13,9 +13,10 @@ BEFORE = json.loads((FOLDER / "labels.json").read_text())
 
 def test_kept_labels_that_are_not_packed_are_read_and_rebuilt_as_before(quorate):
     shutil.copy(FOLDER / "labels.model", quorate.folder / "m")
-    assert quorate.ok("labels", "m").out.splitlines() == BEFORE["labels"]
+    labels = [BEFORE["labels"][0] + ",annotator"] + [line + "," for line in BEFORE["labels"][1:]]
+    assert quorate.ok("labels", "m").out.splitlines() == labels
     for _ in range(2):  # as the file was, and as this program writes it
         quorate.ok("rebuild", "m")
         lines = quorate.ok("predict", "--model", "m", "--data", FOLDER.parent / "version_2" / "mails.csv").out.splitlines()
         assert [json.loads(line)["margin"] for line in lines] == BEFORE["rebuilt"]
-    assert quorate.ok("labels", "m").out.splitlines() == BEFORE["labels"]
+    assert quorate.ok("labels", "m").out.splitlines() == labels

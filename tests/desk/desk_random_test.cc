@@ -498,16 +498,23 @@ class RandomOffice {
     const std::uint64_t ticket = question["ticket"].get<std::uint64_t>();
     if (asked(ticket) == nullptr || asked(ticket)->lease != question["lease"].get<std::string>()) leased(question, who);
     const Session& session = desk.model().session;
-    const bool rebuilds = session.learner().capabilities().rebuilds, first = asked(ticket)->answers.empty();
+    const bool answers_learn = session.learner().capabilities().rebuilds && setting_.desk.desk.hold.value_or(0) == 0,
+               first = asked(ticket)->answers.empty();
     Model without = Model::from_bytes(desk.model().to_bytes());
+    const std::string state = desk.save();
+    const std::uint64_t id = session.labels().next_id();
     const std::uint64_t before = answered;
     answer(question["lease"].get<std::string>(), choices_[draw(choices_.size())]);
     if (answered == before) return;
+    // An answer that came at once is taken back with its example (Session::undo).
+    const KeptLabels& labels = session.labels();
+    const bool at_once = answers_learn && labels.next_id() > id && labels[labels.size() - 1].apart == 0;
     const std::uint64_t times = undone;
     undo(who);
     if (undone == times || !first) return;  // an audit, or an opinion, which is not learned from
-    if (rebuilds && setting_.desk.desk.hold.value_or(0) == 0) without.session.rebuild();
-    const Desk expected(setting_.desk, std::move(without), desk.save());
+    if (answers_learn && !at_once) without.session.rebuild();
+    Desk expected(setting_.desk, std::move(without), at_once ? state : desk.save());
+    if (at_once) expected.apply(Json{{"do", "forget_example"}, {"example", question["example"]}, {"at", now}}.dump());
     const std::string probes =
         "{\"task\":\"t0\",\"text\":\"win money\"}\n{\"task\":\"t1\",\"text\":\"lunch "
         "noon\"}\n{\"task\":\"t9\",\"text\":\"see prize\"}\n";

@@ -160,6 +160,24 @@ TEST(Desk, UndoIsExactAndTheQuestionComesBack) {
   EXPECT_EQ(o.desk.model().session.labels().size(), 0u);
 }
 
+TEST(Desk, TheModelKeepsWhoGaveTheLabelItLearned) {
+  DeskSettings settings = spam();
+  settings.desk.opinions = 1;
+  Office o(settings);
+  o.post("m1", "ann", "win money");
+  o.answer(o.next("eve"), "spam");
+  o.answer(o.next("bob"), "ham");
+  const auto kept = [&] {
+    const KeptLabels& labels = o.desk.model().session.labels();
+    EXPECT_EQ(labels.size(), 1u);
+    return std::string(labels.annotator(labels[0]));
+  };
+  EXPECT_EQ(kept(), "eve");
+  o.call({{"do", "decide"}, {"ticket", 0}, {"label", "ham"}});
+  EXPECT_EQ(kept(), "bob");
+  EXPECT_THAT(o.desk.labels(0, 10), HasSubstr("\"annotator\":\"bob\""));
+}
+
 TEST(Desk, AnAnswerIsHeldBackFromALearnerThatCannotUnlearn) {
   DeskSettings settings = spam({"2"});
   settings.learner = "peer(b=1000, bq=1000)";
@@ -713,16 +731,16 @@ TEST(Desk, LimitsOfAnAnnotatorCountLeasesAndAnswersHeldBack) {
 
 TEST(Desk, AForgottenTaskIsGone) {
   Office o(spam());
-  o.post("m1", "ann", "secretword money");
+  o.post("m1", "zoe", "secretword money");
   o.post("m2", "bob", "lunch");
   o.answer(o.next("eve"), "ham");
   o.answer(o.next("eve"), "ham");
-  o.post("m3", "ann", "secretword again");
-  o.call({{"do", "forget_task"}, {"task", "ann"}});
+  o.post("m3", "zoe", "secretword again");
+  o.call({{"do", "forget_task"}, {"task", "zoe"}});
   EXPECT_EQ(o.desk.save().find("secretword"), std::string::npos);
-  EXPECT_EQ(model_of(o.desk).find("ann"), std::string::npos);
+  EXPECT_EQ(model_of(o.desk).find("zoe"), std::string::npos);
   EXPECT_EQ(o.next("eve"), nullptr);
-  EXPECT_EQ(o.raw({{"do", "forget_task"}, {"task", "ann"}}).status, 404);
+  EXPECT_EQ(o.raw({{"do", "forget_task"}, {"task", "zoe"}}).status, 404);
   o.call({{"do", "forget_example"}, {"example", "m2"}});
   EXPECT_EQ(o.desk.model().session.labels().size(), 0u);
   EXPECT_EQ(o.raw({{"do", "forget_example"}, {"example", "m9"}}).status, 404);

@@ -65,6 +65,25 @@ TEST(KeptLabels, SavedAndLoadedTheyGoOnAsIfNeverSaved) {
   for (std::size_t i = 0; i < one.size(); ++i) EXPECT_EQ(one[i].id, two[i].id);
 }
 
+TEST(KeptLabels, HaveTheAnnotatorsThatAreKnown) {
+  Memory memory(100'000), there(100'000);
+  KeptLabels labels(&memory, 9'000), loaded(&there, 9'000);
+  const std::vector<std::string> who{"eve", "", "bob", "eve"};
+  for (Task i = 0; i < who.size(); ++i) labels.add(Made{.task = i}.example(), answer(1), who[i]);
+  memory.take(memory.left() - 100);  // no room for a long name: the label is kept without it
+  labels.add(Made{.task = 4}.example(), answer(1), std::string(1000, 'a'));
+  labels.erase_if([](const KeptLabel& label) { return label.id == 0; });
+  loaded.unpack(labels.pack());
+  for (const KeptLabels* at : {&std::as_const(labels), &std::as_const(loaded)}) {
+    std::vector<std::string> found;
+    for (std::size_t i = 0; i < at->size(); ++i) found.emplace_back(at->annotator((*at)[i]));
+    EXPECT_EQ(found, (std::vector<std::string>{"", "bob", "eve", ""}));
+  }
+  KeptLabels::Packed unnamed = labels.pack();
+  unnamed.annotators = {};
+  EXPECT_THROW(loaded.unpack(unnamed), DataError);
+}
+
 TEST(KeptLabels, OneThatIsTooLargeOrHasNoMemoryIsCountedAndNotKept) {
   Memory memory(1'000);
   KeptLabels none(&memory, 0), large(&memory, 900);

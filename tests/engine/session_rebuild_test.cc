@@ -81,6 +81,8 @@ class Twins {
 
   /// Answers that only one of them gets, or gets wrong, and labels that are given to it alone; and others between them.
   void part(std::size_t answers) {
+    const std::vector<Example> between = instance(task());  // so that none of the answers comes at once
+    both([&](Session& s) { run_round(s, {between, between.size()}, [](std::size_t) { return Reply::unknown(); }); });
     for (std::size_t n = 0; n < answers; ++n) {
       const auto kind = waiting_.empty() ? 3 : below(5, rng_);
       if (kind == 0) {
@@ -295,6 +297,30 @@ TEST(RebuildOfAll, PredictsToTheBitAsTheLiveModel) {
     const std::string rebuilt = learner_of(session);
     session.rebuild();
     EXPECT_EQ(learner_of(session), rebuilt) << text;
+  }
+}
+
+// Its example had no place but the label's.
+TEST(RebuildOfAll, AnAnswerThatCameAtOnceIsTakenBackWithItsExample) {
+  for (const bool later : {false, true}) {
+    const NameTable names = task_names(kUsers);
+    const SessionOptions options{.seed = 3, .tasks = &names, .keep_labels = 800'000};
+    Session with(parse_spec("cohort(query=always)"), options), without(parse_spec("cohort(query=always)"), options);
+    const Stream stream = make_stream(60, kUsers, 6, 5, true);
+    for (std::size_t n = 0; n < stream.size(); ++n) {
+      const std::vector<Example> one{stream.example(n)};
+      const Answer y = stream.y[n] > 0 ? kYes : kNo;
+      if (n != 20) {
+        for (Session* s : {&with, &without}) run_round(*s, {one, 1}, [&](std::size_t) { return y; });
+      } else if (later) {
+        with.answer(*run_round_later(with, {one, 1})[0].ticket, y);
+      } else {
+        run_round(with, {one, 1}, [&](std::size_t) { return y; });
+      }
+    }
+    with.undo({20});
+    without.rebuild();
+    EXPECT_EQ(learner_of(with), learner_of(without)) << later;
   }
 }
 

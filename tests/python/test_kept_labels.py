@@ -89,6 +89,19 @@ def test_neither_is_none():
     assert model.kept_labels().label == ["spam", "ham", None, "spam"]
 
 
+def test_annotators_that_are_known_are_kept(tmp_path):
+    model = Cohort(query="always")
+    d = model.decide(DATA.X[:4], classes=["ham", "spam"])
+    model.learn(d.ids[:2], ["ham", "spam"], annotator="eve")
+    model.learn(d.ids[2], ["ham"])
+    model.learn(d.ids[3], feedback=[0], annotator="bob")
+    model.save(tmp_path / "m")
+    assert quorate.load(tmp_path / "m").kept_labels().annotator == ["eve", "eve", None, "bob"]
+    for annotator in ("", 3):
+        with pytest.raises(ValueError, match="annotator=.*expected a name"):
+            model.learn(d.ids[0], ["ham"], annotator=annotator)
+
+
 def test_a_refused_change_changes_nothing():
     model = learned()
     before = model.to_bytes()

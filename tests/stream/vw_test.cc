@@ -75,6 +75,7 @@ TEST(VwReader, ABadLineIsNamedWithPlaceValueAndWhatWasExpected) {
       {"1 -2 | a", {":2:3: ", "'-2'", "importance"}},
       {"1:2 | a", {":2:1: ", "'1:2'", "cost-sensitive"}},
       {"1:2:0.5 | a", {":2:1: ", "'1:2:0.5'", "contextual bandit"}},
+      {"ca 185.121:0.657567:6.20426e-05 | a", {":2:4: ", "'185.121:0.657567:6.20426e-05'", "continuous actions"}},
       {"shared | a", {":2:1: ", "'shared'", "contextual bandit"}},
       {"1,2 | a", {":2:1: ", "'1,2'", "several"}},
       {"1 x y z | a", {":2:3: ", "'x'", "expected a number"}},

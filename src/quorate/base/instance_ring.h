@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <memory_resource>
 #include <optional>
 #include <span>
@@ -33,10 +34,9 @@ class InstanceRing {
  public:
   struct Item : Extra {
     Task task = 0;
-    std::uint32_t group = 0;
+    std::uint32_t group = 0, bytes = 0;
     double norm = 1, weight = 1;  ///< Features::norm, Example::weight
     std::uint64_t begin = 0;      ///< its first byte, of all that ever came
-    std::size_t bytes = 0;
   };
 
   /// At most `most` instances with `most_bytes` bytes.
@@ -61,7 +61,9 @@ class InstanceRing {
 
   /// Room for an instance that takes `bytes` bytes packed.
   bool fits(std::size_t bytes) const { return size() < items_.most() && bytes_.size() + bytes <= bytes_.most(); }
-  bool could_fit(std::size_t bytes) const { return items_.most() > 0 && bytes <= bytes_.most(); }
+  bool could_fit(std::size_t bytes) const {
+    return items_.most() > 0 && bytes <= bytes_.most() && bytes <= std::numeric_limits<std::uint32_t>::max();
+  }
   /// Under a limit takes all memory that will ever be needed. False if it is not free.
   bool take_memory() {
     if (items_.capacity() > 0 || !is_limited(memory_)) return true;
@@ -73,7 +75,8 @@ class InstanceRing {
   /// `packed`: e.x by pack_instance(). After take_memory(); fits(packed.size()).
   void push(const Example& e, std::span<const std::byte> packed, const Extra& extra) {
     bytes_.push(packed);
-    items_.push(Item{extra, e.task, e.group, e.x.norm, e.weight, gone_ + bytes_.size() - packed.size(), packed.size()});
+    items_.push(Item{extra, e.task, e.group, static_cast<std::uint32_t>(packed.size()), e.x.norm, e.weight,
+                     gone_ + bytes_.size() - packed.size()});
   }
   void pop() {
     const std::size_t bytes = items_[0].bytes;

@@ -827,14 +827,14 @@ void Desk::note_label(Question& question, const std::optional<Outcome>& outcome)
   if (outcome && outcome->label) question.labels.push_back(*outcome->label);
 }
 
-void Desk::give(Question& question, std::span<const Example> round, Label label) {
+void Desk::give(Question& question, std::span<const Example> round, Label label, std::string_view annotator) {
   for (const Example& e : round)
     if (const Reply reply = reply_of(label, model_.classes ? &*model_.classes : nullptr, e); reply.answered())
-      note_label(question, model_.session.give(e, reply.answer()));
+      note_label(question, model_.session.give(e, reply.answer(), annotator));
 }
 
 /// The label of an answer reaches the learner. Throws MemoryError; then no answer is taken any more.
-void Desk::learn(Question& question, Label label) {
+void Desk::learn(Question& question, Label label, std::string_view annotator) {
   Session& session = model_.session;
   try {
     bool waited = false;
@@ -842,10 +842,10 @@ void Desk::learn(Question& question, Label label) {
       if (const auto* item = session.pending().find(ticket)) {
         const Reply reply = reply_of(label, model_.classes ? &*model_.classes : nullptr, item->example());
         waited = true;
-        note_label(question, session.answer(ticket, reply.answer()));
+        note_label(question, session.answer(ticket, reply.answer(), annotator));
       }
     if (!waited)  // taken back before: the label is paid for
-      with_examples(question, [&](const std::vector<Example>& round) { give(question, round, label); });
+      with_examples(question, [&](const std::vector<Example>& round) { give(question, round, label, annotator); });
   } catch (const MemoryError& e) {
     full_ = e.what();
     throw;
@@ -884,7 +884,8 @@ void Desk::learn_held(std::uint64_t id) {
   if (question == nullptr || !question->held) return;
   let_go(id, *question);
   try {
-    learn(*question, label_of(question->settled.empty() ? question->given[0].label : question->settled));
+    const std::string& word = question->settled.empty() ? question->given[0].label : question->settled;
+    learn(*question, label_of(word), question->annotator(word));
   } catch (const MemoryError&) {
     question->held = true;
     waiting_.push_back(id);
@@ -970,7 +971,7 @@ void Desk::take_answer(std::uint64_t id, Question& question, Given given, const 
       held_.push_back({now_ + wait, id});
     } else {
       try {
-        learn(question, label_of(given.label));
+        learn(question, label_of(given.label), given.annotator);
       } catch (const MemoryError&) {  // nobody can answer it
         drop(id);
         throw;
@@ -1103,7 +1104,7 @@ DeskReply Desk::put(const Json& event) {
     Question late = question_about(std::move(*item));
     pool_.erase(item);
     late.unasked = true;
-    learn(late, label);
+    learn(late, label, name);
     ++gifts_;
     late.given.push_back({name, word, source, now_});
     note_answer(id, late.given[0], event);
@@ -1178,7 +1179,7 @@ DeskReply Desk::decide(const Json& event) {
   if (learned != word && !question.labels.empty()) {
     unlearn(id, question);
     try {
-      learn(question, label);
+      learn(question, label, question.annotator(word));
     } catch (const MemoryError&) {
       ++unlearned_;
       throw;
@@ -1456,7 +1457,8 @@ std::string Desk::labels(std::uint64_t from, std::uint64_t most) const {
                                                          : settings_.negative},
                 {"audit", labels[i].audit != 0},
                 {"margin", labels[i].margin},
-                {"probability", labels[i].probability}}
+                {"probability", labels[i].probability},
+                {"annotator", labels.annotator(labels[i]).empty() ? Json(nullptr) : Json(labels.annotator(labels[i]))}}
                .dump() +
            "\n";
   }

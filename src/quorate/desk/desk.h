@@ -123,6 +123,11 @@ class Desk {
     bool held = false;    ///< answered, and not learned from yet
 
     bool agrees() const { return given[0].label == given[1].label; }  ///< two annotators answered
+    /// The first who gave that label; empty: nobody.
+    std::string_view annotator(std::string_view label) const {
+      const auto found = std::ranges::find(given, label, &Given::label);
+      return found == given.end() ? std::string_view() : found->annotator;
+    }
     void release() {
       lease.clear();
       holder.clear();
@@ -183,8 +188,8 @@ class Desk {
   const Question* find(std::uint64_t id) const;
   std::uint64_t id_of_lease(std::string_view lease) const;
   void note_label(Question& question, const std::optional<Outcome>& outcome);
-  void give(Question& question, std::span<const Example> round, Label label);
-  void learn(Question& question, Label label);
+  void give(Question& question, std::span<const Example> round, Label label, std::string_view annotator = {});
+  void learn(Question& question, Label label, std::string_view annotator);
   double hold() const;
   void learn_held(std::uint64_t id);
   void let_go(std::uint64_t id, Question& question);

@@ -17,10 +17,11 @@ std::uint64_t lot(std::uint64_t id) {
 }  // namespace
 
 KeptLabels::KeptLabels(std::pmr::memory_resource* memory, std::size_t bytes)
-    : ring_(Ring::of_bytes(memory, bytes, bytes)), keeps_(bytes >= 4 * sizeof(Item)) {}
+    : memory_(memory), ring_(Ring::of_bytes(memory, bytes, bytes)), annotators_(memory), keeps_(bytes >= 4 * sizeof(Item)) {}
 
-void KeptLabels::add(const Example& e, KeptLabel label) {
+void KeptLabels::add(const Example& e, KeptLabel label, std::string_view annotator) {
   label.id = next_id_++;
+  label.annotator = 0;
   if (!keeps_ || lot(label.id) >= bound_) return;
   const auto packed = pack_instance(e.x, buffer_);
   if (!ring_.could_fit(packed.size()) || !ring_.take_memory()) return;
@@ -30,6 +31,8 @@ void KeptLabels::add(const Example& e, KeptLabel label) {
     if (lot(label.id) >= bound_) return;
   }
   if (!ring_.take_memory()) return;  // an empty ring gave it back
+  if (!annotator.empty() && bytes_left(memory_) >= annotators_.bytes_to_add(annotator))
+    label.annotator = annotators_.intern(annotator) + 1;
   ring_.push(e, packed, label);
 }
 
@@ -47,12 +50,13 @@ std::optional<std::size_t> KeptLabels::find(std::uint64_t id) const {
 
 void KeptLabels::unpack(const Packed& p) {
   if (p.bound > kAll) throw DataError("kept labels: a bound out of range");
+  annotators_.unpack(p.annotators);
   std::optional<std::uint64_t> before;
   ring_.unpack(p.ring, "kept labels", [&](const Item& item) {
     const bool ascends = (!before || item.id > *before) && item.id < p.next_id;
     before = item.id;
     return ascends && (item.y == 1 || item.y == -1 || item.y == 0) && std::isfinite(item.margin) && item.probability >= 0 &&
-           item.probability <= 1 && !std::isnan(item.time) && item.audit <= 1;
+           item.probability <= 1 && !std::isnan(item.time) && item.audit <= 1 && item.annotator <= annotators_.size();
   });
   next_id_ = p.next_id;
   bound_ = p.bound;

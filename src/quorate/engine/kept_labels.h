@@ -4,10 +4,12 @@
 #include <limits>
 #include <memory_resource>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "quorate/base/answer.h"
 #include "quorate/base/instance_ring.h"
+#include "quorate/base/name_table.h"
 
 namespace quorate {
 
@@ -19,6 +21,7 @@ struct KeptLabel {
   double time = -std::numeric_limits<double>::infinity();   ///< the stream's, in seconds; without one: minus infinity
   std::uint32_t audit = 0;                                  ///< 1: bought to audit, not learned from
   std::uint32_t apart = 0;                                  ///< 1: its words were counted before, or never
+  std::uint32_t annotator = 0;                              ///< KeptLabels::annotator(); 0: not known
   Answer answer() const { return static_cast<Answer>(y); }
   static constexpr auto fields() {
     using K = KeptLabel;
@@ -29,7 +32,8 @@ struct KeptLabel {
                       std::pair{"selection_score", &K::selection_score},
                       std::pair{"time", &K::time},
                       std::pair{"audit", &K::audit},
-                      std::pair{"apart", &K::apart}};
+                      std::pair{"apart", &K::apart},
+                      std::pair{"annotator", &K::annotator}};
   }
 };
 
@@ -50,12 +54,17 @@ class KeptLabels {
 
   /// The next label's id, whether it is kept or not.
   std::uint64_t next_id() const { return next_id_; }
-  /// Counts a label, and keeps it if its lot is among those kept and memory can be had. label.id is ignored.
-  void add(const Example& e, KeptLabel label);
+  /// Counts a label, and keeps it if its lot is among those kept and memory can be had. label.id and label.annotator are
+  /// ignored. annotator: a name; empty: not known. Without memory for a new name the label is kept without it.
+  void add(const Example& e, KeptLabel label, std::string_view annotator = {});
 
   bool keeps() const { return keeps_; }
   std::size_t size() const { return ring_.size(); }
   const Item& operator[](std::size_t place) const { return ring_[place]; }  ///< in ascending order of their ids
+  /// The annotator's name; empty: not known. Until the next add().
+  std::string_view annotator(const KeptLabel& label) const {
+    return label.annotator == 0 ? std::string_view() : annotators_[label.annotator - 1];
+  }
   /// Until `to` changes.
   Example example(std::size_t place, UnpackedInstance& to) const { return ring_.example(place, to); }
   /// The place of a label; nothing if it is not kept. O(log size).
@@ -71,19 +80,24 @@ class KeptLabels {
   struct Packed {
     std::uint64_t next_id = 0, bound = 0;
     Ring::Packed ring;
+    NameTable::Packed annotators;
     template <class S>
     static void state(S& s, auto&& v) {
       v("next_id", s.next_id);
       v("bound", s.bound);
       s.ring.state(s.ring, v);
+      visit_unless_empty(v, "annotator_text", s.annotators.text);
+      visit_unless_empty(v, "annotator_end", s.annotators.end);
     }
   };
-  Packed pack() const { return {next_id_, bound_, ring_.pack()}; }
+  Packed pack() const { return {next_id_, bound_, ring_.pack(), annotators_.pack()}; }
   void unpack(const Packed& packed);  ///< throws DataError: sizes differ, out of order, invalid values
 
  private:
   std::uint64_t next_id_ = 0, bound_ = kAll;
+  std::pmr::memory_resource* memory_;
   Ring ring_;
+  NameTable annotators_;
   bool keeps_;
   std::vector<std::byte> buffer_;  // scratch
 

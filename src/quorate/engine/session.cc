@@ -214,7 +214,7 @@ std::optional<Question> Session::next_question() {
   return std::nullopt;
 }
 
-void Session::reply(Reply reply) {
+void Session::reply(Reply reply, std::string_view annotator) {
   check_whole();
   if (!asked_) throw UsageError("a reply without a question; expected next_question() before it");
   if (reply == Reply::unknown()) return leave_unanswered();
@@ -237,9 +237,9 @@ void Session::reply(Reply reply) {
     free_memory(ledger_.bytes_to_record());
     ledger_.record_audit(e.task, outcome.decision.margin, reply.answer());
     outcome.answer = reply.answer();
-    keep(e, outcome);
+    keep(e, outcome, annotator);
   } else {
-    learn(e, outcome, reply.answer(), [&] {
+    learn(e, outcome, reply.answer(), annotator, [&] {
       ledger_.buy();
       asked_ = false;
     });
@@ -259,7 +259,7 @@ void Session::leave_unanswered() {
 /// The learner comes first: without memory nothing is counted. A label that it refuses was bought all the same: `settle` is
 /// called when the answer counts.
 template <class Settle>
-void Session::learn(const Example& e, Outcome& outcome, Answer y, Settle settle) {
+void Session::learn(const Example& e, Outcome& outcome, Answer y, std::string_view annotator, Settle settle) {
   const auto count = [&] {
     ledger_.record_label(e.task, y != kNeither && predicted(outcome.decision.margin) != y);
     settle();
@@ -274,24 +274,26 @@ void Session::learn(const Example& e, Outcome& outcome, Answer y, Settle settle)
   }
   outcome.answer = y;
   if (outcome.updated) ledger_.record_update(e.task);
-  keep(e, outcome);
+  keep(e, outcome, annotator);
   count();
 }
 
-void Session::keep(const Example& e, Outcome& outcome) {
+void Session::keep(const Example& e, Outcome& outcome, std::string_view annotator) {
   outcome.label = kept_.labels.next_id();
   const bool at_once = outcome.ticket ? take_unanswered(*outcome.ticket) : outcome.asked;
   const bool apart = !at_once && !kept_.counted_more;
   kept_.latest_ticket = 0;
   const Decision& d = outcome.decision;
   guarded([&] {
-    kept_.labels.add(e, {.y = static_cast<double>(*outcome.answer),
-                         .margin = d.margin,
-                         .probability = d.probability,
-                         .selection_score = d.selection_score,
-                         .time = ledger_.time(),
-                         .audit = outcome.audited,
-                         .apart = apart});
+    kept_.labels.add(e,
+                     {.y = static_cast<double>(*outcome.answer),
+                      .margin = d.margin,
+                      .probability = d.probability,
+                      .selection_score = d.selection_score,
+                      .time = ledger_.time(),
+                      .audit = outcome.audited,
+                      .apart = apart},
+                     annotator);
   });
 }
 
@@ -585,7 +587,7 @@ void Session::check_issued(std::uint64_t ticket) const {
                      std::to_string(next_ticket_));
 }
 
-std::optional<Outcome> Session::answer(std::uint64_t ticket, Answer y) {
+std::optional<Outcome> Session::answer(std::uint64_t ticket, Answer y, std::string_view annotator) {
   check_whole();
   check_issued(ticket);
   const PendingQuestions::Item* item = pending_.find(ticket);
@@ -598,10 +600,10 @@ std::optional<Outcome> Session::answer(std::uint64_t ticket, Answer y) {
   if (audit) {
     free_memory(ledger_.bytes_to_record());
     ledger_.record_audit(item->audit, item->task, outcome.decision.margin, y);
-    keep(item->example(), outcome);
+    keep(item->example(), outcome, annotator);
     pending_.erase(ticket);
   } else {
-    learn(item->example(), outcome, y, [&] { pending_.erase(ticket); });
+    learn(item->example(), outcome, y, annotator, [&] { pending_.erase(ticket); });
   }
   return outcome;
 }
@@ -624,14 +626,14 @@ void Session::see(const Features& x) {
   kept_.latest_ticket = 0;
 }
 
-Outcome Session::give(const Example& e, Answer y) {
+Outcome Session::give(const Example& e, Answer y, std::string_view annotator) {
   check_whole();
   check_known(e);
   Outcome outcome;
   outcome.answer = y;
   outcome.decision.margin = learner_->score(e);
   guarded([&] { outcome.updated = learner_->learn(e, outcome.decision, y, rng_); });
-  keep(e, outcome);
+  keep(e, outcome, annotator);
   return outcome;
 }
 

@@ -120,20 +120,20 @@ class Session {
     }
   }
   /// Replies to the question given last. Of a later answer the example is copied; if there is no memory for it, it is not
-  /// asked about after all. Throws MemoryError if there is no memory to learn: then nothing is learned, bought or counted,
-  /// and the question has no reply.
-  void reply(Reply reply);
+  /// asked about after all. annotator: a name, kept with the label; empty: not known. Throws MemoryError if there is no
+  /// memory to learn: then nothing is learned, bought or counted, and the question has no reply.
+  void reply(Reply reply, std::string_view annotator = {});
 
   /// Learns from an answer that came later, by the decision that was made then. Returns the outcome or, if the ticket no
   /// longer waits, nothing: a second answer, or one that came after the question was withdrawn, changes nothing and is
   /// counted as too late. Throws UsageError for a ticket never issued; MemoryError as reply(), and the ticket still waits.
-  std::optional<Outcome> answer(std::uint64_t ticket, Answer y);
+  std::optional<Outcome> answer(std::uint64_t ticket, Answer y, std::string_view annotator = {});
   /// Asks about an example that was decided before without a question, whatever the learner's rule says. Returns the
   /// ticket, or nothing: the limits leave no label, or there is no memory. Throws UsageError for an unknown task.
   std::optional<std::uint64_t> ask(const Example& e);
   /// Learns from a label that nobody was asked for: a gift. It is kept, but neither bought nor counted as a label, a
   /// mistake or an audit. Throws UsageError for an unknown task; MemoryError as reply().
-  Outcome give(const Example& e, Answer y);
+  Outcome give(const Example& e, Answer y, std::string_view annotator = {});
   /// Counts the features of an instance that is only given, as those of decided ones are, so that they are scaled.
   void see(const Features& x);
   /// Nobody will answer: the label goes back to the budget (a rate keeps it) and is counted as unanswered. Returns whether
@@ -158,8 +158,9 @@ class Session {
   /// and under a memory limit, run is not called. Not saved.
   using RunBeside = std::function<void(const std::function<void()>& work)>;
   void rebuild_beside(RunBeside run) { beside_ = std::move(run); }
-  /// Takes answers back, or corrects them, and rebuilds: the model is that of a session which never had them. The labels
-  /// stay bought. Throws UsageError for an id that is not kept, and as rebuild(); then nothing has changed.
+  /// Takes answers back, or corrects them, and rebuilds: the model is that of a session which never had them. An answer that
+  /// came at once, before any other example, is taken back with its example; else that stays, as one without a label. The
+  /// labels stay bought. Throws UsageError for an id that is not kept, and as rebuild(); then nothing has changed.
   void undo(std::vector<std::uint64_t> ids, bool recount = false);
   void correct(std::uint64_t id, Answer y);
   /// Learns again, as rebuild(), with another learner or other parameters; features are counted anew. Throws UsageError
@@ -234,14 +235,14 @@ class Session {
   Session(const Spec& spec, std::size_t memory_limit, std::size_t memory_for_names, std::size_t keep_labels);
 
   template <class Settle>
-  void learn(const Example& e, Outcome& outcome, Answer y, Settle settle);
+  void learn(const Example& e, Outcome& outcome, Answer y, std::string_view annotator, Settle settle);
   void leave_unanswered();
   /// Its ticket; nothing without memory for it.
   std::optional<std::uint64_t> enqueue(const Example& e, const Decision& d, bool audit);
   void give_up(std::uint64_t ticket);
   void check_issued(std::uint64_t ticket) const;
   void check_groups() const;
-  void keep(const Example& e, Outcome& outcome);
+  void keep(const Example& e, Outcome& outcome, std::string_view annotator);
   void keep_unasked(const Round& round);
   void keep_unasked(const Example& e, bool asked);
   void keep_unanswered();

@@ -58,6 +58,8 @@ class VwReader final : public RecordReader {
         record.label = token;
         ++words;
       } else if (words == 1) {
+        if (record.label == "ca" && token.find(':') != token.npos)
+          bad(line, token, "one label: this is action:cost:density, of a contextual bandit with continuous actions");
         set_weight(record, static_cast<std::size_t>(token.data() - line.data()), token);
         ++words;
       } else if (words == 2) {
