@@ -174,7 +174,11 @@ class ScaledLearner final : public Learner {
     return any;
   }
   void restart(const LearnerContext& context, bool recount) override {
-    if (recount) scaling_ = Scaling(params_.scale, scaling_.slots(), context.memory);
+    if (recount) {
+      const std::size_t slots = scaling_.slots();
+      scaling_ = Scaling(params_.scale, 0, context.memory);  // there may be no memory for two tables
+      scaling_ = Scaling(params_.scale, slots, context.memory);
+    }
     scaling_.set_kinds(context.kinds);
     scaling_.forget_labels();
     if constexpr (requires { a_->directions; }) {

@@ -65,6 +65,25 @@ TEST(KeptLabels, SavedAndLoadedTheyGoOnAsIfNeverSaved) {
   for (std::size_t i = 0; i < one.size(); ++i) EXPECT_EQ(one[i].id, two[i].id);
 }
 
+TEST(KeptLabels, OneThatIsLeftOutForWantOfRoomIsRemembered) {
+  Memory memory, there;
+  KeptLabels labels(&memory, 4'000), loaded(&there, 4'000);
+  labels.add(Made{.task = 0}.example(), answer(1));
+  EXPECT_TRUE(labels.all());
+  std::vector<Index> index;
+  for (Index i = 1; i <= 5'000; ++i) index.push_back(7 * i);
+  const std::vector<double> value(index.size(), 1.0);
+  labels.add({1, {index, value, 1}, 0}, answer(1));
+  EXPECT_EQ(labels.size(), 1u);
+  EXPECT_EQ(labels.share(), 1);
+  EXPECT_FALSE(labels.all());
+  loaded.unpack(labels.pack());
+  EXPECT_FALSE(loaded.all());
+  KeptLabels::Packed bent = labels.pack();
+  bent.next_id = ~std::uint64_t{0};
+  EXPECT_THROW(loaded.unpack(bent), DataError);
+}
+
 TEST(KeptLabels, HaveTheAnnotatorsThatAreKnown) {
   Memory memory(100'000), there(100'000);
   KeptLabels labels(&memory, 9'000), loaded(&there, 9'000);

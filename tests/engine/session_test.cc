@@ -276,6 +276,51 @@ TEST(Session, AQuestionAboutATaskThatWasNeverDecidedIsAnsweredAlsoAfterLoading) 
   }
 }
 
+/// A session whose memory tasks with long names have filled, a few of them with labels.
+Session full_of_tasks(const std::string& learner, std::size_t limit) {
+  Session out(parse_spec(learner), {.seed = 1, .memory_limit = limit, .keep_labels = 50'000});
+  const Stream s = make_stream(40, 1, 3, 9, true);
+  try {
+    for (Task i = 0; i < 20'000; ++i) {
+      Example e = s.example(i % 40);
+      e.task = out.task(task_name(i) + std::string(500, 'x'));
+      if (e.task == kUntracked) break;
+      run_round(out, {{&e, 1}, 1}, [&](std::size_t) { return i < 30 ? Reply(i % 2 == 0 ? kYes : kNo) : Reply::unknown(); });
+    }
+  } catch (const MemoryError&) {  // of a learner that cannot forget
+  }
+  return out;
+}
+
+TEST(Session, FullOfTasksItIsSavedAndLoadedAndRebuilt) {
+  for (const char* learner : {"cohort(query=always)", "perceptron(query=always)", "cmtl(query=always)"})
+    for (std::size_t limit = 500'000; limit < 1'000'000; limit += 21'011) {
+      Session session = full_of_tasks(learner, limit);
+      Tensors saved;
+      session.save(saved);
+      Reader reader(saved);
+      Session loaded = Session::load(session.spec(), reader);
+      EXPECT_LE(loaded.model_bytes(), session.model_bytes()) << learner << " " << limit;
+      session.rebuild();
+      session.undo({3, 7});
+      loaded.undo({3, 7}, true);
+    }
+}
+
+TEST(Session, AnAnswerAtOnceTakesTheKeptExampleThatItIsAbout) {
+  Session session(parse_spec("cohort(query=always)"), {.seed = 1, .limits = {.total = 1}, .keep_labels = 100'000});
+  const Stream s = make_stream(2, 2, 3, 9);
+  const std::vector<Example> round{s.example(0), s.example(1)};
+  for (Task i = 0; i < 2; ++i) session.task(task_name(i));
+  const auto ticket = run_round_later(session, {round, 1})[0].ticket;
+  ASSERT_TRUE(session.answer(*ticket, kYes));
+  Tensors saved;
+  session.save(saved);
+  EXPECT_EQ(saved.tensors.at("unasked.task").bytes.size(), 2 * sizeof(Task))
+      << "the other one stays; so does this, as it is not the latest";
+  EXPECT_EQ(session.labels()[0].apart, 1u);
+}
+
 TEST(Session, LoadedKnowsEverythingThatWasSaved) {
   Stream s = make_stream(80, 3, 4, 53);
   for (std::size_t n = 0; n < s.size(); n += 5) s.y[n] = 0;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "quorate/base/error.h"
+#include "quorate/base/memory.h"
 #include "quorate/base/rng.h"
 
 namespace quorate::test {
@@ -137,6 +138,29 @@ TEST(Spreads, ColumnsAreArrangedAndKept) {
   all.keep(std::vector<std::size_t>{1, 2});
   ASSERT_EQ(all.size(), 2);
   EXPECT_EQ(all.standard(1, 0.3), one);
+}
+
+TEST(Spreads, UnderALimitAllMemoryIsTakenWithTheColumn) {
+  Memory memory(100'000), there(100'000);
+  Spreads some(&memory), loaded(&there);
+  const std::vector<std::size_t> from(10, Spreads::kNew);
+  some.arrange(from);
+  memory.take(memory.left());
+  Rng rng = make_rng(1, 0);
+  for (std::uint64_t n = 1; n <= 1000; ++n) {
+    std::vector<double> value, here;
+    for (std::size_t i = 0; i < 10; ++i) {
+      value.push_back(normal(rng));
+      here.push_back(n > 50 * i ? 1 : 0);
+    }
+    some.count(value, here, Spreads::level_of(n));
+    if (n != 60) continue;
+    loaded.arrange(from);
+    const std::size_t bytes = there.bytes();
+    for (std::size_t i = 0; i < 10; ++i) loaded.unpack(i, some.pack(i), some.sample(i));
+    EXPECT_EQ(there.bytes(), bytes);
+  }
+  EXPECT_GT(some.times(9), 500u);
 }
 
 TEST(Spreads, AStateOutOfRangeIsRefused) {

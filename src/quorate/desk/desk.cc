@@ -1285,6 +1285,7 @@ DeskReply Desk::forget_example(const Json& event) {
 DeskReply Desk::predict(std::string_view lines) const {
   Json results = Json::array();
   try {
+    model_.session.check_whole();
     look_at(
         lines,
         [&](const Record& record, const Features& x, const auto&) {
@@ -1296,6 +1297,8 @@ DeskReply Desk::predict(std::string_view lines) const {
         bad_line(results));
   } catch (const Refused& e) {
     return {e.status, to_text(Json{{"detail", e.detail}}), false};
+  } catch (const MemoryError& e) {
+    return {507, to_text(Json{{"detail", e.what()}}), false};
   } catch (const Error& e) {
     return {422, to_text(Json{{"detail", e.what()}}), false};
   }

@@ -1,6 +1,7 @@
 // The desk of `quorate serve`: who is asked what, who holds which question, and the model that learns from the answers. A
 // state machine without I/O, clock or threads: events go in, with their times, and replies come out.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>

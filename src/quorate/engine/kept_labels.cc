@@ -24,13 +24,19 @@ void KeptLabels::add(const Example& e, KeptLabel label, std::string_view annotat
   label.annotator = 0;
   if (!keeps_ || lot(label.id) >= bound_) return;
   const auto packed = pack_instance(e.x, buffer_);
-  if (!ring_.could_fit(packed.size()) || !ring_.take_memory()) return;
+  if (!ring_.could_fit(packed.size()) || !ring_.take_memory()) {
+    dropped_ = true;
+    return;
+  }
   while (!ring_.fits(packed.size())) {
     bound_ -= bound_ / 4;
     ring_.erase_if([this](const Item& item) { return lot(item.id) >= bound_; });
     if (lot(label.id) >= bound_) return;
   }
-  if (!ring_.take_memory()) return;  // an empty ring gave it back
+  if (!ring_.take_memory()) {  // an empty ring gave it back
+    dropped_ = true;
+    return;
+  }
   if (!annotator.empty() && bytes_left(memory_) >= annotators_.bytes_to_add(annotator))
     label.annotator = annotators_.intern(annotator) + 1;
   ring_.push(e, packed, label);
@@ -49,7 +55,7 @@ std::optional<std::size_t> KeptLabels::find(std::uint64_t id) const {
 }
 
 void KeptLabels::unpack(const Packed& p) {
-  if (p.bound > kAll) throw DataError("kept labels: a bound out of range");
+  if (p.bound > kAll || p.next_id >= kAll || p.dropped > 1) throw DataError("kept labels: a number out of range");
   annotators_.unpack(p.annotators);
   std::optional<std::uint64_t> before;
   ring_.unpack(p.ring, "kept labels", [&](const Item& item) {
@@ -60,6 +66,7 @@ void KeptLabels::unpack(const Packed& p) {
   });
   next_id_ = p.next_id;
   bound_ = p.bound;
+  dropped_ = p.dropped != 0;
 }
 
 }  // namespace quorate

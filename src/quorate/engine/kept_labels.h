@@ -76,9 +76,11 @@ class KeptLabels {
   }
   /// The share of labels that are kept; 1: all, but those erased and those larger than all room.
   double share() const { return static_cast<double>(bound_) * 0x1p-63; }
+  /// Whether none was left out for want of room.
+  bool all() const { return bound_ == kAll && !dropped_; }
 
   struct Packed {
-    std::uint64_t next_id = 0, bound = 0;
+    std::uint64_t next_id = 0, bound = 0, dropped = 0;
     Ring::Packed ring;
     NameTable::Packed annotators;
     template <class S>
@@ -86,11 +88,16 @@ class KeptLabels {
       v("next_id", s.next_id);
       v("bound", s.bound);
       s.ring.state(s.ring, v);
+      if constexpr (requires { v.has(""); }) {
+        if (v.has("dropped")) v("dropped", s.dropped);
+      } else if (s.dropped != 0) {
+        v("dropped", s.dropped);
+      }
       visit_unless_empty(v, "annotator_text", s.annotators.text);
       visit_unless_empty(v, "annotator_end", s.annotators.end);
     }
   };
-  Packed pack() const { return {next_id_, bound_, ring_.pack(), annotators_.pack()}; }
+  Packed pack() const { return {next_id_, bound_, dropped_, ring_.pack(), annotators_.pack()}; }
   void unpack(const Packed& packed);  ///< throws DataError: sizes differ, out of order, invalid values
 
  private:
@@ -99,6 +106,7 @@ class KeptLabels {
   Ring ring_;
   NameTable annotators_;
   bool keeps_;
+  bool dropped_ = false;           // a label was larger than all room, or memory was not free
   std::vector<std::byte> buffer_;  // scratch
 
   static constexpr std::uint64_t kAll = std::uint64_t{1} << 63;

@@ -318,6 +318,7 @@ bool Session::take_unanswered(std::uint64_t ticket) {
 }
 
 void Session::keep_unasked(const Example& e, bool asked) {
+  kept_.latest_ticket = 0;
   if (asked && kept_.counted_more) return;  // it would be kept for what was counted alone
   ++kept_.unasked_seen;
   if (!learner_->capabilities().learns_unasked) return;
@@ -378,6 +379,7 @@ void Session::look_at_unasked(Learner& learner, const Kept& kept, std::size_t ne
     for (; looked < kept.unasked_seen && unasked[looked].labels_before <= id; ++looked) look(looked);
     return;
   }
+  if (labels.size() == 0) return;
   const double share = static_cast<double>(next) / static_cast<double>(labels.size());
   const std::uint64_t all = std::min<std::uint64_t>(kept.unasked_seen, kMostRounds * unasked.size());
   const auto due = static_cast<std::uint64_t>(static_cast<double>(all) * share);
@@ -752,11 +754,14 @@ Session Session::load(const Spec& spec, Reader& reader, std::size_t memory_for_n
   out.ledger_.check(out.task_count(), out.pending_.size());
   out.check_groups();
   out.learner_ = make_learner(out.spec_, out.context(true));
+  // Before and after: lists that are filled grow without a second copy, and have all the room they had.
+  const bool reserves = memory_limit != Memory::kNoLimit && out.learner_->capabilities().untracked_tasks;
+  if (reserves) out.learner_->reserve_tasks(out.task_count());
   Reader part = reader.part("learner.");
   out.learner_->load(part);
   const Capabilities& can = out.learner_->capabilities();
   if (out.pace() && !can.paced) throw DataError("model file: a pace for a learner without a query threshold");
-  if (memory_limit != Memory::kNoLimit && can.untracked_tasks) out.learner_->reserve_tasks(out.task_count());
+  if (reserves) out.learner_->reserve_tasks(out.task_count());
   return out;
 }
 

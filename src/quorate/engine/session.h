@@ -266,7 +266,7 @@ class Session {
 
     bool all_unasked() const { return unasked.size() == unasked_seen; }
     /// Whether a rebuild can follow the stream: all examples are here. Undo and forget change nothing about it.
-    bool all() const { return all_unasked() && labels.share() == 1 && !counted_more; }
+    bool all() const { return all_unasked() && labels.all() && !counted_more; }
   };
   struct Nothing {
     void operator()() const {}

@@ -43,12 +43,20 @@ double raw(double value, double norm) {
   return std::abs(v - whole) <= kRounding * std::abs(whole) ? whole : v;
 }
 
-/// The same of a number: to 33 bits, so that what dividing and multiplying did does not part equal values, which would get
-/// other ranks, 0.1 in one row and 0.1 in the next.
-double raw_number(double value, double norm) {
-  constexpr double kBits = 0x1p20 + 1;
-  const double v = raw(value, norm), c = v * kBits;
+/// v rounded to 53 - `dropped` bits.
+template <int dropped>
+double rounded(double v) {
+  constexpr double kFactor = static_cast<double>(std::uint64_t{1} << dropped) + 1;
+  const double c = v * kFactor;
   return std::abs(c) <= std::numeric_limits<double>::max() ? c - (c - v) : v;
+}
+
+/// The same of a number, so that what dividing and multiplying did does not part equal values, which would get other ranks,
+/// 0.1 in one row and 0.1 in the next: whole ones to 44 bits, others to 33; first to 44, as a value may lie in the middle of
+/// two of 33 bits.
+double raw_number(double value, double norm) {
+  const double v = rounded<9>(raw(value, norm)), fewer = rounded<20>(v);
+  return v == nearest_whole(v) ? v : fewer;
 }
 
 /// Whether that is so of all that the data say. Counted, not left at the first that is not: without a branch it is SIMD.

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "quorate/base/error.h"
+#include "quorate/base/memory.h"
 #include "quorate/base/portable_math.h"
 #include "quorate/base/simd.h"
 
@@ -26,9 +27,10 @@ constexpr std::uint64_t kMany = 91;  // of so many normal numbers the largest is
 constexpr double kRough = 1e-6, kSure = 1e6;
 constexpr std::size_t kPart = 64;  // columns that are counted together
 
-/// Room of a sample, which depends on what it holds alone.
-std::size_t room_for(std::size_t size, std::uint64_t level) {
-  return level > 0 ? Spreads::kMost : std::bit_ceil(std::max<std::size_t>(size, 4));
+/// Room of a sample, which depends on what it holds alone. Under a memory limit all is taken at once: later there may be
+/// none.
+std::size_t room_for(std::size_t size, std::uint64_t level, std::pmr::memory_resource* memory) {
+  return level > 0 || is_limited(memory) ? Spreads::kMost : std::bit_ceil(std::max<std::size_t>(size, 4));
 }
 
 /// Of a sample in ascending order; without one the smallest value.
@@ -55,14 +57,18 @@ unsigned Spreads::level_of(std::uint64_t n) {
 void Spreads::arrange(std::span<const std::size_t> from) {
   std::pmr::vector<double> numbers(kNumbers * from.size(), numbers_.get_allocator());
   std::pmr::vector<Sample> samples(samples_.get_allocator());
+  std::pmr::memory_resource* const memory = numbers_.get_allocator().resource();
   samples.reserve(from.size());
   for (std::size_t i = 0; i < from.size(); ++i) {
+    samples.emplace_back(memory);
+    if (from[i] == kNew && is_limited(memory)) samples.back().values.reserve(kMost);
+  }
+  for (std::size_t i = 0; i < from.size(); ++i) {
     if (from[i] == kNew) {
-      samples.emplace_back(numbers_.get_allocator().resource());
       numbers[kFewValues * from.size() + i] = 1;
       continue;
     }
-    samples.push_back(std::move(samples_[from[i]]));
+    samples[i] = std::move(samples_[from[i]]);
     for (std::size_t number = 0; number < kNumbers; ++number) numbers[number * from.size() + i] = at(number, from[i]);
   }
   numbers_.swap(numbers);
@@ -83,8 +89,10 @@ void Spreads::keep(std::span<const std::size_t> places) {
 }
 
 void Spreads::count(std::span<const double> value, std::span<const double> here, unsigned level) {
+  std::pmr::memory_resource* const memory = numbers_.get_allocator().resource();
   for (std::size_t i = 0; i < size(); ++i)
-    if (Sample& s = samples_[i]; level >= s.level && here[i] != 0) s.values.reserve(room_for(s.values.size() + 1, s.level));
+    if (Sample& s = samples_[i]; level >= s.level && here[i] != 0)
+      s.values.reserve(room_for(s.values.size() + 1, s.level, memory));
   for (std::size_t begin = 0; begin < size(); begin += kPart)
     count_part(begin, std::min(begin + kPart, size()), value, here, level);
 }
@@ -294,7 +302,7 @@ Spreads::Packed Spreads::pack(std::size_t i) const {
 }
 
 void Spreads::unpack(std::size_t i, const Packed& p, std::span<const double> sample) {
-  const auto good = [](double v) { return std::abs(v) <= 1e18; };
+  const auto good = [](double v) { return std::abs(v) <= 2e18; };  // what is read, 1e18 at most, is rounded
   bool fits = p.level < 64 && sample.size() < kMost && sample.size() <= p.n && (p.n == 0) == sample.empty() && good(p.low) &&
               good(p.high) && p.low <= p.high && good(p.mean) && p.squares >= 0 && std::isfinite(p.squares) &&
               p.n < 1ull << 53;
@@ -303,7 +311,7 @@ void Spreads::unpack(std::size_t i, const Packed& p, std::span<const double> sam
   if (!fits) throw DataError("scale: the spread of a feature is out of range");
   auto& [values, level] = samples_[i];
   values = std::pmr::vector<double>(values.get_allocator());
-  values.reserve(room_for(sample.size(), p.level));
+  values.reserve(room_for(sample.size(), p.level, values.get_allocator().resource()));
   values.assign(sample.begin(), sample.end());
   level = p.level;
   all(kCount)[i] = static_cast<double>(p.n);
