@@ -4,8 +4,9 @@ The learner to reach for is `Cohort`. Every class is a scikit-learn estimator, a
 active learner: `fit`, `predict`; `learn_one`, `predict_one`; `decide`, `learn`.
 """
 
+from quorate._asking import Decisions, KeptLabels, Questions
 from quorate._core import __version__
-from quorate._estimator import Decisions, Estimator, KeptLabels, Questions, Reason
+from quorate._estimator import Estimator, Reason
 from quorate.client import AsyncClient, Client, ServerError
 from quorate.learners import *  # noqa: F403
 from quorate.learners import __all__ as _learners

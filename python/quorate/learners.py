@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from quorate import _core
-from quorate._estimator import DECLARED, Calibrated, Estimator
+from quorate._estimator import Calibrated, Estimator
+from quorate._parameters import DECLARED
 
 # What every learner takes besides its own parameters and the engine's options: name, default, type, meaning.
 _OF_PYTHON: list[tuple[str, Any, str, str]] = [
