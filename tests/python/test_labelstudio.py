@@ -18,8 +18,9 @@ from fake_label_studio import PERSONAL, TOKEN, FakeLabelStudio
 from program import CHECKOUT, GUARD, reserved_port, wait_until
 
 from quorate import Client, ServerError
-from quorate.labelstudio import Bridge, Form, Listener, Log, SetupError, _image, main
+from quorate.labelstudio import Bridge, Form, Listener, Log, SetupError, main
 from quorate.labelstudio import LabelStudio as Studio
+from quorate.labelstudio.form import image
 
 
 def rows(begin, end):
@@ -285,7 +286,7 @@ def test_a_form_is_made_for_any_question():
     assert data["picture"] == "" and data["task"] == "ann"
     data = form.data(question)
     assert data["columns"] == {"size": "7", "task": "x"} and data["size"] == 7
-    assert data["picture"].startswith("data:image/png;base64,") and _image("2,1:0") == "2,1:0"
+    assert data["picture"].startswith("data:image/png;base64,") and image("2,1:0") == "2,1:0"
     assert base64.b64decode(data["picture"].partition(",")[2]).startswith(b"\x89PNG")
 
 
@@ -382,7 +383,7 @@ def test_the_program(studio, quorate, tmp_path, monkeypatch, port):
 
 def test_errors_of_the_program(studio, server, monkeypatch, capsys, tmp_path, port):
     monkeypatch.setattr(signal, "signal", lambda *args: None)
-    monkeypatch.setattr("quorate.labelstudio.Client", lambda url, token, patience: Client(url, token, patience=0.05))
+    monkeypatch.setattr("quorate.labelstudio.program.Client", lambda url, token, patience: Client(url, token, patience=0.05))
     words = ["--server", server.url, "--url", studio.url, "--project", "mail", "--once"]
     monkeypatch.delenv("LABEL_STUDIO_TOKEN", raising=False)
 

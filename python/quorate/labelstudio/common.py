@@ -1,0 +1,30 @@
+"""What all parts of the bridge share."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from typing import Any, TextIO
+
+META = "quorate"  # the key of a task's meta with its ticket; the version of the model that predicts
+
+Json = dict[str, Any]
+
+
+class SetupError(Exception):
+    """What the user has to change."""
+
+
+class Log:
+    """Lines for people, or JSON for machines. Has no member through which a token could come."""
+
+    def __init__(self, as_json: bool, out: TextIO) -> None:
+        self._as_json = as_json
+        self._out = out
+        self._lock = threading.Lock()
+
+    def __call__(self, event: str, text: str, **values: Any) -> None:
+        line = json.dumps({"at": round(time.time(), 3), "event": event} | values) if self._as_json else text
+        with self._lock:
+            print(line, file=self._out, flush=True)
