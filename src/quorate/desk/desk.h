@@ -9,6 +9,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -167,6 +168,7 @@ class Desk {
   DeskReply forget_example(const Json& event);
 
   Label label_of(std::string_view word) const;
+  Label choice_of(const std::string& word) const;
   std::vector<std::string> choices() const;
   bool take_late_label(std::uint64_t state, const std::string& id, Label label);
   void put_prediction(Json& out, Classes::Work& work) const;  // by the margins in `work`
@@ -210,8 +212,7 @@ class Desk {
   std::optional<Pick> best_of_pool() const;
   std::optional<std::uint64_t> ask_from_pool(const Pick& pick);
   /// What was posted, as an example of each task that it is shown to: use(examples).
-  template <class Use>
-  void with_examples(const Question& question, Use use) const;
+  void with_examples(const Question& question, const std::function<void(std::span<const Example>)>& use) const;
   void withdraw_surest();
   bool make_room();
   void note_curve();
@@ -223,13 +224,14 @@ class Desk {
   void check_memory() const;
   std::uint64_t answers_today(const std::string& annotator) const;
   Json curve_json() const;
-  DeskReply reply(const Json& body, bool changed) const;
+  using BadLine = std::function<void(std::uint64_t number, const std::string& what)>;
   /// Calls begin(reader), then use(record, line) for each good line and bad(line number, what) for the others.
-  template <class Begin, class Use, class Bad>
-  void read(std::string_view lines, Begin begin, Use use, Bad bad) const;
-  /// The same without learning names: use(record, features, columns).
-  template <class Use, class Bad>
-  void look_at(std::string_view lines, Use use, Bad bad) const;
+  void read(std::string_view lines, const std::function<void(const RecordReader&)>& begin,
+            const std::function<void(const Record&, std::string_view line)>& use, const BadLine& bad) const;
+  /// The same without learning names.
+  void look_at(std::string_view lines,
+               const std::function<void(const Record&, const Features&, std::span<const Index> columns)>& use,
+               const BadLine& bad) const;
 
   DeskSettings settings_;
   Model model_;

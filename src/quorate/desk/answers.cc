@@ -1,0 +1,342 @@
+// What is answered: labels reach the learner, now or later, are taken back, compared and counted.
+#include "quorate/desk/desk.h"
+
+#include <algorithm>
+
+#include "quorate/base/counted.h"
+#include "quorate/base/hash.h"
+#include "quorate/desk/replies.h"
+#include "quorate/engine/progressive.h"
+#include "quorate/learner.h"
+
+namespace quorate {
+namespace {
+
+constexpr std::size_t kMostTimes = 101;  // of an annotator's answers
+constexpr std::size_t kMostCurve = 200;
+constexpr double kDay = 86'400;
+constexpr double kHold = 30;  // seconds, for learners that cannot be rebuilt
+
+}  // namespace
+
+void Desk::note_label(Question& question, const std::optional<Outcome>& outcome) {
+  if (outcome && outcome->label) question.labels.push_back(*outcome->label);
+}
+
+void Desk::give(Question& question, std::span<const Example> round, Label label, std::string_view annotator) {
+  for (const Example& e : round)
+    if (const Reply reply = reply_of(label, model_.classes ? &*model_.classes : nullptr, e); reply.answered())
+      note_label(question, model_.session.give(e, reply.answer(), annotator));
+}
+
+/// The label of an answer reaches the learner. Throws MemoryError; then no answer is taken any more.
+void Desk::learn(Question& question, Label label, std::string_view annotator) {
+  Session& session = model_.session;
+  try {
+    bool waited = false;
+    for (const std::uint64_t ticket : question.tickets)
+      if (const auto* item = session.pending().find(ticket)) {
+        const Reply reply = reply_of(label, model_.classes ? &*model_.classes : nullptr, item->example());
+        waited = true;
+        note_label(question, session.answer(ticket, reply.answer(), annotator));
+      }
+    if (!waited)  // taken back before: the label is paid for
+      with_examples(question, [&](std::span<const Example> round) { give(question, round, label, annotator); });
+  } catch (const MemoryError& e) {
+    full_ = e.what();
+    throw;
+  }
+}
+
+void Desk::check_memory() const {
+  if (!full_.empty()) throw Refused{507, problem()};
+}
+
+/// Why no answer is taken; empty: they are.
+std::string Desk::problem() const {
+  if (full_.empty()) return "";
+  return "the learner cannot learn any more: " + full_ + "; expected a larger --memory in a new folder, or " +
+         "something forgotten" +
+         (waiting_.empty()
+              ? ""
+              : ". Of the answers saved, " + counted(waiting_.size(), "answer") + " will be learned from then") +
+         (unlearned_ == 0 ? "" : ". Of the answers saved, " + counted(unlearned_, "answer") + " could not be learned from");
+}
+
+double Desk::hold() const {
+  return settings_.desk.hold.value_or(model_.session.learner().capabilities().rebuilds ? 0 : kHold);
+}
+
+/// The question's answer, which is held back, is no more.
+void Desk::let_go(std::uint64_t id, Question& question) {
+  question.held = false;
+  std::erase_if(held_, [&](const auto& item) { return item.second == id; });
+  std::erase(waiting_, id);
+}
+
+/// If the question's answer is held back, it is no more: it is learned from, or waits for memory.
+void Desk::learn_held(std::uint64_t id) {
+  Question* question = find(id);
+  if (question == nullptr || !question->held) return;
+  let_go(id, *question);
+  try {
+    const std::string& word = question->settled.empty() ? question->given[0].label : question->settled;
+    learn(*question, label_of(word), question->annotator(word));
+  } catch (const MemoryError&) {
+    question->held = true;
+    waiting_.push_back(id);
+  }
+  note_curve();
+}
+
+/// Something was forgotten: the learner may have memory again.
+void Desk::has_room() {
+  full_.clear();
+  for (; !waiting_.empty(); waiting_.pop_back()) held_.push_front({now_, waiting_.back()});
+}
+
+/// Answers held back long enough; whether there were any.
+bool Desk::learn_due() {
+  bool any = false;
+  for (; !held_.empty() && held_.front().first <= now_; any = true) learn_held(std::uint64_t{held_.front().second});
+  return any;
+}
+
+/// The learner never had the question's label, which stays bought; one that was held back was never bought.
+void Desk::unlearn(std::uint64_t id, Question& question) {
+  if (question.held) return let_go(id, question);
+  if (!model_.session.learner().capabilities().rebuilds)
+    throw Refused{409, "this answer cannot be taken back any more: it was learned from, and " +
+                           parse_spec(settings_.learner).word + " cannot unlearn" +
+                           (hold() > 0 ? "; answers wait " + shortest(hold()) + " s before that (--hold)" : "; see --hold")};
+  if (!question.labels.empty()) model_.session.undo(question.labels);
+  question.labels.clear();
+  question.tickets.clear();
+}
+
+void Desk::close(std::uint64_t id) {
+  auto node = open_.extract(id);
+  node.mapped().holder.clear();
+  archive(id, std::move(node.mapped()));
+}
+
+void Desk::note_curve() {
+  const Audit* audit = model_.session.audit();
+  if (audit == nullptr || audit->bought() == 0) return;
+  const std::uint64_t labels = model_.session.total().labels;
+  const std::uint64_t step = std::max<std::uint64_t>(5, labels / 100);
+  if (!curve_.empty() && labels < curve_.back().labels + step) return;
+  const Accuracy a = audit->recent();
+  if (a.audits == 0) return;
+  curve_.push_back({labels, a.value, a.low, a.high});
+  if (curve_.size() <= kMostCurve) return;
+  std::vector<CurvePoint> half;
+  for (std::size_t i = 0; i < curve_.size(); i += 2) half.push_back(curve_[i]);
+  curve_ = std::move(half);
+}
+
+/// Two annotators' answers count as compared, or (by = -1) no longer.
+void Desk::compare(const Question& question, int by) {
+  for (const Given& given : question.given) {
+    Annotator& annotator = annotators_[given.annotator];
+    annotator.compared += static_cast<std::uint64_t>(by);
+    if (question.agrees()) annotator.agreed += static_cast<std::uint64_t>(by);
+  }
+}
+
+/// Those that were taken back are not counted; those that are held back are.
+std::uint64_t Desk::answers_today(const std::string& annotator) const {
+  const auto found = annotators_.find(annotator);
+  if (found == annotators_.end()) return 0;
+  const auto& times = found->second.times;
+  return static_cast<std::uint64_t>(
+      std::count_if(times.begin(), times.end(), [&](double time) { return time > now_ - kDay; }));
+}
+
+void Desk::note_answer(std::uint64_t id, const Given& given, const Json& event) {
+  Annotator& annotator = annotators_[given.annotator];
+  ++annotator.answers;
+  annotator.times.push_back(now_);
+  while (annotator.times.front() <= now_ - kDay) annotator.times.pop_front();
+  if (event.contains("seconds") && event["seconds"].is_number()) {
+    annotator.seconds.push_back(std::clamp(event["seconds"].get<double>(), 0.0, kDay));
+    if (annotator.seconds.size() > kMostTimes) annotator.seconds.pop_front();
+  }
+  annotator.latest.push_back(id);
+  if (annotator.latest.size() > kMostTimes) annotator.latest.pop_front();
+}
+
+/// An open question is answered, or answered a second time.
+void Desk::take_answer(std::uint64_t id, Question& question, Given given, const Json& event) {
+  if (question.given.empty()) {
+    check_memory();
+    // An audit's answer cannot be taken back, and one whose question was withdrawn has no label of the budget to wait with.
+    if (const double wait = hold(); wait > 0 && !question.audit && !question.tickets.empty()) {
+      question.held = true;
+      held_.push_back({now_ + wait, id});
+    } else {
+      try {
+        learn(question, label_of(given.label), given.annotator);
+      } catch (const MemoryError&) {  // nobody can answer it
+        drop(id);
+        throw;
+      }
+    }
+  }
+  question.release();
+  note_answer(id, given, event);
+  question.given.push_back(std::move(given));
+  if (question.given.size() > 1) compare(question, 1);
+  if (!question.second || question.given.size() > 1) close(id);
+  note_curve();
+}
+
+/// The answer was never given, and its question is open.
+void Desk::take_back(std::uint64_t id, Question& question, std::vector<Given>::iterator given) {
+  if (question.audit) throw Refused{409, "this answer cannot be taken back: it measured the accuracy and is counted"};
+  if (given == question.given.begin()) {
+    if (question.given.size() > 1) throw Refused{409, "this answer cannot be taken back: somebody gave a second opinion"};
+    unlearn(id, question);
+    question.settled.clear();
+  } else {
+    compare(question, -1);
+  }
+  Annotator& annotator = annotators_[given->annotator];
+  --annotator.answers;
+  std::erase(annotator.latest, id);
+  if (const auto time = std::find(annotator.times.begin(), annotator.times.end(), given->at); time != annotator.times.end())
+    annotator.times.erase(time);
+  question.given.erase(given);
+  if (auto node = closed_.extract(id)) {
+    closed_bytes_ -= node.mapped().about.line.size();
+    open_.insert(std::move(node));
+  }
+}
+
+DeskReply Desk::answer(const Json& event) {
+  const std::string lease = text_of(event, "lease"), word = text_of(event, "label");
+  const std::uint64_t id = id_of_lease(lease);
+  Question* question = find(id);
+  if (question == nullptr) throw Refused{410, "lease: its question is not open any more"};
+  const Json done{{"saved", true}, {"ticket", id}, {"label", word}};
+  for (const Given& given : question->given)
+    if (given.lease == lease) {
+      if (given.label != word) throw Refused{409, "lease: it answered '" + given.label + "' before; undo takes that back"};
+      Json again = done;
+      again["labels"] = labels_json();
+      return reply(again, false);
+    }
+  if (question->lease != lease || !open_.contains(id))
+    throw Refused{410, "lease: it has expired, and the question went to somebody else"};
+  choice_of(word);
+  const std::string name = question->holder;
+  check_holder(event, name);
+  if (const auto daily = settings_.desk.labels_per_annotator; daily && answers_today(name) >= *daily)
+    throw Refused{409, "you have given " + counted(*daily, "answer") + " in 24 hours, the limit; this one is not saved",
+                  "daily-limit"};
+  take_answer(id, *question, {name, word, lease, now_}, event);
+  Json out = done;
+  out["labels"] = labels_json();
+  return reply(out, true);
+}
+
+DeskReply Desk::undo(const Json& event) {
+  const std::string name = text_of(event, "annotator");
+  const auto found = annotators_.find(name);
+  if (found == annotators_.end() || found->second.latest.empty())
+    throw Refused{409, "nothing to undo: you have given no answer yet"};
+  const std::uint64_t id = found->second.latest.back();
+  Question* question = find(id);
+  if (question == nullptr) throw Refused{409, "nothing to undo: the answer is too old"};
+  const auto given =
+      std::find_if(question->given.begin(), question->given.end(), [&](const Given& g) { return g.annotator == name; });
+  if (given == question->given.end()) throw Refused{409, "nothing to undo"};
+  const std::string word = given->label;
+  take_back(id, *question, given);
+  Question& again = open_.at(id);
+  lease_to(id, again, name);
+  return reply(
+      {{"undone", {{"ticket", id}, {"label", word}}}, {"question", question_json(id, again)}, {"labels", labels_json()}},
+      true);
+}
+
+DeskReply Desk::put(const Json& event) {
+  const std::string name = text_of(event, "annotator"), source = text_of(event, "source"),
+                    example = event.value("example", std::string());
+  const std::uint64_t ticket = ticket_of(event);
+  if (ticket >= next_question_) throw Refused{404, "ticket " + std::to_string(ticket) + " was never issued"};
+  const std::uint64_t id = number_about(ticket, example);
+  const bool back = !event.contains("label") || event["label"].is_null();
+  const std::string word = back ? "" : text_of(event, "label");
+  const Label label = back ? Label() : choice_of(word);
+  const auto done = [&](bool changed) {
+    Json out{{"saved", true}, {"ticket", id}, {"label", back ? Json(nullptr) : Json(word)}, {"labels", labels_json()}};
+    return reply(out, changed);
+  };
+  Question* question = find(id);
+  if (question == nullptr) {  // withdrawn, or forgotten: then the pool has not got it
+    const auto item = std::find_if(pool_.begin(), pool_.end(), [&](const Posted& p) { return p.example == example; });
+    if (example.empty() || item == pool_.end())
+      throw Refused{410, "ticket " + std::to_string(id) + ": its question is not open any more"};
+    if (back) return done(false);
+    check_memory();
+    Question late = question_about(std::move(*item));
+    pool_.erase(item);
+    late.unasked = true;
+    learn(late, label, name);
+    ++gifts_;
+    late.given.push_back({name, word, source, now_});
+    note_answer(id, late.given[0], event);
+    if (const auto seen = seen_.find(hash64(example)); seen != seen_.end()) seen->second = id + 1;
+    archive(id, std::move(late));
+    return done(true);
+  }
+  const auto given =
+      std::find_if(question->given.begin(), question->given.end(), [&](const Given& g) { return g.annotator == name; });
+  if (given == question->given.end()) {
+    if (back) return done(false);
+    if (!open_.contains(id)) throw Refused{409, "ticket " + std::to_string(id) + ": somebody else answered it before"};
+    take_answer(id, *question, {name, word, source, now_}, event);
+    return done(true);
+  }
+  if (given->label == word) {
+    const bool same = given->lease == source;
+    given->lease = source;
+    return done(!same);
+  }
+  if (!back) check_memory();
+  take_back(id, *question, given);
+  if (!back) {
+    take_answer(id, *question, {name, word, source, now_}, event);
+  } else if (question->unasked) {
+    withdraw(id, true);
+    --gifts_;
+  } else {
+    lease_to(id, *question, event.value("holder", name));
+  }
+  return done(true);
+}
+
+DeskReply Desk::decide(const Json& event) {
+  const std::string word = text_of(event, "label");
+  const std::uint64_t id = ticket_of(event);
+  const auto found = closed_.find(id);
+  if (found == closed_.end() || found->second.given.size() < 2)
+    throw Refused{404, "ticket " + std::to_string(id) + ": no disagreement to settle"};
+  Question& question = found->second;
+  const Label label = choice_of(word);
+  const std::string learned = question.settled.empty() ? question.given[0].label : question.settled;
+  if (learned != word && !question.labels.empty()) {
+    unlearn(id, question);
+    try {
+      learn(question, label, question.annotator(word));
+    } catch (const MemoryError&) {
+      ++unlearned_;
+      throw;
+    }
+  }
+  question.settled = word;
+  return reply({{"saved", true}, {"ticket", id}, {"label", word}}, true);
+}
+
+}  // namespace quorate

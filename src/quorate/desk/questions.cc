@@ -1,0 +1,398 @@
+// What is asked: examples come, become questions or wait in the pool, and annotators hold questions for a while.
+#include "quorate/desk/desk.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "quorate/base/counted.h"
+#include "quorate/base/hash.h"
+#include "quorate/desk/replies.h"
+#include "quorate/learner.h"
+#include "quorate/stream/example_reader.h"
+
+namespace quorate {
+namespace {
+
+constexpr std::size_t kMostClosed = 10'000;  // questions that can still be undone
+constexpr std::size_t kMostSeen = 200'000;   // ids of examples that are known again
+constexpr std::size_t kMostWeighed = 256;    // open questions that compete for an annotator, the latest
+constexpr std::size_t kMostHeld = 2;         // leases of one annotator, if not given: the question on the page and the next
+constexpr std::size_t kLongestName = 1'000;  // bytes of an id or a task's name
+constexpr std::size_t kMostTried = 128;      // examples of the pool that compete for an annotator
+constexpr double kSure = 3;                  // log-odds of a prediction beyond which an example of the pool is not asked
+constexpr double kPointless = 6;             // log-odds of a prediction that nobody needs to confirm
+constexpr std::uint64_t kFewLabels = 50;     // by which no prediction is sure
+constexpr std::size_t kMostLines = std::size_t{64} << 20;  // bytes of examples in the pool, and of closed questions
+
+}  // namespace
+
+DeskReply Desk::examples(std::string_view lines) {
+  if (lines.find_first_not_of(" \t\r\n") == lines.npos) throw Refused{400, "examples: expected a line of JSON for each"};
+  Json results = Json::array();
+  std::uint64_t asked = 0;
+  read(
+      lines,
+      [&](const RecordReader& reader) {
+        model_.featurizer.begin(reader);
+        model_.begin_file();
+      },
+      [&](const Record& record, std::string_view line) {
+        Json result = arrive(record, model_.featurizer(record), line);
+        asked += result.value("asked", false);
+        results.push_back(std::move(result));
+      },
+      bad_line(results));
+  return {200, to_text(Json{{"examples", results}, {"asked", asked}, {"labels", labels_json()}}), true};
+}
+
+std::string Desk::new_id() const {
+  for (std::uint64_t n = posted_ + 1;; ++n)
+    if (std::string id = "#" + std::to_string(n); !seen_.contains(hash64(id))) return id;
+}
+
+Json Desk::arrive(const Record& record, const Features& x, std::string_view line) {
+  Session& session = model_.session;
+  const std::string id = record.id.empty() ? new_id() : std::string(record.id);
+  const std::string task(record.task.empty() ? kOnlyTask : record.task);
+  for (const auto& [what, text] : {std::pair{"id", &id}, std::pair{"task", &task}})
+    if (text->size() > kLongestName)
+      return {{"error", std::string(what) + " of " + std::to_string(text->size()) + " bytes: expected at most " +
+                            std::to_string(kLongestName)}};
+  Json out{{"id", id}, {"task", task}};
+  const Label label = label_of(record.label);
+  if (!record.label.empty() && !label.known()) {
+    const std::vector<std::string> words = choices();
+    out["error"] = "label '" + std::string(record.label) + "': expected one of " +
+                   joined(std::vector<std::string_view>(words.begin(), words.end()));
+    return out;
+  }
+  const std::uint64_t hash = hash64(id);
+  const auto before = seen_.find(hash);
+  const bool known = before != seen_.end();
+  if (known && !take_late_label(before->second, id, label)) {
+    out["known"] = true;
+    put_prediction(out, known_task(task), x);
+    return out;
+  }
+  const Task first = model_.by_task() ? session.task(task) : 0;
+  if (!known) {
+    ++posted_;
+    seen_order_.push_back(hash);
+    if (seen_order_.size() > kMostSeen) {
+      seen_.erase(seen_order_.front());
+      seen_order_.pop_front();
+    }
+  }
+  seen_[hash] = 0;
+  session.set_time(now_);
+  Question question = question_about({id, task, std::string(line)});
+  const std::vector<Example> round = examples_of(first, x, record.weight);
+  if (label.known()) {
+    put_prediction(out, first, x);
+    ++gifts_;
+    if (!known) session.see(x);
+    give(question, round, label);
+    const std::uint64_t number = number_of(question);
+    archive(number, std::move(question));  // so that it can be forgotten
+    out["learned"] = true;
+    return out;
+  }
+  const std::uint64_t no_room = session.no_room();
+  const auto outcomes = run_round(session, {round, round.size()}, [](std::size_t) { return Reply::later(); });
+  if (session.no_room() > no_room) make_room();  // for those that come later; this one competes in the pool
+  Classes::Work work;
+  for (const Outcome& outcome : outcomes) {
+    work.margins.push_back(outcome.decision.margin);
+    if (outcome.ticket) {
+      question.tickets.push_back(*outcome.ticket);
+      question.audit |= outcome.audited;
+      question.worth = std::max(question.worth, -sureness(outcome.decision.margin));
+      question.probability = std::min(question.probability, outcome.decision.probability);
+    }
+  }
+  if (!question.audit) question.weighed_at = session.total().labels;
+  put_prediction(out, work);
+  out["asked"] = !question.tickets.empty();
+  if (question.tickets.empty()) {
+    pool(std::move(question.about));
+    return out;
+  }
+  out["ticket"] = open(std::move(question));
+  withdraw_surest();
+  return out;
+}
+
+/// An example that is known comes again, with its label. Its question, if it waits, is withdrawn. False if there is none to
+/// take: nobody knows it, or the example has one.
+bool Desk::take_late_label(std::uint64_t state, const std::string& id, Label label) {
+  if (!label.known()) return false;
+  if (state > 0) {
+    const auto found = open_.find(state - 1);
+    if (found == open_.end() || !found->second.given.empty() || found->second.tickets.empty()) return false;
+    withdraw(state - 1, false);
+  }
+  std::erase_if(pool_, [&](const Posted& item) { return item.example == id; });
+  return true;
+}
+
+Desk::Question Desk::question_about(Posted about) const {
+  Question out;
+  out.about = std::move(about);
+  out.asked = now_;
+  return out;
+}
+
+/// The next number, by which the example is found from now on.
+std::uint64_t Desk::number_of(const Question& question) {
+  if (const auto seen = seen_.find(hash64(question.about.example)); seen != seen_.end()) seen->second = next_question_ + 1;
+  return next_question_++;
+}
+
+std::uint64_t Desk::open(Question question) {
+  const std::uint64_t number = number_of(question);
+  question.second = !question.audit && wants_second(number);
+  open_.emplace(number, std::move(question));
+  return number;
+}
+
+bool Desk::wants_second(std::uint64_t question) const {
+  const std::uint64_t draw = hash64("opinion " + std::to_string(question));
+  return static_cast<double>(draw >> 11) * 0x1p-53 < settings_.desk.opinions;
+}
+
+void Desk::archive(std::uint64_t number, Question question) {
+  closed_bytes_ += question.about.line.size();
+  closed_.emplace(number, std::move(question));
+  while (closed_.size() > 1 && (closed_.size() > kMostClosed || closed_bytes_ > kMostLines)) {
+    auto& [oldest, forgotten] = *closed_.begin();
+    learn_held(oldest);
+    if (forgotten.held) {
+      let_go(oldest, forgotten);
+      for (const std::uint64_t ticket : forgotten.tickets) model_.session.withdraw(ticket);
+      ++unlearned_;
+    }
+    closed_bytes_ -= forgotten.about.line.size();
+    closed_.erase(closed_.begin());
+  }
+}
+
+void Desk::withdraw(std::uint64_t id, bool to_pool) {
+  const auto found = open_.find(id);
+  Question& question = found->second;
+  for (const std::uint64_t ticket : question.tickets) model_.session.withdraw(ticket);
+  if (to_pool) {
+    if (const auto seen = seen_.find(hash64(question.about.example)); seen != seen_.end()) seen->second = 0;
+    pool(std::move(question.about));
+  }
+  open_.erase(found);
+}
+
+/// Once a quarter more questions than allowed are open, so it happens seldom. They are weighed anew only when a label was
+/// bought since.
+void Desk::withdraw_surest() {
+  const std::size_t most = settings_.desk.open;
+  if (open_.size() <= most + most / 4) return;
+  std::vector<std::pair<double, std::uint64_t>> weighed;
+  const std::uint64_t labels = model_.session.total().labels;
+  for (auto& [id, question] : open_) {
+    if (!may_go(question) || (!question.holder.empty() && question.until >= now_)) continue;
+    if (question.weighed_at != labels) {
+      question.worth = worth(question);
+      question.weighed_at = labels;
+    }
+    weighed.push_back({question.worth, id});
+  }
+  std::sort(weighed.begin(), weighed.end());
+  for (std::size_t i = 0; i < weighed.size() && open_.size() > most; ++i) withdraw(weighed[i].second, true);
+}
+
+/// Of the questions that nobody holds, the surest quarter goes to the pool. False if there is none.
+bool Desk::make_room() {
+  std::vector<std::pair<double, std::uint64_t>> weighed;
+  for (const auto& [id, question] : open_)
+    if (may_go(question) && (question.holder.empty() || question.until < now_)) weighed.push_back({worth(question), id});
+  std::sort(weighed.begin(), weighed.end());
+  for (std::size_t i = 0; i < (weighed.size() + 3) / 4; ++i) withdraw(weighed[i].second, true);
+  return !weighed.empty();
+}
+
+void Desk::pool(Posted about) {
+  std::size_t bytes = about.line.size();
+  if (bytes * (settings_.desk.pool + 1) > kMostLines)
+    for (const Posted& item : pool_) bytes += item.line.size();
+  pool_.push_back(std::move(about));
+  for (; pool_.size() > settings_.desk.pool || (bytes > kMostLines && pool_.size() > 1); pool_.pop_front())
+    bytes -= std::min(bytes, pool_.front().line.size());
+}
+
+/// How far the prediction is from being a toss-up: log-odds where the learner has them, else the margin.
+double Desk::sureness(double margin) const {
+  const Learner& learner = model_.session.learner();
+  return std::abs(learner.capabilities().calibrated ? learner.log_odds(margin) : margin);
+}
+
+double Desk::sureness(const Example& e) const { return sureness(model_.session.learner().score(e)); }
+
+bool Desk::may_be_sure() const {
+  return model_.session.learner().capabilities().calibrated && model_.session.total().labels >= kFewLabels;
+}
+
+/// The most uncertain of some of the pool, spread over it, others each time.
+std::optional<Desk::Pick> Desk::best_of_pool() const {
+  const double least = may_be_sure() ? -kSure : -HUGE_VAL;
+  const std::size_t step = std::max<std::size_t>(1, pool_.size() / kMostTried);
+  std::string lines;  // read in one go
+  for (std::size_t i = leases_ % step; i < pool_.size(); i += step) lines += pool_[i].line + "\n";
+  std::optional<Pick> best;
+  std::size_t place = leases_ % step;
+  if (!lines.empty())
+    look_at(
+        lines,
+        [&](const Record&, const Features& x, const auto&) {
+          const std::vector<Example> examples = examples_of(known_task(pool_[place].task), x);
+          for (std::size_t n = 0; n < examples.size(); ++n)
+            if (const double worth = -sureness(examples[n]); worth >= least && (!best || worth > best->worth))
+              best = {worth, place, n};
+          place += step;
+        },
+        [&](std::uint64_t, const std::string&) { place += step; });
+  return best;
+}
+
+/// Of classes, asks about the one that makes it worth most.
+std::optional<std::uint64_t> Desk::ask_from_pool(const Pick& pick) {
+  Question question = question_about(pool_[pick.place]);
+  with_examples(question, [&](std::span<const Example> examples) {
+    if (const auto ticket = model_.session.ask(examples[pick.example])) question.tickets.push_back(*ticket);
+  });
+  if (question.tickets.empty()) return std::nullopt;
+  pool_.erase(pool_.begin() + static_cast<std::ptrdiff_t>(pick.place));
+  return open(std::move(question));
+}
+
+/// How uncertain the prediction is now; larger is worth more. Audits come first, as their answers must not depend on what
+/// the learner thinks of them.
+double Desk::worth(const Question& question) const {
+  double least = std::numeric_limits<double>::infinity();
+  if (question.audit || question.tickets.empty()) return least;
+  for (const std::uint64_t ticket : question.tickets)
+    if (const auto* item = model_.session.pending().find(ticket)) least = std::min(least, sureness(item->example()));
+  return -least;
+}
+
+/// Nobody has answered, and the answer is not needed to measure anything.
+bool Desk::may_go(const Question& question) const {
+  return !question.audit && !question.tickets.empty() && question.given.empty();
+}
+
+bool Desk::may_answer(const Question& question, const std::string& annotator) const {
+  const bool skipped = std::find(question.skipped.begin(), question.skipped.end(), annotator) != question.skipped.end();
+  const bool answered = std::any_of(question.given.begin(), question.given.end(),
+                                    [&](const Given& given) { return given.annotator == annotator; });
+  return !skipped && !answered && (question.holder.empty() || question.until < now_);
+}
+
+void Desk::lease_to(std::uint64_t id, Question& question, const std::string& annotator) {
+  const std::string seed = std::to_string(settings_.learning.seed) + " " + std::to_string(++leases_);
+  question.lease = std::to_string(id) + "-" + hash128_hex(seed).substr(0, 16);
+  question.holder = annotator;
+  question.until = now_ + settings_.desk.lease;
+}
+
+std::uint64_t Desk::id_of_lease(std::string_view lease) const {
+  std::uint64_t id = 0;
+  const auto r = std::from_chars(lease.data(), lease.data() + lease.size(), id);
+  if (r.ec != std::errc{} || r.ptr == lease.data() + lease.size() || *r.ptr != '-')
+    throw Refused{404, "lease: unknown; ask for the next question"};
+  return id;
+}
+
+DeskReply Desk::next(const Json& event) {
+  const std::string name = text_of(event, "annotator");
+  std::vector<std::uint64_t> gone;
+  std::size_t looked_at = 0;
+  for (auto it = open_.rbegin(); it != open_.rend() && may_be_sure() && looked_at < kMostWeighed; ++it)
+    if (const auto& [id, question] = *it; question.until < now_ && may_go(question)) {
+      ++looked_at;
+      if (worth(question) < -kPointless) gone.push_back(id);
+    }
+  for (const std::uint64_t id : gone) withdraw(id, true);
+  bool changed = !gone.empty();
+  const auto nothing = [&](const std::string& reason) {
+    return reply({{"question", nullptr}, {"reason", reason}, {"labels", labels_json()}}, changed);
+  };
+  if (!full_.empty()) return nothing(problem());
+  const std::uint64_t today = answers_today(name), daily = settings_.desk.labels_per_annotator.value_or(~std::uint64_t{0});
+  if (today >= daily) return nothing("you have given " + counted(today, "answer") + " in 24 hours, the limit");
+  std::vector<std::pair<double, std::uint64_t>> held;
+  for (const auto& [id, question] : open_)
+    if (question.holder == name && question.until >= now_) held.push_back({question.until, id});
+  const auto oldest_held = [&] {
+    const std::uint64_t id = std::min_element(held.begin(), held.end())->second;
+    return reply({{"question", question_json(id, open_.at(id))}, {"labels", labels_json()}}, changed);
+  };
+  if (!held.empty() && (held.size() >= event.value("hold", kMostHeld) || today + held.size() >= daily)) return oldest_held();
+  std::optional<std::pair<double, std::uint64_t>> best;
+  std::size_t weighed = 0;
+  for (auto it = open_.rbegin(); it != open_.rend() && weighed < kMostWeighed; ++it) {
+    if (!may_answer(it->second, name)) continue;
+    ++weighed;
+    const double value = worth(it->second);
+    if (!best || value > best->first) best = {value, it->first};
+  }
+  const LabelBudget& budget = model_.session.budget();
+  const auto& rate = budget.limits().rate;
+  const auto from_pool = [&] {
+    const auto pick = best_of_pool();
+    if (!pick || (best && pick->worth <= best->first)) return;
+    if (rate && rate->seconds) {  // the label is bought now, not when the last example came
+      model_.session.pass_time(now_);
+      changed = true;
+    }
+    if (const auto id = ask_from_pool(*pick)) best = {pick->worth, *id};
+  };
+  if (budget.left_at(rate && rate->seconds ? now_ : budget.clock()) &&
+      (!best || best->first < 0)) {  // what others have to be asked about comes before the pool
+    const std::uint64_t no_room = model_.session.no_room();
+    from_pool();
+    if (!best && model_.session.no_room() > no_room && make_room()) {
+      changed = true;
+      from_pool();
+    }
+  }
+  if (!best && !held.empty()) return oldest_held();
+  if (!best)
+    return nothing(!open_.empty()                             ? "the questions that wait are for somebody else"
+                   : budget.bought() >= budget.limits().total ? "the label budget is spent"
+                                                              : "nothing is asked now");
+  annotators_[name];
+  lease_to(best->second, open_.at(best->second), name);
+  return reply({{"question", question_json(best->second, open_.at(best->second))}, {"labels", labels_json()}}, true);
+}
+
+DeskReply Desk::skip(const Json& event) {
+  const std::string lease = text_of(event, "lease");
+  const std::uint64_t id = id_of_lease(lease);
+  const auto found = open_.find(id);
+  if (found == open_.end() || found->second.lease != lease)
+    throw Refused{410, "lease: it has expired, or its question was answered"};
+  Question& question = found->second;
+  check_holder(event, question.holder);
+  ++annotators_[question.holder].skips;
+  question.skipped.push_back(question.holder);
+  question.release();
+  return reply({{"saved", true}, {"ticket", id}, {"labels", labels_json()}}, true);
+}
+
+DeskReply Desk::renew(const Json& event) {
+  const std::string lease = text_of(event, "lease");
+  const auto found = open_.find(id_of_lease(lease));
+  if (found == open_.end() || found->second.lease != lease || found->second.holder.empty())
+    throw Refused{410, "lease: it has expired, or its question was answered"};
+  check_holder(event, found->second.holder);
+  found->second.until = now_ + settings_.desk.lease;
+  return reply({{"until", found->second.until}}, true);
+}
+
+}  // namespace quorate

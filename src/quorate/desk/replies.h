@@ -1,0 +1,52 @@
+// What the files of the desk share: replies and refusals.
+#pragma once
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "quorate/desk/desk.h"
+
+namespace quorate {
+
+using Json = nlohmann::ordered_json;
+
+/// A refusal: nothing has changed.
+struct Refused {
+  int status;
+  std::string detail;
+  std::string reason = {};  // for programs, where the status does not tell
+};
+
+/// The text of a reply. Bytes that are not UTF-8, which an error may quote, are replaced.
+inline std::string to_text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+/// A reply to what was done or asked.
+inline DeskReply reply(const Json& body, bool changed) { return {200, to_text(body), changed}; }
+
+/// A reply to what cannot be done or answered.
+inline DeskReply refusal(int status, const std::string& detail) { return {status, to_text(Json{{"detail", detail}})}; }
+
+inline std::string text_of(const Json& event, const char* key) {
+  const auto found = event.find(key);
+  if (found == event.end() || !found->is_string() || found->get_ref<const std::string&>().empty())
+    throw Refused{400, std::string(key) + ": expected a text"};
+  return *found;
+}
+
+inline std::uint64_t ticket_of(const Json& event) {
+  if (!event.contains("ticket") || !event["ticket"].is_number_unsigned()) throw Refused{400, "ticket: expected a number"};
+  return event["ticket"];
+}
+
+/// An event that names its annotator is about a lease of theirs.
+inline void check_holder(const Json& event, const std::string& holder) {
+  if (event.contains("annotator") && event["annotator"] != holder)
+    throw Refused{403, "lease: it belongs to another annotator"};
+}
+
+/// What becomes of a line that cannot be used: its place among the results.
+inline auto bad_line(Json& results) {
+  return [&](std::uint64_t number, const std::string& what) { results.push_back({{"line", number}, {"error", what}}); };
+}
+
+}  // namespace quorate

@@ -1,0 +1,337 @@
+// What the desk says and does not change by it: predictions, reasons, questions, counts.
+#include "quorate/desk/desk.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "quorate/base/counted.h"
+#include "quorate/base/hash.h"
+#include "quorate/base/portable_math.h"
+#include "quorate/desk/replies.h"
+#include "quorate/engine/explanation.h"
+#include "quorate/learner.h"
+#include "quorate/stream/example_reader.h"
+
+namespace quorate {
+namespace {
+
+constexpr std::size_t kReasons = 12;
+constexpr std::size_t kMostListed = 100;  // open questions in the status
+
+Json interval_json(const Accuracy& a) {
+  if (a.audits == 0) return nullptr;
+  return {{"value", a.value}, {"low", a.low}, {"high", a.high}, {"audits", a.audits}};
+}
+
+}  // namespace
+
+void Desk::put_prediction(Json& out, Classes::Work& work) const {
+  const Learner& learner = model_.session.learner();
+  const bool calibrated = learner.capabilities().calibrated;
+  if (model_.classes) {
+    const Classes::Prediction p = model_.classes->predict(learner, calibrated, work);
+    out["label"] = model_.classes->name(p.index);
+    out["margin"] = p.margin;
+    for (std::size_t c = 0; c < work.probabilities.size(); ++c)
+      out["probabilities"][model_.classes->name(c)] = work.probabilities[c];
+    return;
+  }
+  const double margin = work.margins[0];
+  out["label"] = quorate::predicted(margin) > 0 ? settings_.positive : settings_.negative;
+  out["margin"] = margin;
+  if (calibrated) out["probability"] = logistic(learner.log_odds(margin));
+}
+
+void Desk::put_prediction(Json& out, Task first, const Features& x) const {
+  const Learner& learner = model_.session.learner();
+  Classes::Work work;
+  if (model_.classes)
+    model_.classes->score(learner, first, x, work.margins);
+  else
+    work.margins.assign(1, learner.score({first, x}));
+  put_prediction(out, work);
+}
+
+DeskReply Desk::predict(std::string_view lines) const {
+  Json results = Json::array();
+  try {
+    model_.session.check_whole();
+    look_at(
+        lines,
+        [&](const Record& record, const Features& x, const auto&) {
+          const std::string task(record.task.empty() ? kOnlyTask : record.task);
+          Json one{{"id", record.id.empty() ? std::to_string(results.size() + 1) : std::string(record.id)}, {"task", task}};
+          put_prediction(one, known_task(task), x);
+          results.push_back(std::move(one));
+        },
+        bad_line(results));
+  } catch (const Refused& e) {
+    return refusal(e.status, e.detail);
+  } catch (const MemoryError& e) {
+    return refusal(507, e.what());
+  } catch (const Error& e) {
+    return refusal(422, e.what());
+  }
+  return reply({{"predictions", results}}, false);
+}
+
+DeskReply Desk::explain(std::uint64_t ticket) const {
+  const auto found = open_.find(ticket);
+  if (found == open_.end()) return refusal(404, "this question is not open");
+  const Question& question = found->second;
+  if (question.audit || !model_.session.learner().capabilities().additive)
+    return refusal(403, "there is no explanation for this question");
+  Json out{{"ticket", ticket}};
+  const std::string& task = question.about.task;
+  look_at(
+      question.about.line,
+      [&](const Record& record, const Features& x, std::span<const Index> columns) {
+        const Session& session = model_.session;
+        const Task first = known_task(task);
+        Json now;
+        put_prediction(now, first, x);
+        const std::string label = now.at("label");
+        const std::size_t index = model_.classes ? label_of(label).class_index() : 0;
+        const std::uint64_t own = first == kUntracked ? 0 : session.count(first).labels, all = session.total().labels;
+        double probability = now.value("probability", 0.5);
+        if (now.contains("probabilities")) probability = now["probabilities"].value(label, 0.5);
+        const double likely = model_.classes || label == settings_.positive ? probability : 1 - probability;
+        out["probability"] = probability;
+        out["why"] = "It is close: " + std::to_string(static_cast<int>(std::lround(100 * likely))) + " % " + label +
+                     ", from " + counted(own, "label") + " of " + task + " and " + std::to_string(all) + " of all.";
+        out["task_labels"] = own;
+        out["all_labels"] = all;
+        out["towards"] = model_.classes ? label : settings_.positive;
+        out["features"] = Json::array();
+        for (const Reason& r : quorate::explain(model_, first, x, model_.featurizer.names(record, columns), index, kReasons))
+          out["features"].push_back({{"name", r.feature}, {"shared", r.part.shared}, {"own", r.part.own}});
+      },
+      [&](std::uint64_t, const std::string& what) { out["why"] = what; });
+  return reply(out, false);
+}
+
+Json Desk::labels_json() const {
+  const Session& s = model_.session;
+  const std::uint64_t limit = s.budget().limits().total;
+  std::uint64_t waiting = s.pending().size();
+  for (const auto& [due, id] : held_) waiting -= find(id)->tickets.size();  // answered: bought, though not learned from yet
+  for (const std::uint64_t id : waiting_) waiting -= find(id)->tickets.size();
+  return {{"bought", s.budget().bought() - waiting},
+          {"limit", limit == LabelLimits::kNone ? Json(nullptr) : Json(limit)},
+          {"waiting", open_.size()},
+          {"audits", s.audit() != nullptr ? s.audit()->bought() : 0}};
+}
+
+Json Desk::fields_json(const Question& question) const {
+  Json out = Json::array();
+  const Schema& schema = model_.featurizer.schema();
+  const ReadOptions& names = settings_.reading;
+  const auto kind = [&](const std::string& name) -> std::string_view {
+    if (const auto place = schema.place(name)) return word_of(schema.kind(*place));
+    // Lines with x have no schema.
+    if (name == (names.id.empty() ? "id" : names.id)) return "id";
+    if (name == (names.task.empty() ? "task" : names.task)) return "task";
+    return name == (names.label.empty() ? "label" : names.label) ? "label" : "text";
+  };
+  const Json line = Json::parse(question.about.line, nullptr, false);
+  if (!line.is_object()) return out;
+  const auto add = [&](const auto& self, const std::string& key, const Json& value) -> void {
+    if (value.is_object()) {
+      for (const auto& [name, inner] : value.items()) self(self, key.empty() ? name : key + "." + name, inner);
+      return;
+    }
+    const std::string_view role = kind(key);
+    if (role == "id" || role == "task" || role == "label" || role == "ignored" || value.is_null()) return;
+    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    const bool image = text.starts_with("data:image/");
+    out.push_back({{"name", key},
+                   {"kind", image            ? "image"
+                            : role == "flag" ? "category"
+                                             : std::string(role)},
+                   {"value", text}});
+  };
+  add(add, "", line);
+  return out;
+}
+
+Json Desk::question_json(std::uint64_t id, const Question& question) const {
+  return {{"lease", question.lease},
+          {"ticket", id},
+          {"example", question.about.example},
+          {"task", question.about.task},
+          {"prompt", settings_.desk.prompt.empty() ? "Which label?" : settings_.desk.prompt},
+          {"fields", fields_json(question)},
+          {"choices", choices()},
+          {"until", question.until},
+          {"seconds", settings_.desk.lease}};
+}
+
+Json Desk::open_json(std::uint64_t id, const Question& question) const {
+  const bool held = !question.holder.empty() && question.until >= now_;
+  return {{"ticket", id},
+          {"task", question.about.task},
+          {"holder", held ? Json(question.holder) : Json(nullptr)},
+          {"until", held ? Json(question.until) : Json(nullptr)},
+          {"waiting_seconds", now_ - question.asked},
+          {"probability", question.probability}};
+}
+
+Json Desk::curve_json() const {
+  Json out = Json::array();
+  for (const CurvePoint& p : curve_)
+    out.push_back({{"labels", p.labels}, {"value", p.value}, {"low", p.low}, {"high", p.high}});
+  return out;
+}
+
+DeskReply Desk::answers(std::uint64_t ticket, const std::string& example) const {
+  const std::uint64_t id = number_about(ticket, example);
+  const Question* question = find(id);
+  Json out{{"ticket", id},
+           {"example", example},
+           {"open", open_.contains(id)},
+           {"holder", nullptr},
+           {"lease", nullptr},
+           {"seconds", settings_.desk.lease},
+           {"answers", Json::array()}};
+  if (question == nullptr) {
+    const auto seen = seen_.find(hash64(example));
+    if (example.empty() || seen == seen_.end() || seen->second != id + 1)
+      return refusal(404, "ticket " + std::to_string(id) + ": its question is not open any more");
+    out["long_ago"] = true;
+    return reply(out, false);
+  }
+  out["example"] = question->about.example;
+  if (!question->holder.empty()) {
+    out["holder"] = question->holder;
+    out["lease"] = question->lease;
+  }
+  for (const Given& g : question->given)
+    out["answers"].push_back({{"annotator", g.annotator}, {"label", g.label}, {"source", g.lease}, {"at", g.at}});
+  return reply(out, false);
+}
+
+DeskReply Desk::status() const {
+  const Session& s = model_.session;
+  const Audit* audit = s.audit();
+  Json out{{"name", settings_.desk.prompt.empty() ? "Quorate" : settings_.desk.prompt},
+           {"learner", parse_spec(settings_.learner).word},
+           {"examples", posted_},
+           {"gifts", gifts_},
+           {"labels", labels_json()},
+           {"audited", audit != nullptr},
+           {"accuracy", audit != nullptr ? interval_json(audit->recent()) : Json(nullptr)},
+           {"curve", curve_json()},
+           {"forecast", nullptr},
+           {"tasks", Json::array()},
+           {"task_count", s.tasks().size()},
+           {"annotators", Json::array()},
+           {"questions", Json::array()},
+           {"disagreements", Json::array()},
+           {"model_bytes", model_bytes_}};
+  if (!full_.empty()) out["problem"] = problem();
+  if (audit != nullptr && audit->scored() > 0) {
+    const double now = audit->recent().value, target = std::ceil(20 * now + 0.01) / 20;
+    if (target < 1)
+      if (const Forecast f = audit->forecast(target); f.none.empty() && std::isfinite(f.labels))
+        out["forecast"] = {{"target", target},
+                           {"labels", f.labels},
+                           {"low", std::isfinite(f.low) ? Json(f.low) : Json(nullptr)},
+                           {"high", std::isfinite(f.high) ? Json(f.high) : Json(nullptr)}};
+  }
+  if (model_.by_task()) {
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> most;
+    for (std::uint32_t i = 0; i < s.tasks().size(); ++i) most.push_back({s.count_of_name(i).labels, i});
+    const std::size_t shown = std::min<std::size_t>(20, most.size());
+    std::partial_sort(
+        most.begin(), most.begin() + static_cast<std::ptrdiff_t>(shown), most.end(),
+        [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+    for (std::size_t i = 0; i < shown; ++i) {
+      const TaskCounters c = s.count_of_name(most[i].second);
+      out["tasks"].push_back(
+          {{"name", s.tasks()[most[i].second]}, {"examples", c.examples}, {"labels", c.labels}, {"mistakes", c.mistakes}});
+    }
+  }
+  for (const auto& [name, a] : annotators_) {
+    std::vector<double> seconds(a.seconds.begin(), a.seconds.end());
+    std::sort(seconds.begin(), seconds.end());
+    const auto holds = std::count_if(open_.begin(), open_.end(), [&, &who = name](const auto& q) {
+      return q.second.holder == who && q.second.until >= now_;
+    });
+    out["annotators"].push_back(
+        {{"name", name},
+         {"answers", a.answers},
+         {"skips", a.skips},
+         {"median_seconds", seconds.empty() ? Json(nullptr) : Json(seconds[seconds.size() / 2])},
+         {"agreement",
+          a.compared == 0 ? Json(nullptr) : Json(static_cast<double>(a.agreed) / static_cast<double>(a.compared))},
+         {"holds", holds}});
+  }
+  for (const auto& [id, q] : open_) {
+    if (out["questions"].size() == kMostListed) break;
+    out["questions"].push_back(open_json(id, q));
+  }
+  for (const auto& [id, q] : closed_)
+    if (q.given.size() > 1 && q.settled.empty() && !q.agrees()) {
+      Json answers = Json::array();
+      for (const Given& given : q.given) answers.push_back({{"annotator", given.annotator}, {"label", given.label}});
+      out["disagreements"].push_back({{"ticket", id},
+                                      {"example", q.about.example},
+                                      {"task", q.about.task},
+                                      {"fields", fields_json(q)},
+                                      {"choices", choices()},
+                                      {"answers", answers}});
+    }
+  return reply(out, false);
+}
+
+DeskReply Desk::questions(std::uint64_t from, std::uint64_t most) const {
+  Json out{{"questions", Json::array()}, {"next", nullptr}};
+  for (auto at = open_.lower_bound(from); at != open_.end(); ++at) {
+    if (out["questions"].size() == most) {
+      out["next"] = at->first;
+      break;
+    }
+    out["questions"].push_back(open_json(at->first, at->second));
+  }
+  return reply(out, false);
+}
+
+std::string Desk::labels(std::uint64_t from, std::uint64_t most) const {
+  std::string out;
+  const KeptLabels& labels = model_.session.labels();
+  UnpackedInstance memory;
+  for (std::size_t i = 0; i < labels.size() && most > 0; ++i) {
+    if (labels[i].id < from) continue;
+    --most;
+    const Example e = labels.example(i, memory);
+    out += Json{{"id", labels[i].id},
+                {"task", model_.session.name_of(e.task)},
+                {"question", model_.classes ? Json(model_.question(e)) : Json(nullptr)},
+                {"label", labels[i].answer() == kNeither ? "neither"
+                          : model_.classes               ? (labels[i].answer() == kYes ? "yes" : "no")
+                          : labels[i].answer() == kYes   ? settings_.positive
+                                                         : settings_.negative},
+                {"audit", labels[i].audit != 0},
+                {"margin", labels[i].margin},
+                {"probability", labels[i].probability},
+                {"annotator", labels.annotator(labels[i]).empty() ? Json(nullptr) : Json(labels.annotator(labels[i]))}}
+               .dump() +
+           "\n";
+  }
+  return out;
+}
+
+std::string Desk::tasks(std::uint64_t from, std::uint64_t most) const {
+  std::string out;
+  const Session& s = model_.session;
+  for (std::uint64_t i = from; i < s.tasks().size() && i - from < most; ++i) {
+    const auto place = static_cast<std::uint32_t>(i);
+    const TaskCounters c = s.count_of_name(place);
+    out +=
+        Json{{"name", s.tasks()[place]}, {"examples", c.examples}, {"labels", c.labels}, {"mistakes", c.mistakes}}.dump() +
+        "\n";
+  }
+  return out;
+}
+
+}  // namespace quorate

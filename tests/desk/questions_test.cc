@@ -1,0 +1,258 @@
+#include "quorate/desk/desk.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "quorate/base/hash.h"
+#include "quorate/base/rng.h"
+#include "support/office.h"
+
+namespace quorate {
+namespace {
+
+using Json = nlohmann::json;
+using test::model_of;
+using test::Office;
+using test::spam;
+using test::word;
+using testing::HasSubstr;
+
+TEST(DeskQuestions, AnExampleIsKnownByItsId) {
+  Office o(spam());
+  o.post("m1", "ann", "win money");
+  const std::string before = model_of(o.desk);
+  EXPECT_TRUE(o.post("m1", "ann", "win money")["known"]);
+  EXPECT_EQ(model_of(o.desk), before);
+  EXPECT_EQ(o.status()["examples"], 1);
+}
+
+TEST(DeskQuestions, ALeaseAnswersOnceAndBelongsToOne) {
+  Office o(spam());
+  o.post("m1", "ann", "win money");
+  const Json q = o.next("eve");
+  EXPECT_EQ(o.next("bob"), nullptr) << "eve holds it";
+  EXPECT_EQ(o.answer(q, "eggs").status, 422);
+  EXPECT_EQ(o.answer(q, "spam").status, 200);
+  const std::string model = model_of(o.desk);
+  EXPECT_EQ(o.answer(q, "spam").status, 200) << "sent again";
+  EXPECT_EQ(o.answer(q, "ham").status, 409);
+  EXPECT_EQ(model_of(o.desk), model);
+  EXPECT_EQ(o.call({{"do", "renew"}, {"lease", q["lease"]}}, "", 410)["detail"].is_string(), true);
+  EXPECT_EQ(o.raw({{"do", "answer"}, {"lease", "nonsense"}, {"label", "spam"}}).status, 404);
+  EXPECT_EQ(o.raw({{"do", "answer"}, {"lease", "99-abc"}, {"label", "spam"}}).status, 410);
+}
+
+TEST(DeskQuestions, AnExpiredLeaseGoesToAnotherAndALateAnswerCountsIfNobodyElseHasIt) {
+  Office o(spam());
+  o.post("m1", "ann", "win money");
+  o.post("m2", "ann", "lunch");
+  const Json late = o.next("eve");
+  o.now += 1000;
+  EXPECT_EQ(o.answer(late, "spam").status, 200) << "nobody else got it";
+  const Json lost = o.next("eve");
+  o.now += 1000;
+  const Json taken = o.next("bob");
+  EXPECT_EQ(taken["ticket"], lost["ticket"]);
+  EXPECT_EQ(o.answer(lost, "ham").status, 410);
+  EXPECT_EQ(o.answer(taken, "ham").status, 200);
+  o.post("m3", "ann", "dinner");
+  const Json renewed = o.next("eve");
+  o.now += 200;
+  EXPECT_EQ(o.raw({{"do", "renew"}, {"lease", renewed["lease"]}}).status, 200);
+  o.now += 200;
+  EXPECT_EQ(o.next("bob"), nullptr);
+}
+
+TEST(DeskQuestions, WhoeverComesBackGetsTheQuestionsTheyHold) {
+  Office o(spam());
+  o.post("m1", "ann", "win money");
+  const Json q = o.next("eve");
+  EXPECT_EQ(o.next("eve")["lease"], q["lease"]);
+  EXPECT_EQ(o.next("bob"), nullptr);
+}
+
+TEST(DeskQuestions, ASkippedQuestionGoesToSomebodyElse) {
+  Office o(spam());
+  o.post("m1", "ann", "win money");
+  const Json q = o.next("eve");
+  EXPECT_EQ(o.raw({{"do", "skip"}, {"lease", q["lease"]}}).status, 200);
+  EXPECT_EQ(o.raw({{"do", "skip"}, {"lease", q["lease"]}}).status, 410);
+  EXPECT_EQ(o.next("eve"), nullptr);
+  EXPECT_EQ(o.next("bob")["ticket"], q["ticket"]);
+}
+
+TEST(DeskQuestions, AFullSessionAsksNoMoreRatherThanLoseAnAnswer) {
+  for (const double hold : {0.0, 1000.0}) {
+    DeskSettings settings = spam();
+    settings.learning.max_pending = 10;
+    settings.desk.hold = hold;
+    Office o(settings);
+    std::vector<Json> leased;
+    std::map<std::string, std::string> saved;  // example -> label
+    for (int i = 0; i < 60; ++i) {
+      o.post("m" + std::to_string(i), "ann", word(7 * i) + " " + word(11 * i));
+      if (const Json q = o.call({{"do", "next"}, {"annotator", "eve"}, {"hold", 60}})["question"]; !q.is_null())
+        leased.push_back(q);
+      if (i % 6 != 5) continue;
+      for (const Json& q : leased) {
+        const std::string label = saved.size() % 2 == 0 ? "spam" : "ham";
+        if (o.answer(q, label).status == 200) saved.emplace(q["example"].get<std::string>(), label);
+      }
+      leased.clear();
+    }
+    o.now += 2000;
+    o.raw({{"do", "tick"}});
+    EXPECT_GE(saved.size(), hold > 0 ? 10u : 50u);
+    const Session& session = o.desk.model().session;
+    EXPECT_EQ(session.labels().size(), saved.size()) << "what was saved is learned from";
+    EXPECT_EQ(session.total().labels, saved.size());
+    EXPECT_EQ(session.too_late(), 0u);
+    Desk again(settings);
+    for (const std::string& event : o.journal) EXPECT_TRUE(again.apply(event).changed);
+    EXPECT_EQ(model_of(again), model_of(o.desk));
+    EXPECT_EQ(again.save(), o.desk.save());
+  }
+}
+
+TEST(DeskQuestions, QuestionsThatEverybodySkippedMakeRoom) {
+  DeskSettings settings = spam();
+  settings.learning.max_pending = 4;
+  Office o(settings);
+  for (int i = 0; i < 4; ++i) {
+    o.post("m" + std::to_string(i), "ann", word(7 * i));
+    o.raw({{"do", "skip"}, {"lease", o.next("eve")["lease"]}});
+  }
+  EXPECT_EQ(o.next("eve"), nullptr);
+  o.post("m4", "ann", "lunch");
+  const Json q = o.next("eve");
+  ASSERT_NE(q, nullptr);
+  EXPECT_EQ(o.answer(q, "ham").status, 200);
+  EXPECT_EQ(o.desk.model().session.labels().size(), 1u);
+}
+
+TEST(DeskQuestions, LargeExamplesFillNoMemoryWithoutEnd) {
+  DeskSettings settings = spam({"0"});
+  settings.features.bits = 10;
+  Office o(settings);
+  const std::string large(6'000'000, 'x');
+  for (int i = 0; i < 14; ++i) o.post("m" + std::to_string(i), "ann", large);
+  EXPECT_LT(o.desk.save().size(), 68'000'000u) << "the pool";
+  o.call({{"do", "limits"}, {"labels", 20}});
+  for (int i = 0; i < 14; ++i) o.post("n" + std::to_string(i), "ann", large, i % 2 == 0 ? "spam" : "ham");
+  EXPECT_LT(o.desk.save().size(), 136'000'000u) << "the pool, and closed questions";
+  EXPECT_EQ(o.status()["gifts"], 14);
+}
+
+TEST(DeskQuestions, AFloodOfExamplesLeavesTheBudgetToTheAnswers) {
+  DeskSettings settings = spam({"30"});
+  settings.learner = "cohort";
+  settings.desk.open = 8;
+  Office o(settings);
+  for (int i = 0; i < 500; ++i) o.post("m" + std::to_string(i), "ann", i % 2 == 0 ? "win money now" : "lunch at noon");
+  EXPECT_LE(o.status()["labels"]["waiting"], 10);
+  for (int i = 0; i < 12; ++i)
+    if (const Json q = o.next("eve"); !q.is_null()) o.answer(q, q["fields"][0]["value"] == "win money now" ? "spam" : "ham");
+  EXPECT_LT(o.desk.model().session.budget().bought(), 20u);
+  EXPECT_EQ(o.post("new", "ann", "win money now")["label"], "spam");
+}
+
+TEST(DeskQuestions, APoolPostedAtOnceIsAskedToTheEndOfTheBudget) {
+  DeskSettings settings = spam({"40"});
+  settings.learner = "cohort";
+  settings.desk.open = 5;
+  Office o(settings);
+  Rng rng = make_rng(5, 0);
+  std::string lines;
+  for (int i = 0; i < 300; ++i) {
+    std::string text;
+    for (int w = 0; w < 5; ++w) text += word(static_cast<int>(below(40, rng))) + " ";
+    lines += Json{{"id", "m" + std::to_string(i)}, {"task", "ann"}, {"text", text}}.dump() + "\n";
+  }
+  o.call({{"do", "examples"}}, lines);
+  std::set<std::string> asked;
+  for (Json q = o.next("eve"); !q.is_null(); q = o.next("eve")) {
+    EXPECT_TRUE(asked.insert(q["example"].get<std::string>()).second) << "asked once";
+    EXPECT_EQ(o.answer(q, hash64(q["example"].get<std::string>()) % 2 == 0 ? "spam" : "ham").status, 200);
+  }
+  EXPECT_EQ(asked.size(), 40u) << "nothing can be learned here, so the whole budget is of use";
+  EXPECT_EQ(o.desk.model().session.budget().bought(), 40u);
+}
+
+TEST(DeskQuestions, ABadLineSpoilsNoOther) {
+  Office o(spam());
+  for (int i = 0; i < 20; ++i) o.post("m" + std::to_string(i), "ann", "win money");
+  const Json found = o.call({{"do", "examples"}},
+                            "{\"id\":\"a\",\"task\":\"t\",\"text\":\"one\"}\n{\"id\":\"b\",\"task\":\"t\",\"text\":5}\n"
+                            "{\"id\":\"c\",\"task\":\"t\",\"text\":\"gift\",\"label\":\"spam\"}\nnone\n"
+                            "{\"id\":\"d\",\"task\":\"t\",\"text\":\"two\"}\n")["examples"];
+  ASSERT_EQ(found.size(), 5u);
+  EXPECT_EQ(found[0]["id"], "a");
+  EXPECT_TRUE(found[1].contains("error"));
+  EXPECT_EQ(found[2]["task"], "t");
+  EXPECT_TRUE(found[2]["learned"]);
+  EXPECT_TRUE(found[3].contains("error"));
+  EXPECT_EQ(found[4]["id"], "d");
+  EXPECT_TRUE(o.call({{"do", "examples"}}, "none")["examples"][0].contains("error"));
+}
+
+TEST(DeskQuestions, ALabelMayComeAfterItsExample) {
+  Office o(spam({"40"}));
+  o.post("m1", "ann", "win money");
+  o.post("m2", "ann", "lunch");
+  const Json held = o.next("eve");
+  EXPECT_TRUE(o.post("m1", "ann", "win money", "spam")["learned"]);
+  EXPECT_TRUE(o.post("m2", "ann", "lunch", "ham")["learned"]);
+  EXPECT_EQ(o.status()["labels"]["waiting"], 0);
+  EXPECT_EQ(o.desk.model().session.budget().bought(), 0u);
+  EXPECT_EQ(o.status()["examples"], 2);
+  EXPECT_EQ(o.answer(held, "ham").status, 410);
+  EXPECT_TRUE(o.post("m1", "ann", "win money", "ham")["known"]) << "it has its label";
+  o.call({{"do", "forget_example"}, {"example", "m1"}});
+  EXPECT_EQ(o.desk.model().session.labels().size(), 1u) << "its gift went with it";
+  EXPECT_FALSE(o.post("m1", "ann", "win money").contains("known")) << "a forgotten one may come again";
+}
+
+TEST(DeskQuestions, AGiftIsLearnedFromAndNotPaid) {
+  Office o(spam({"1"}));
+  EXPECT_TRUE(o.post("m1", "ann", "win money", "spam")["learned"]);
+  EXPECT_EQ(o.status()["labels"]["bought"], 0);
+  EXPECT_EQ(o.post("m2", "ann", "win money")["label"], "spam");
+  EXPECT_THAT(o.post("m3", "ann", "x", "eggs")["error"].get<std::string>(), HasSubstr("expected one of ham, spam"));
+}
+
+TEST(DeskQuestions, AnExampleWithoutAnIdGetsOneOfItsOwn) {
+  Office o(spam());
+  o.post("#2", "ann", "win money");
+  const Json made = o.call({{"do", "examples"}}, R"({"task":"ann","text":"lunch"})")["examples"][0];
+  EXPECT_EQ(made["id"], "#3");
+  EXPECT_FALSE(made.contains("known"));
+  EXPECT_TRUE(o.post("#3", "ann", "lunch")["known"]) << "by the id that the reply gave it";
+  o.call({{"do", "forget_example"}, {"example", "#3"}});
+  EXPECT_EQ(o.status()["labels"]["waiting"], 1);
+}
+
+TEST(DeskQuestions, ARateByTimeHoldsForQuestionsFromThePool) {
+  DeskSettings settings = spam({"4/minute"});
+  settings.desk.hold = 0;
+  Office o(settings);
+  for (int i = 0; i < 30; ++i) o.post("m" + std::to_string(i), "ann", word(7 * i));
+  std::vector<double> asked(4, o.now);
+  for (int n = 0; n < 100; ++n) {
+    o.now += 7;
+    const std::uint64_t before = o.desk.model().session.tickets();
+    if (const Json q = o.next("eve"); !q.is_null()) o.answer(q, "ham");
+    if (n % 9 == 0) o.post("n" + std::to_string(n), "ann", word(1000 + 7 * n));
+    for (std::uint64_t more = o.desk.model().session.tickets() - before; more > 0; --more) asked.push_back(o.now);
+    EXPECT_LE(std::count_if(asked.begin(), asked.end(), [&](double at) { return at > o.now - 60; }), 4);
+  }
+  EXPECT_GT(asked.size(), 30u) << "what the rate allows is asked, though no example comes";
+  Desk again(settings);
+  for (const std::string& event : o.journal) EXPECT_TRUE(again.apply(event).changed);
+  EXPECT_EQ(model_of(again), model_of(o.desk));
+}
+
+}  // namespace
+}  // namespace quorate

@@ -1,0 +1,57 @@
+#include "quorate/desk/desk.h"
+
+#include <gtest/gtest.h>
+
+#include "support/office.h"
+
+namespace quorate {
+namespace {
+
+using Json = nlohmann::json;
+using test::Office;
+using test::spam;
+
+TEST(DeskReports, WhateverIsPostedCanBeShown) {
+  Office o(spam());
+  for (const char* line : {"{}", R"({"id":"1","a/b~c":"x","n":{"o":{}},"l":[1,[2]],"e":""})", R"({"":1})"})
+    o.call({{"do", "examples"}}, line);
+  for (Json q = o.next("eve"); !q.is_null(); q = o.next("eve")) EXPECT_EQ(o.answer(q, "ham").status, 200);
+  EXPECT_EQ(o.status()["labels"]["waiting"], 0);
+  EXPECT_TRUE(o.post("x", std::string(5'000, 't'), "long")["error"].is_string());
+}
+
+TEST(DeskReports, ClassesAreAskedAsClasses) {
+  DeskSettings settings = spam();
+  settings.positive = settings.negative = "";
+  settings.classes = {"sport", "news", "art"};
+  Office o(settings);
+  o.post("1", "ann", "goal and match");
+  const Json q = o.next("eve");
+  EXPECT_EQ(q["choices"], Json({"sport", "news", "art"}));
+  EXPECT_EQ(o.answer(q, "sport").status, 200);
+  EXPECT_EQ(o.post("2", "ann", "goal and match")["label"], "sport");
+  const Json why = Json::parse(o.desk.explain(o.next("eve")["ticket"].get<std::uint64_t>()).body);
+  EXPECT_FALSE(why["features"].empty());
+}
+
+TEST(DeskReports, AuditsAreHiddenAndMeasure) {
+  DeskSettings settings = spam({"200"});
+  settings.learner = "cohort";
+  settings.learning.audit = 0.3;
+  Office o(settings);
+  std::size_t hidden = 0;
+  for (int i = 0; i < 400; ++i) {
+    o.post("m" + std::to_string(i), "ann", i % 2 == 0 ? "win money now" : "lunch at noon");
+    for (Json q = o.next("eve"); !q.is_null(); q = o.next("eve")) {
+      hidden += o.desk.explain(q["ticket"].get<std::uint64_t>()).status == 403;
+      EXPECT_EQ(o.answer(q, q["fields"][0]["value"] == "win money now" ? "spam" : "ham").status, 200);
+      EXPECT_LE(o.status()["labels"]["bought"], 200);
+    }
+  }
+  EXPECT_GT(hidden, 3u);
+  EXPECT_EQ(o.status()["labels"]["audits"], hidden);
+  EXPECT_EQ(o.status()["accuracy"]["audits"].is_number(), true);
+}
+
+}  // namespace
+}  // namespace quorate
