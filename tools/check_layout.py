@@ -30,6 +30,9 @@ FORBIDDEN = re.compile(r"\b(std::cout|std::cerr|printf|fprintf|puts|exit|abort|g
 MACHINE_PATHS = re.compile(r"/(work|root|home)/[a-z]")
 
 
+# What has a row of every learner; the registry itself, what `describe` writes and the tests say of the others.
+LISTS_OF_LEARNERS = ("bench/learners.cc", "tools/check_same.py", "tests/fuzz/seeds.py", "tests/fuzz/session.cc",
+                     "tests/python/test_python_traces.py")
 PUBLIC = Path("cmake/public_headers.txt")
 INCLUDE = re.compile(r'^#include "(quorate/[^"]+)"', re.M)
 
@@ -96,7 +99,10 @@ def problems():
         if path.suffix not in {".svg", ".png"} and (ROOT / path).stat().st_size > 256 * 1024:
             yield f"{path}: larger than 256 KiB; data and generated files stay out"
     registry = (ROOT / "src/quorate/registry.cc").read_text()
+    lists = {path: (ROOT / path).read_text() for path in LISTS_OF_LEARNERS}
     for path in sorted((ROOT / "src/quorate/algorithms").glob("*.cc")):
+        for name in re.findall(r'\bname = "([\w-]+)",\s*title = ', path.read_text()):
+            yield from (f"{listed}: no row of {name}" for listed, text in lists.items() if not re.search(rf'"{name}["(]', text))
         for row in re.findall(r"^constexpr Algorithm (\w+) = ", path.read_text(), re.M):
             if not re.search(rf"\ball{{[^}}]*\b{row}\b", registry):
                 yield f"{path.relative_to(ROOT)}: {row} is not in the registry"

@@ -13,7 +13,7 @@ LEARNERS = ["cohort", "cohort(query=shared, store=hashed(bits=14))", "perceptron
             "cmtl(query=shared(b=0.1, prior=counts))", "shampo(b=0.1, adaptive=counts)", "shampo-second-order(b=0.1, diagonal=true)",
             "shampo-second-order(b=0.1, aggressive=true)", "budget-random(budget=60)",
             "budget-forgetron(budget=60, kernel=polynomial)", "budget-projectron(budget=60)",
-            "budget-projectron-shared(budget=60, query=margin(b=0.1))"]
+            "budget-projectron-shared(budget=60, query=margin(b=0.1))", "kernel-perceptron(query=margin(b=0.1))"]
 
 
 def results(value):

@@ -6,6 +6,7 @@
 #include "quorate/engine/model.h"
 #include "quorate/engine/round_builder.h"
 #include "quorate/learner.h"
+#include "quorate/registry.h"
 #include "support/edit.h"
 #include "support/make.h"
 
@@ -175,7 +176,7 @@ TEST(Users, AreRefusedByLearnersThatKnowNoGroups) {
       make(learner);
       FAIL() << learner;
     } catch (const UsageError& e) {
-      EXPECT_THAT(e.what(), AllOf(HasSubstr(learner), HasSubstr("cohort, perceptron, shampo")));
+      EXPECT_THAT(e.what(), AllOf(HasSubstr(learner), HasSubstr(learners_with(&Capabilities::groups))));
     }
     EXPECT_THROW(Session(parse_spec(learner), {.seed = 1, .tasks_per_name = 2}), UsageError);
   }

@@ -15,7 +15,7 @@ ROWS = samples.rows(12, seed=3)
 LEARNERS = ["cohort", "cohort(store=hashed(bits=8))", "perceptron(query=margin(b=1))", "cmtl(query=margin(b=1))",
             "amtl(query=similarity)", "peer", "amlc", "shampo", "shampo-second-order(diagonal=true)",
             "shampo-second-order", "kernel-perceptron", "budget-random(budget=3)", "budget-forgetron(budget=3)",
-            "budget-projectron(budget=3)"]
+            "budget-projectron(budget=3)", "budget-projectron-shared(budget=3)"]
 
 
 def seed(target: str, name: object, content: bytes | str) -> None:

@@ -27,7 +27,7 @@ void check(const Session& session, std::uint64_t most) {
 }
 
 void play(fuzz::Input& in) {
-  static const std::array<const char*, 14> kLearners{"cohort",
+  static const std::array<const char*, 15> kLearners{"cohort",
                                                      "perceptron",
                                                      "perceptron(query=margin(b=1))",
                                                      "cmtl(query=margin(b=1))",
@@ -40,7 +40,8 @@ void play(fuzz::Input& in) {
                                                      "kernel-perceptron",
                                                      "budget-random(budget=3)",
                                                      "budget-forgetron(budget=3)",
-                                                     "budget-projectron(budget=3)"};
+                                                     "budget-projectron(budget=3)",
+                                                     "budget-projectron-shared(budget=3)"};
   SessionOptions options{.seed = in.byte()};
   const Spec spec = parse_spec(kLearners[in.byte() % kLearners.size()]);
   if (const std::uint8_t total = in.byte() % 64; total > 0) options.limits.total = total;
