@@ -126,6 +126,7 @@ TEST(Session, AnOracleThatThrowsLeavesTheModelAsItWas) {
 }
 
 TEST(Session, WhoseLearnerFoundNoMemoryRefusesAllThatFollows) {
+  if (!kCountsAllocations) GTEST_SKIP() << "the thread sanitizer's operator new";
   for (const std::string spec : {"perceptron", "cohort(query=always)", "budget-projectron", "shampo-second-order", "amtl"}) {
     Session session(parse_spec(spec), {.seed = 1});
     const Task task = session.task("a");

@@ -3,7 +3,19 @@
 #include <cstddef>
 #include <cstdint>
 
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+#define QUORATE_NO_COUNTED_NEW  // it has an operator new of its own
+#endif
+#endif
+
 namespace quorate::test {
+
+#ifdef QUORATE_NO_COUNTED_NEW
+inline constexpr bool kCountsAllocations = false;  // what follows does nothing then
+#else
+inline constexpr bool kCountsAllocations = true;
+#endif
 
 std::uint64_t allocations();       ///< calls of operator new so far
 std::size_t live_bytes();          ///< in what operator new returned and nobody deleted yet

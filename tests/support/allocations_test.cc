@@ -14,6 +14,7 @@ namespace {
 std::atomic<std::uint64_t> calls{0};
 std::atomic<std::size_t> largest{0}, live{0}, most{0}, refused_from{0};
 
+#ifndef QUORATE_NO_COUNTED_NEW
 void* counted(std::size_t bytes, std::size_t alignment) {
   calls.fetch_add(1, std::memory_order_relaxed);
   std::size_t seen = largest.load(std::memory_order_relaxed);
@@ -43,9 +44,11 @@ void discard(void* p) {
   live.fetch_sub(malloc_usable_size(p), std::memory_order_relaxed);  // 0 for nullptr
   free(p);
 }
+#endif
 
 }  // namespace
 
+#ifndef QUORATE_NO_COUNTED_NEW
 void* operator new(std::size_t bytes) { return counted(bytes, 1); }
 void* operator new[](std::size_t bytes) { return counted(bytes, 1); }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
@@ -64,6 +67,7 @@ void operator delete(void* p, std::align_val_t) noexcept { discard(p); }
 void operator delete[](void* p, std::align_val_t) noexcept { discard(p); }
 void operator delete(void* p, std::size_t, std::align_val_t) noexcept { discard(p); }
 void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { discard(p); }
+#endif
 
 namespace quorate::test {
 
@@ -76,6 +80,7 @@ void reset_peak_bytes() { most.store(live_bytes(), std::memory_order_relaxed); }
 void refuse_allocations_from(std::size_t bytes) { refused_from.store(bytes, std::memory_order_relaxed); }
 
 TEST(Allocations, AreRefusedFromASizeOn) {
+  if (!kCountsAllocations) GTEST_SKIP() << "the thread sanitizer's operator new";
   refuse_allocations_from(5000);
   EXPECT_THROW(std::vector<char>(5000), std::bad_alloc);
   const std::vector<char> small(4999);
@@ -84,6 +89,7 @@ TEST(Allocations, AreRefusedFromASizeOn) {
 }
 
 TEST(Allocations, OfBothKindsAreCounted) {
+  if (!kCountsAllocations) GTEST_SKIP() << "the thread sanitizer's operator new";
   const std::uint64_t before = allocations();
   reset_largest_allocation();
   std::vector<char> a(12345);
