@@ -13,7 +13,7 @@ struct RebuildOptions {
   std::string model, out, learner;
   std::vector<std::uint64_t> undo;
   std::vector<std::string> correct, forget, rename;
-  bool strict = false;
+  bool strict = false, quiet = false;
 };
 
 void correct(Session& session, const Model& model, const std::string& text) {
@@ -49,7 +49,7 @@ int run(const RebuildOptions& o) {
   for (const std::string& text : o.rename) rename(session, text);
   if (!o.rename.empty() && o.forget.empty() && o.correct.empty() && o.undo.empty() && o.learner.empty() && !o.strict) {
     model.save(out);  // nothing to learn again
-    std::cout << out << ": " << counted(o.rename.size(), "task") << " renamed\n";
+    if (!o.quiet) std::cout << out << ": " << counted(o.rename.size(), "task") << " renamed\n";
     return kDone;
   }
   for (const std::string& task : o.forget) session.forget(task, o.strict);
@@ -60,8 +60,9 @@ int run(const RebuildOptions& o) {
   else if (o.undo.empty() && (o.forget.empty() || !o.correct.empty()))
     session.rebuild(o.strict);
   model.save(out);
-  std::cout << out << ": " << to_text(session.spec()) << " learned again from " << grouped(session.labels().size()) << " of "
-            << counted(session.labels().next_id(), "label") << "\n";
+  if (!o.quiet)
+    std::cout << out << ": " << to_text(session.spec()) << " learned again from " << grouped(session.labels().size())
+              << " of " << counted(session.labels().next_id(), "label") << "\n";
   return kDone;
 }
 
@@ -87,6 +88,7 @@ Command add_rebuild(CLI::App& app) {
                "scale features by the kept examples alone, so that nothing is left of any other example");
   app.add_option("--learner", o->learner, "learn with this learner, or these parameters, instead")->type_name("LEARNER");
   app.add_option("--out", o->out, "file to write; default: the model file")->type_name("FILE");
+  app.add_flag("--quiet", o->quiet, "print nothing but errors");
   app.footer(
       "The model becomes the one that a new learner makes of the kept labels, in their order, and of the latest examples "
       "without a label; the same command gives the same bytes. Labels that are taken back stay bought. While all examples "

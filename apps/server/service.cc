@@ -444,8 +444,7 @@ DeskReply Service::apply(std::string_view event, std::string_view lines) {
     reply = desk_->apply(record);
     work_since_ += system_stopwatch() - begin;
   }
-  // Of examples that are all known or refused, the featurizer may still have learned names and kinds of columns.
-  if (!reply.changed && (lines.empty() || reply.status >= 300)) return reply;
+  if (!reply.changed) return reply;
   journal_->append(record);
   ++events_;
   ++events_since_;

@@ -29,6 +29,57 @@ TEST(DeskQuestions, AnExampleIsKnownByItsId) {
   EXPECT_EQ(o.status()["examples"], 1);
 }
 
+TEST(DeskQuestions, ExamplesPostedAgainAreNotJournalledAgain) {
+  Office o(spam());
+  const std::string lines = R"({"id": "m1", "text": "win money"})"
+                            "\n"
+                            R"({"id": "m2", "text": "lunch"})";
+  const Json first = o.call({{"do", "examples"}}, lines);
+  o.now += 10;
+  const std::string before = o.desk.save();
+  const DeskReply again = o.raw({{"do", "examples"}}, lines);
+  EXPECT_EQ(again.status, 200);
+  EXPECT_FALSE(again.changed);
+  EXPECT_FALSE(o.raw({{"do", "examples"}}, "no JSON").changed);
+  EXPECT_EQ(o.desk.save(), before);
+  EXPECT_TRUE(o.raw({{"do", "examples"}}, lines + "\n" + R"({"id": "m3", "text": "dinner"})").changed);
+  EXPECT_TRUE(o.raw({{"do", "examples"}}, R"({"id": "m1", "text": "win money", "label": "spam"})").changed) << "a gift";
+}
+
+TEST(DeskQuestions, ATaskWithoutLabelsLeftDoesNotKeepThePoolFromTheOthers) {
+  DeskSettings settings = spam({"100"});
+  settings.learner = "cohort(query=random(p=1e-9))";  // asks about nothing by itself
+  settings.learning.labels_per_task = 1;
+  Office o(settings);
+  for (int i = 0; i < 4; ++i) o.post("a" + std::to_string(i), "ann", "unclear");
+  const Json of_ann = o.next("eve");
+  ASSERT_NE(of_ann, nullptr);
+  o.answer(of_ann, "spam");
+  for (int i = 0; i < 4; ++i) o.post("b" + std::to_string(i), "bob", "money win");
+  for (int i = 0; i < 4; ++i) EXPECT_NE(o.post("c" + std::to_string(i), "ann", "nothing known")["asked"], true);
+  const Json of_bob = o.next("eve");
+  ASSERT_NE(of_bob, nullptr);
+  EXPECT_EQ(of_bob["task"], "bob");
+}
+
+TEST(DeskQuestions, PollingWhileTheRateIsSpentIsNotJournalled) {
+  DeskSettings settings = spam({"4/day"});
+  settings.learner = "cohort(query=random(p=1e-9))";
+  settings.learning.audit = 0.5;
+  Office o(settings);
+  for (int i = 0; i < 40; ++i) o.post("m" + std::to_string(i), "ann", word(7 * i) + " " + word(11 * i));
+  for (int i = 0; i < 10; ++i)
+    if (const Json q = o.next("eve"); !q.is_null()) o.answer(q, i % 2 == 0 ? "spam" : "ham");
+  ASSERT_GT(o.desk.model().session.budget().bought(), 0u);
+  ASSERT_EQ(o.next("eve"), nullptr);
+  o.now += 60;
+  const std::string before = o.desk.save();
+  EXPECT_FALSE(o.raw({{"do", "next"}, {"annotator", "eve"}}).changed);
+  EXPECT_EQ(o.desk.save(), before);
+  o.now += 86'400;
+  EXPECT_NE(o.next("eve"), nullptr) << "another day";
+}
+
 TEST(DeskQuestions, ALeaseAnswersOnceAndBelongsToOne) {
   Office o(spam());
   o.post("m1", "ann", "win money");

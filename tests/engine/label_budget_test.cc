@@ -76,12 +76,6 @@ TEST(LabelBudget, IsLeftUntilItsTotal) {
   EXPECT_TRUE(LabelBudget().left());
 }
 
-TEST(LabelBudget, ATaskHasALimitOfItsOwn) {
-  const LabelBudget budget({.per_task = 2});
-  EXPECT_TRUE(budget.left(1));
-  EXPECT_FALSE(budget.left(2));
-}
-
 /// Buys whenever it may, and only then, at random moments; returns when.
 std::vector<double> buy_at_random(
     LabelBudget& budget, double from, std::size_t outcomes, Rng& rng, double eagerness,

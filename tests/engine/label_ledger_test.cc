@@ -49,6 +49,25 @@ TEST(LabelLedger, ATaskWithoutCountsBuysNothingWhereLabelsAreLimitedByTask) {
   EXPECT_FALSE(ledger.may_buy(kUntracked, 0, true));
   EXPECT_TRUE(ledger.may_buy(0, 4, true));
   EXPECT_FALSE(ledger.may_buy(0, 5, true)) << "questions that wait count";
+  EXPECT_FALSE(ledger.task_may_ask(kUntracked, 0));
+  EXPECT_TRUE(ledger.task_may_ask(0, 4));
+  EXPECT_FALSE(ledger.task_may_ask(0, 5));
+}
+
+TEST(LabelLedger, KnowsBeforeTheTimeComesWhetherTheRateLeavesALabel) {
+  LabelLedger ledger(std::pmr::get_default_resource());
+  ledger.set_limits({.rate = LabelRate{2, 60, true}}, false);
+  for (const double time : {100.0, 130.0}) {
+    EXPECT_TRUE(ledger.all_may_ask(time));
+    ledger.set_time(time);
+    ledger.begin_round(1);
+    ledger.begin_example(0);
+    ASSERT_TRUE(ledger.may_buy(0, 0, true));
+    ledger.buy();
+  }
+  EXPECT_FALSE(ledger.all_may_ask(159.0));
+  EXPECT_TRUE(ledger.all_may_ask(160.0));
+  EXPECT_FALSE(ledger.may_ask(0, 0)) << "asking about a time does not make it pass";
 }
 
 TEST(LabelLedger, ARefundGoesBackToTheTotalAndIsUnanswered) {

@@ -49,11 +49,13 @@ void Desk::learn(Question& question, Label label, std::string_view annotator) {
 }
 
 void Desk::check_memory() const {
-  if (!full_.empty()) throw Refused{507, problem()};
+  if (std::string why = problem(); !why.empty()) throw Refused{507, std::move(why)};
 }
 
 /// Why no answer is taken; empty: they are.
 std::string Desk::problem() const {
+  if (const std::string& broken = model_.session.broken(); !broken.empty())
+    return "the model broke off and learns no more: " + broken + "; expected a larger --memory in a new folder";
   if (full_.empty()) return "";
   return "the learner cannot learn any more: " + full_ + "; expected a larger --memory in a new folder, or " +
          "something forgotten" +

@@ -204,7 +204,12 @@ DeskReply Desk::carry_out(std::string_view text) {
     now_ = std::max(now_, event["at"].get<double>());
     const std::string what = text_of(event, "do");
     learned = learn_due();
-    if (what == "examples") return examples(end == text.npos ? std::string_view() : text.substr(end + 1));
+    const auto done = [&](DeskReply out) {
+      out.changed |= learned;
+      if (!out.changed) now_ = before;
+      return out;
+    };
+    if (what == "examples") return done(examples(end == text.npos ? std::string_view() : text.substr(end + 1)));
     using Handler = DeskReply (Desk::*)(const Json&);
     constexpr std::pair<std::string_view, Handler> kHandlers[] = {{"next", &Desk::next},
                                                                   {"answer", &Desk::answer},
@@ -218,12 +223,7 @@ DeskReply Desk::carry_out(std::string_view text) {
                                                                   {"forget_task", &Desk::forget_task},
                                                                   {"forget_example", &Desk::forget_example}};
     for (const auto& [name, handler] : kHandlers)
-      if (name == what) {
-        DeskReply out = (this->*handler)(event);
-        out.changed |= learned;
-        if (!out.changed) now_ = before;
-        return out;
-      }
+      if (name == what) return done((this->*handler)(event));
     throw Refused{400, "do: unknown event '" + what + "'"};
   } catch (const Refused& e) {
     return refused(e.status, e.detail, e.reason);

@@ -31,6 +31,7 @@ DeskReply Desk::examples(std::string_view lines) {
   if (lines.find_first_not_of(" \t\r\n") == lines.npos) throw Refused{400, "examples: expected a line of JSON for each"};
   Json results = Json::array();
   std::uint64_t asked = 0;
+  const std::uint64_t before = posted_ + gifts_;
   read(
       lines,
       [&](const RecordReader& reader) {
@@ -43,7 +44,9 @@ DeskReply Desk::examples(std::string_view lines) {
         results.push_back(std::move(result));
       },
       bad_line(results));
-  return {200, to_text(Json{{"examples", results}, {"asked", asked}, {"labels", labels_json()}}), true};
+  // If all are known or refused, something was learned from them only before any other, or, without --bits, their names.
+  const bool changed = before == 0 || posted_ + gifts_ > before || settings_.features.bits == 0;
+  return {200, to_text(Json{{"examples", results}, {"asked", asked}, {"labels", labels_json()}}), changed};
 }
 
 std::string Desk::new_id() const {
@@ -238,7 +241,7 @@ bool Desk::may_be_sure() const {
   return model_.session.learner().capabilities().calibrated && model_.session.total().labels >= kFewLabels;
 }
 
-/// The most uncertain of some of the pool, spread over it, others each time.
+/// The most uncertain of some of the pool, spread over it, others each time; of tasks that have a label left.
 std::optional<Desk::Pick> Desk::best_of_pool() const {
   const double least = may_be_sure() ? -kSure : -HUGE_VAL;
   const std::size_t step = std::max<std::size_t>(1, pool_.size() / kMostTried);
@@ -252,7 +255,8 @@ std::optional<Desk::Pick> Desk::best_of_pool() const {
         [&](const Record&, const Features& x, const auto&) {
           const std::vector<Example> examples = examples_of(known_task(pool_[place].task), x);
           for (std::size_t n = 0; n < examples.size(); ++n)
-            if (const double worth = -sureness(examples[n]); worth >= least && (!best || worth > best->worth))
+            if (const double worth = -sureness(examples[n]);
+                worth >= least && (!best || worth > best->worth) && model_.session.may_ask(examples[n].task))
               best = {worth, place, n};
           place += step;
         },
@@ -322,7 +326,7 @@ DeskReply Desk::next(const Json& event) {
   const auto nothing = [&](const std::string& reason) {
     return reply({{"question", nullptr}, {"reason", reason}, {"labels", labels_json()}}, changed);
   };
-  if (!full_.empty()) return nothing(problem());
+  if (const std::string why = problem(); !why.empty()) return nothing(why);
   const std::uint64_t today = answers_today(name), daily = settings_.desk.labels_per_annotator.value_or(~std::uint64_t{0});
   if (today >= daily) return nothing("you have given " + counted(today, "answer") + " in 24 hours, the limit");
   std::vector<std::pair<double, std::uint64_t>> held;
@@ -352,8 +356,7 @@ DeskReply Desk::next(const Json& event) {
     }
     if (const auto id = ask_from_pool(*pick)) best = {pick->worth, *id};
   };
-  if (budget.left_at(rate && rate->seconds ? now_ : budget.clock()) &&
-      (!best || best->first < 0)) {  // what others have to be asked about comes before the pool
+  if (model_.session.may_ask_at(now_) && (!best || best->first < 0)) {  // what others are to be asked about comes first
     const std::uint64_t no_room = model_.session.no_room();
     from_pool();
     if (!best && model_.session.no_room() > no_room && make_room()) {

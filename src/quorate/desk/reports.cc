@@ -228,7 +228,7 @@ DeskReply Desk::status() const {
            {"questions", Json::array()},
            {"disagreements", Json::array()},
            {"model_bytes", model_bytes_}};
-  if (!full_.empty()) out["problem"] = problem();
+  if (const std::string why = problem(); !why.empty()) out["problem"] = why;
   if (audit != nullptr && audit->scored() > 0) {
     const double now = audit->recent().value, target = std::ceil(20 * now + 0.01) / 20;
     if (target < 1)

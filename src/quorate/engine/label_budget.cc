@@ -74,14 +74,13 @@ LabelBudget::LabelBudget(const LabelLimits& limits, std::pmr::memory_resource* m
   audits_.resize(limits_.rate->count);
 }
 
-void LabelBudget::advance(double now) {
-  now_ = std::max(now_, now);
-  for (; busy_ > 0 && now_ - times_[oldest()] >= limits_.rate->window; --busy_)
-    busy_audits_ -= static_cast<std::size_t>(audits_[oldest()]);
-}
+void LabelBudget::advance(double now) { set_back(at(now)); }
 
-bool LabelBudget::left_at(double now) const {
-  return bought_ < limits_.total && (free() > 0 || std::max(now_, now) - times_[oldest()] >= limits_.rate->window);
+LabelBudget::Clock LabelBudget::at(double now) const {
+  Clock out{std::max(now_, now), busy_, busy_audits_};
+  for (; out.busy > 0 && out.now - times_[oldest(out.busy)] >= limits_.rate->window; --out.busy)
+    out.busy_audits -= static_cast<std::size_t>(audits_[oldest(out.busy)]);
+  return out;
 }
 
 void LabelBudget::buy(bool audit) {

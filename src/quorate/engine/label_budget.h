@@ -54,19 +54,16 @@ class LabelBudget {
     std::size_t busy = 0, busy_audits = 0;
   };
   Clock now() const { return {now_, busy_, busy_audits_}; }
+  Clock at(double now) const;  ///< after advance(now)
   void set_back(const Clock& before) {
     now_ = before.now;
     busy_ = before.busy;
     busy_audits_ = before.busy_audits;
   }
-  /// Whether one more may be bought now, for a task that has bought `of_task`.
-  bool left(std::uint64_t of_task = 0) const { return bought_ < limits_.total && of_task < limits_.per_task && free() > 0; }
-  /// Whether there is one in all and, once the clock is at `now`, for the rate.
-  bool left_at(double now) const;
-  /// Labels that the rate still allows now; LabelLimits::kNone without a rate.
-  std::uint64_t free() const { return limits_.rate ? limits_.rate->count - busy_ : LabelLimits::kNone; }
-  /// Labels in the rate's window that were not bought for audits; 0 without a rate.
-  std::uint64_t learning() const { return busy_ - busy_audits_; }
+  bool left() const { return bought_ < limits_.total && free() > 0; }  ///< whether one more may be bought now, by all
+  /// Labels that the rate still allows now, or at that time; LabelLimits::kNone without a rate.
+  std::uint64_t free() const { return free(now()); }
+  std::uint64_t free(const Clock& at) const { return limits_.rate ? limits_.rate->count - at.busy : LabelLimits::kNone; }
   void buy(bool audit = false);  ///< call only while left()
   void refund() { --bought_; }   ///< to the total, not to the rate: the question was asked
   std::uint64_t bought() const { return bought_; }
@@ -100,7 +97,7 @@ class LabelBudget {
   void unpack(const Packed& packed);  ///< throws DataError: a rate out of range, times that do not fit it
 
  private:
-  std::size_t oldest() const { return (next_ + times_.size() - busy_) % times_.size(); }
+  std::size_t oldest(std::size_t busy) const { return (next_ + times_.size() - busy) % times_.size(); }
 
   LabelLimits limits_;
   std::uint64_t bought_ = 0;

@@ -61,11 +61,11 @@ double LabelLedger::clock() const {
   return rate && rate->seconds ? time_ : static_cast<double>(total_.examples);
 }
 
-std::uint64_t LabelLedger::free_to_learn() const {
+std::uint64_t LabelLedger::free_to_learn(const LabelBudget::Clock& at) const {
   const auto& rate = budget_.limits().rate;
-  if (!rate || !audit_) return budget_.free();
+  if (!rate || !audit_) return budget_.free(at);
   const std::uint64_t limit = audit_->learning_limit(rate->count);
-  return std::min(budget_.free(), limit - std::min(limit, budget_.learning()));
+  return std::min(budget_.free(at), limit - std::min<std::uint64_t>(limit, at.busy - at.busy_audits));
 }
 
 std::optional<double> LabelLedger::begin_round(std::size_t examples) {
@@ -101,9 +101,14 @@ bool LabelLedger::draw_audit() {
   return false;
 }
 
+bool LabelLedger::task_may_ask(Task task, std::uint64_t pending) const {
+  const std::uint64_t limit = budget_.limits().per_task;
+  if (task == kUntracked) return limit == LabelLimits::kNone;  // they are not counted by task
+  return count(task).labels + pending < limit;
+}
+
 bool LabelLedger::has_label_left(Task task, std::uint64_t pending) const {
-  if (task == kUntracked && budget_.limits().per_task != LabelLimits::kNone) return false;  // they are not counted by task
-  return budget_.left(count(task).labels + pending);
+  return budget_.left() && task_may_ask(task, pending);
 }
 
 bool LabelLedger::may_buy(Task task, std::uint64_t pending, bool asks) {
@@ -114,8 +119,18 @@ bool LabelLedger::may_buy(Task task, std::uint64_t pending, bool asks) {
 }
 
 bool LabelLedger::may_ask(Task task, std::uint64_t pending) const {
-  if (!has_label_left(task, pending) || free_to_learn() == 0) return false;
-  return !audit_ || budget_.bought() - audit_->bought() < audit_->learning_limit(budget_.limits().total);
+  return task_may_ask(task, pending) && all_may_ask(budget_.now());
+}
+
+bool LabelLedger::all_may_ask(double seconds) const {
+  const auto& rate = budget_.limits().rate;
+  return all_may_ask(rate && rate->seconds ? budget_.at(seconds) : budget_.now());
+}
+
+bool LabelLedger::all_may_ask(const LabelBudget::Clock& at) const {
+  const std::uint64_t total = budget_.limits().total;
+  if (budget_.bought() >= total || free_to_learn(at) == 0) return false;
+  return !audit_ || budget_.bought() - audit_->bought() < audit_->learning_limit(total);
 }
 
 void LabelLedger::record_audit(Task task, double margin, std::optional<Answer> answer) {

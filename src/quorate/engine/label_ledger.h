@@ -67,6 +67,9 @@ class LabelLedger {
 
   /// Whether a label may be bought for an example that came before; the pace has no say in it.
   bool may_ask(Task task, std::uint64_t pending) const;
+  /// Its two halves: what the task's own limit leaves, and what the others leave once the time is `seconds`.
+  bool task_may_ask(Task task, std::uint64_t pending) const;
+  bool all_may_ask(double seconds) const;
 
   /// The audited example's answer; nullopt without one, and then nothing is bought. Throws MemoryError, and then nothing
   /// has changed.
@@ -110,8 +113,11 @@ class LabelLedger {
   void check(std::size_t tasks, std::size_t pending) const;
 
  private:
-  double clock() const;                 // in the unit of the rate
-  std::uint64_t free_to_learn() const;  // labels that the rate and the audits' share of it leave to learning
+  double clock() const;  // in the unit of the rate
+  // labels that the rate and the audits' share of it leave to learning
+  std::uint64_t free_to_learn() const { return free_to_learn(budget_.now()); }
+  std::uint64_t free_to_learn(const LabelBudget::Clock& at) const;
+  bool all_may_ask(const LabelBudget::Clock& at) const;
   void add(Task task, std::uint64_t TaskCounters::*counter) {
     TaskCounters& own = task == kUntracked ? untracked_ : counts_[task];  // gcc 12 increments a copy without the name
     ++(own.*counter);

@@ -131,6 +131,9 @@ class Session {
   /// Asks about an example that was decided before without a question, whatever the learner's rule says. Returns the
   /// ticket, or nothing: the limits leave no label, or there is no memory. Throws UsageError for an unknown task.
   std::optional<std::uint64_t> ask(const Example& e);
+  /// Whether the limits leave a label for that: the task's own, and, once pass_time(seconds) was called, those of all.
+  bool may_ask(Task task) const { return ledger_.task_may_ask(task, pending_.of_task(task)); }
+  bool may_ask_at(double seconds) const { return ledger_.all_may_ask(seconds); }
   /// Learns from a label that nobody was asked for: a gift. It is kept, but neither bought nor counted as a label, a
   /// mistake or an audit. Throws UsageError for an unknown task; MemoryError as reply().
   Outcome give(const Example& e, Answer y, std::string_view annotator = {});
@@ -141,7 +144,8 @@ class Session {
   bool withdraw(std::uint64_t ticket);
   /// From now on no question that waits is withdrawn to make room: the new one is not asked. Not saved.
   void keep_waiting() { keep_waiting_ = true; }
-  std::uint64_t no_room() const { return no_room_; }  ///< questions that were not asked therefore. Not saved
+  std::uint64_t no_room() const { return no_room_; }     ///< questions that were not asked therefore. Not saved
+  const std::string& broken() const { return broken_; }  ///< why it cannot be used any more; empty: it can
 
   std::size_t keep_labels() const { return keep_labels_; }  ///< SessionOptions::keep_labels
   /// What was bought, audits included.
