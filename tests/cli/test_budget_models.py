@@ -75,8 +75,7 @@ def test_two_halves_of_text_give_the_bytes_of_the_whole(quorate, folder, learner
     assert [line["margin"] for line in found] == pytest.approx(expected, **NEAR)
 
 
-@pytest.mark.parametrize("graph", GRAPHS)
-@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("learner, graph", one_in(2, LEARNERS, GRAPHS))
 def test_a_model_predicts_what_the_reference_does(quorate, folder, learner, graph):
     if GRAPHS[graph][1]:
         (folder / "graph.csv").write_text(GRAPHS[graph][1])

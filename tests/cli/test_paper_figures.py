@@ -1,6 +1,8 @@
 """The figures of Saha et al. on the ten news pairs: what a slow, literal transcription measured, within a stated band."""
 import pytest
 
+pytestmark = pytest.mark.check
+
 # Mean mistakes and labels bought, of 11,314 examples (design notes, section 1).
 MEASURED = {
     "perceptron": (1090, None),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import samples
 
+from program import one_in
 from reference import common
 from reference.amlc import Amlc
 from reference.amtl import Amtl
@@ -231,9 +232,10 @@ def went_everywhere(lines, stream, labels_per_round, choice):
         assert all(t["asked"] for t in r if t["draw"] is not None)
 
 
-@pytest.mark.parametrize("stream", STREAMS)
-@pytest.mark.parametrize("choice, labels_per_round", [(c, n) for c in CHOICES for n in (1, 2) if (c, n) != ("watch all", 2)])
-@pytest.mark.parametrize("learner", LEARNERS)
+CASES = [(c, n) for c in CHOICES for n in (1, 2) if (c, n) != ("watch all", 2)]
+
+
+@pytest.mark.parametrize("learner, choice, labels_per_round, stream", one_in(3, LEARNERS, CASES, STREAMS))
 def test_every_step_equals_the_literal_reference(quorate, learner, choice, stream, labels_per_round):
     stream = STREAMS[stream]
     spec, model, near = built(learner, choice, stream, labels_per_round)
@@ -242,10 +244,8 @@ def test_every_step_equals_the_literal_reference(quorate, learner, choice, strea
     went_everywhere(lines, stream, labels_per_round, choice)
 
 
-@pytest.mark.parametrize("zero", ["random", "weak"])
-@pytest.mark.parametrize("choice, labels_per_round", [("plain", 1), ("plain", 2), ("counts", 1), ("counts", 2), ("all", 1),
-                                                      ("all", 2), ("watch all", 1)])
-@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("learner, choice, labels_per_round, zero", one_in(3, LEARNERS, [
+    ("plain", 1), ("plain", 2), ("counts", 1), ("counts", 2), ("all", 1), ("all", 2), ("watch all", 1)], ["random", "weak"]))
 def test_an_answer_of_neither_teaches_what_zero_says(quorate, learner, choice, zero, labels_per_round):
     stream = STREAMS["one-vs-one"]
     spec, model, near = built(learner, choice, stream, labels_per_round, zero)

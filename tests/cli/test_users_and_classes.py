@@ -9,6 +9,7 @@ import pytest
 import samples
 from samples import without_progress, without_seconds
 
+from program import one_in
 from reference import classes as reference
 from reference import common
 from reference.cohort import Cohort, by_margin, confidence
@@ -90,9 +91,7 @@ QUERIES = {"confidence": lambda K: dict(query=confidence(0.5)), "always": lambda
            "shared(b=0.3)": lambda K: dict(query=None, chooser=Chooser(K, b=0.3))}
 
 
-@pytest.mark.parametrize("query", QUERIES)
-@pytest.mark.parametrize("scale", ["none", "auto"])
-@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("reduction, scale, query", one_in(2, REDUCTIONS, ["none", "auto"], QUERIES))
 def test_every_step_of_cohort_equals_the_literal_reference(quorate, folder, reduction, scale, query):
     scheme = REDUCTIONS[reduction](3)
     model = scaled(cohort(scheme, **QUERIES[query](len(USERS) * scheme.K)), scale, D)

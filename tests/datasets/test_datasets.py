@@ -162,6 +162,7 @@ def test_school_from_the_official_matrix(tmp_path, monkeypatch):
     assert files_of(tmp_path / "cells" / "school") == files_of(tmp_path / "matrix" / "school")
 
 
+@pytest.mark.check
 def test_usps(tmp_path):
     mirror = need("usps")
     assert main(["usps", "--mirror", str(mirror), "--out", str(tmp_path)]) == 0

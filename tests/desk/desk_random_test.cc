@@ -531,7 +531,7 @@ class RandomDesk : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(RandomDesk, DoesWhatTheBooksSay) {
   const char* wanted = std::getenv("QUORATE_DESK_EVENTS");
-  const int events = wanted != nullptr ? std::atoi(wanted) : 2'000;
+  const int events = wanted != nullptr ? std::atoi(wanted) : 1'000;
   const Setting setting = all_settings()[GetParam()];
   SCOPED_TRACE(setting.name);
   RandomOffice o(setting, GetParam() + 1);

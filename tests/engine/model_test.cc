@@ -262,12 +262,12 @@ std::string corrupted(const std::string& file, std::size_t from, Rng& rng) {
 
 class ModelFile : public EveryLearner {
  protected:
-  /// For each learner, over all its settings: 2,500, or QUORATE_CORRUPTIONS.
+  /// For each learner, over all its settings: 1,200, or QUORATE_CORRUPTIONS.
   static int times() {
     const char* of_learner = std::getenv("QUORATE_CORRUPTIONS");
     int settings = 0;
     for (const Setting& s : all_settings()) settings += s.spec.word == GetParam().spec.word;
-    return (of_learner ? std::atoi(of_learner) : 2'500) / settings + 1;
+    return (of_learner ? std::atoi(of_learner) : 1'200) / settings + 1;
   }
 };
 

@@ -192,16 +192,17 @@ def test_stream_learner_that_has_learned_goes_on_and_stays_as_it_is():
     assert learner.to_bytes() == before
 
 
-def test_stream_many_classes_and_words():
+@pytest.mark.parametrize(("seeds", "least"), [(1, 0.6), pytest.param(4, 0.7, marks=pytest.mark.check)])
+def test_stream_many_classes_and_words(seeds, least):
     scores = []
-    for seed in range(4):  # single streams score from .65 to .86
+    for seed in range(seeds):  # single streams score from .65 to .86
         X, y = linear(700, classes=3, seed=seed)
         words = np.array(["a", "b", "c"])[y].astype(object)
         strategy = StreamQuery(quorate.Cohort(), classes=["a", "b", "c"], missing_label=None, budget=0.2)
         asked, _ = stream_loop(strategy, X[:500], words[:500])
         assert asked.sum() <= 100
         scores.append(strategy.learner_.score(X[500:], words[500:]))
-    assert np.mean(scores) > 0.7
+    assert np.mean(scores) > least
 
 
 def test_stream_tasks():
