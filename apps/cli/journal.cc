@@ -290,6 +290,7 @@ Command add_journal(CLI::App& app) {
   again->add_option("--out", o->out, "folder to make")->required()->type_name("FOLDER");
   again->add_option("--without", o->without, "forget the example of this question and its answers: tickets")
       ->delimiter(',')
+      ->check(whole(0))
       ->type_name("TICKET");
   for (CLI::App* sub : {print, labelled, again})
     sub->add_option("--until", o->until, "stop before this event (default: all)")->check(whole(0));

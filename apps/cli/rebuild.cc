@@ -73,6 +73,7 @@ Command add_rebuild(CLI::App& app) {
   app.add_option("model,--model", o->model, "model file")->required()->type_name("FILE");
   app.add_option("--undo", o->undo, "take these answers back: ids as quorate labels prints them")
       ->delimiter(',')
+      ->check(whole(0))
       ->type_name("ID");
   app.add_option("--correct", o->correct, "change an answer, as 17=spam; repeatable")
       ->allow_extra_args(false)

@@ -377,9 +377,9 @@ Command add_train(CLI::App& app) {
   o->features.add(app);
   app.footer(
       "A model that exists is continued: options of reading, features and the learner must equal the model's or be left "
-      "out; "
-      "--labels, --labels-per-task, --pace and --length may change between runs, and count from the first one.\nExample:\n  "
-      "quorate train --data emails.jsonl.gz --model spam.model --labels 500 --audit 0.1");
+      "out; --labels, --labels-per-task, --pace and --length may change between runs, and count from the first one. A new "
+      "rate counts the labels that the rate before it still counted. An example that is earlier than one before it has that "
+      "one's time.\nExample:\n  quorate train --data emails.jsonl.gz --model spam.model --labels 500 --audit 0.1");
   o->app = &app;
   return [o] { return run(*o); };
 }

@@ -578,8 +578,9 @@ bool Service::clear_past() {
   try {
     if (snapshot_at_ != now && !write_snapshot()) return false;
     events_since_ = bytes_since_ = 0;
-    read_state(options_.dir, now);  // it will be the only one
-    Model::load(snapshot_name(options_.dir, now) + ".model");
+    work_since_ = 0;
+    read_state(options_.dir, now);                             // it will be the only one
+    Model::load(snapshot_name(options_.dir, now) + ".model");  // its bytes are right; whether they load is another question
     if (!journal_->begin_segment()) return false;
     for (const std::uint64_t sequence : snapshots_of(options_.dir))
       if (sequence != now) remove_snapshot(options_.dir, sequence);

@@ -104,6 +104,8 @@ def test_labels_beyond_the_room_are_a_sample_and_counted(quorate, model):
 @pytest.mark.parametrize("args, expected", [
     (["--undo", "60"], "label 60 was never bought; expected one below 60"),
     (["--undo", "x"], "--undo"),
+    (["--undo", ""], "''; expected a whole number from 0"),
+    (["--undo", "-1"], "'-1'; expected a whole number from 0"),
     (["--correct", "1=eggs"], "expected spam or ham"),
     (["--correct", "1"], "expected ID=LABEL"),
     (["--forget", "carl"], "the model knows no such task"),

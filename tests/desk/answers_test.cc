@@ -416,5 +416,47 @@ TEST(DeskAnswers, LimitsOfAnAnnotatorCountLeasesAndAnswersHeldBack) {
   }
 }
 
+/// Also of an answer that came before the next example.
+TEST(DeskAnswers, AnotherAnswerAfterAnUndoIsLearnedAsIfItWereTheFirst) {
+  for (const char* learner : {"cohort(query=always)", "cohort(query=margin(b=0.5))"})
+    for (const std::string how : {"undo", "put", "batch"}) {
+      SCOPED_TRACE(learner + (", " + how));
+      DeskSettings settings = spam();
+      settings.learner = learner;
+      Office o(settings), straight(settings);
+      const std::vector<std::string> texts{"win money now", "lunch at noon", "win a prize", "dinner at noon"};
+      for (std::size_t n = 0; n < texts.size(); ++n) {
+        const std::string id = "m" + std::to_string(n), right = n % 2 == 0 ? "spam" : "ham",
+                          wrong = n % 2 == 0 ? "ham" : "spam";
+        if (how == "batch") {
+          if (n > 0) break;
+          std::string lines;
+          for (std::size_t i = 0; i < texts.size(); ++i)
+            lines += Json{{"id", "m" + std::to_string(i)}, {"text", texts[i]}}.dump() + "\n";
+          for (Office* each : {&o, &straight}) each->call({{"do", "examples"}}, lines);
+        } else {
+          for (Office* each : {&o, &straight}) each->post(id, "ann", texts[n]);
+        }
+        const Json q = o.next("eve"), same = straight.next("eve");
+        ASSERT_NE(q, nullptr);
+        ASSERT_EQ(q["example"], same["example"]);
+        straight.answer(same, right);
+        o.answer(q, wrong);
+        if (how == "put") {
+          o.call({{"do", "put"}, {"annotator", "eve"}, {"source", "x"}, {"ticket", q["ticket"]}, {"label", right}});
+        } else {
+          const Json again = o.call({{"do", "undo"}, {"annotator", "eve"}})["question"];
+          o.answer(again, right);
+        }
+      }
+      for (const std::string& text : texts) {
+        const std::string line = Json{{"task", "ann"}, {"text", text}}.dump();
+        const double margin = Json::parse(straight.desk.predict(line).body)["predictions"][0]["margin"];
+        EXPECT_NE(margin, 0.0);
+        EXPECT_EQ(Json::parse(o.desk.predict(line).body)["predictions"][0]["margin"], margin) << text;
+      }
+    }
+}
+
 }  // namespace
 }  // namespace quorate

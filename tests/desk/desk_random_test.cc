@@ -280,7 +280,7 @@ class RandomOffice {
     const Json one = Json::parse(send({{"do", "examples"}}, example.dump()).body)["examples"][0];
     if (one.contains("learned")) {
       std::erase_if(books.questions, [&](const auto& q) { return q.second.example == id && q.second.answers.empty(); });
-      books.gifts.push_back({id, task, example["label"].get<std::string>()});
+      books.gifts.push_back({id, one["task"], example["label"].get<std::string>()});
     }
     if (one.contains("ticket")) books.questions[one["ticket"]] = {id, task, {}, {}, 0, {}, {}, {}};
   }
@@ -501,20 +501,14 @@ class RandomOffice {
     const bool answers_learn = session.learner().capabilities().rebuilds && setting_.desk.desk.hold.value_or(0) == 0,
                first = asked(ticket)->answers.empty();
     Model without = Model::from_bytes(desk.model().to_bytes());
-    const std::string state = desk.save();
-    const std::uint64_t id = session.labels().next_id();
     const std::uint64_t before = answered;
     answer(question["lease"].get<std::string>(), choices_[draw(choices_.size())]);
     if (answered == before) return;
-    // An answer that came at once is taken back with its example (Session::undo).
-    const KeptLabels& labels = session.labels();
-    const bool at_once = answers_learn && labels.next_id() > id && labels[labels.size() - 1].apart == 0;
     const std::uint64_t times = undone;
     undo(who);
     if (undone == times || !first) return;  // an audit, or an opinion, which is not learned from
-    if (answers_learn && !at_once) without.session.rebuild();
-    Desk expected(setting_.desk, std::move(without), at_once ? state : desk.save());
-    if (at_once) expected.apply(Json{{"do", "forget_example"}, {"example", question["example"]}, {"at", now}}.dump());
+    if (answers_learn) without.session.rebuild();
+    const Desk expected(setting_.desk, std::move(without), desk.save());
     const std::string probes =
         "{\"task\":\"t0\",\"text\":\"win money\"}\n{\"task\":\"t1\",\"text\":\"lunch "
         "noon\"}\n{\"task\":\"t9\",\"text\":\"see prize\"}\n";

@@ -46,6 +46,16 @@ TEST(Desk, ALowerLimitWithdrawsWhatWaits) {
   EXPECT_NE(o.next("bob"), nullptr) << "the pool has them";
 }
 
+TEST(Desk, ClassesThatNobodyCouldTellApartAreRefused) {
+  for (const std::vector<std::string>& names :
+       {std::vector<std::string>{"a", "b", ""}, {"a", "", "b"}, {"a", "a"}, {"a", " b"}}) {
+    DeskSettings settings = spam();
+    settings.positive = settings.negative = "";
+    settings.classes = {names.begin(), names.end()};
+    EXPECT_THROW(Desk{settings}, UsageError);
+  }
+}
+
 TEST(Desk, ARequestThatChangesNothingLeavesNothingBehind) {
   Office o(spam());
   o.post("m1", "ann", "win money");

@@ -46,6 +46,19 @@ TEST(DeskQuestions, ExamplesPostedAgainAreNotJournalledAgain) {
   EXPECT_TRUE(o.raw({{"do", "examples"}}, R"({"id": "m1", "text": "win money", "label": "spam"})").changed) << "a gift";
 }
 
+TEST(DeskQuestions, ALabelThatComesLaterIsOneOfTheExampleAsItCameFirst) {
+  for (const char* learner : {"cohort(query=always)", "cohort(query=random(p=1e-9))"}) {  // asked about, and not
+    DeskSettings settings = spam();
+    settings.learner = learner;
+    Office o(settings), same(settings);
+    for (Office* each : {&o, &same}) each->post("m0", "ann", "win money", "spam");
+    for (Office* each : {&o, &same}) each->post("m1", "ann", "secret diagnosis");
+    o.post("m1", "bob", "redacted", "ham");
+    same.post("m1", "ann", "secret diagnosis", "ham");
+    EXPECT_EQ(model_of(o.desk), model_of(same.desk)) << learner;
+  }
+}
+
 TEST(DeskQuestions, ATaskWithoutLabelsLeftDoesNotKeepThePoolFromTheOthers) {
   DeskSettings settings = spam({"100"});
   settings.learner = "cohort(query=random(p=1e-9))";  // asks about nothing by itself
@@ -60,6 +73,34 @@ TEST(DeskQuestions, ATaskWithoutLabelsLeftDoesNotKeepThePoolFromTheOthers) {
   const Json of_bob = o.next("eve");
   ASSERT_NE(of_bob, nullptr);
   EXPECT_EQ(of_bob["task"], "bob");
+}
+
+TEST(DeskQuestions, EveryTaskOfALargePoolGetsItsLabels) {
+  DeskSettings settings = spam({"100"});
+  settings.learner = "cohort(query=random(p=1e-9))";
+  settings.learning.labels_per_task = 3;
+  Office o(settings);
+  std::string lines;
+  for (int n = 0; n < 300; ++n)
+    lines +=
+        Json{{"id", "m" + std::to_string(n)}, {"task", n % 2 == 0 ? "ann" : "bob"}, {"text", word(7 * n)}}.dump() + "\n";
+  o.call({{"do", "examples"}}, lines);
+  std::map<std::string, int> labels;
+  for (Json q = o.next("eve"); !q.is_null(); q = o.next("eve")) {
+    ++labels[q["task"]];
+    o.answer(q, labels.size() % 2 == 0 ? "spam" : "ham");
+  }
+  EXPECT_EQ(labels, (std::map<std::string, int>{{"ann", 3}, {"bob", 3}}));
+}
+
+TEST(DeskQuestions, ARefusedFirstPostLeavesNothingBehind) {
+  DeskSettings settings = spam();
+  settings.features.interactions = {"a*b"};
+  Office o(settings);
+  const std::string before = model_of(o.desk);
+  EXPECT_EQ(o.raw({{"do", "examples"}}, R"({"id": "1", "a": 1.5, "c": 2})").status, 422);
+  EXPECT_EQ(model_of(o.desk), before);
+  EXPECT_EQ(o.raw({{"do", "examples"}}, R"({"id": "2", "a": 1.5, "b": 2})").status, 200);
 }
 
 TEST(DeskQuestions, PollingWhileTheRateIsSpentIsNotJournalled) {

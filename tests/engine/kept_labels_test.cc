@@ -91,15 +91,21 @@ TEST(KeptLabels, HaveTheAnnotatorsThatAreKnown) {
   for (Task i = 0; i < who.size(); ++i) labels.add(Made{.task = i}.example(), answer(1), who[i]);
   memory.take(memory.left() - 100);  // no room for a long name: the label is kept without it
   labels.add(Made{.task = 4}.example(), answer(1), std::string(1000, 'a'));
+  memory.take(memory.left());
+  labels.add(Made{.task = 5}.example(), answer(1), "bob");  // who needs none
   labels.erase_if([](const KeptLabel& label) { return label.id == 0; });
   loaded.unpack(labels.pack());
   for (const KeptLabels* at : {&std::as_const(labels), &std::as_const(loaded)}) {
     std::vector<std::string> found;
     for (std::size_t i = 0; i < at->size(); ++i) found.emplace_back(at->annotator((*at)[i]));
-    EXPECT_EQ(found, (std::vector<std::string>{"", "bob", "eve", ""}));
+    EXPECT_EQ(found, (std::vector<std::string>{"", "bob", "eve", "", "bob"}));
   }
   KeptLabels::Packed unnamed = labels.pack();
   unnamed.annotators = {};
+  EXPECT_THROW(loaded.unpack(unnamed), DataError);
+  NameTable spoilt;
+  for (const char* name : {"\xff", "bob", "eve"}) spoilt.intern(name);
+  unnamed.annotators = spoilt.pack();
   EXPECT_THROW(loaded.unpack(unnamed), DataError);
 }
 

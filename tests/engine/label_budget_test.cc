@@ -76,6 +76,27 @@ TEST(LabelBudget, IsLeftUntilItsTotal) {
   EXPECT_TRUE(LabelBudget().left());
 }
 
+TEST(LabelBudget, ARateThatWasSmallerForAWhileCountsWhatTheLargerOneBought) {
+  const LabelLimits twenty{.rate = LabelRate{20, 1000, true}}, five{.rate = LabelRate{5, 1000, true}};
+  LabelBudget budget(twenty);
+  for (double time = 0; budget.left(); time += 10) {
+    budget.advance(time);
+    budget.buy();
+  }
+  ASSERT_EQ(budget.bought(), 20u);
+  for (const LabelLimits& limits : {five, twenty}) {
+    budget.set_limits(limits);
+    EXPECT_FALSE(budget.left());
+    LabelBudget loaded;
+    loaded.unpack(budget.pack());
+    EXPECT_FALSE(loaded.left());
+    budget.advance(999);
+    EXPECT_FALSE(budget.left());
+  }
+  budget.advance(1000);
+  EXPECT_TRUE(budget.left()) << "the first is a thousand seconds old";
+}
+
 /// Buys whenever it may, and only then, at random moments; returns when.
 std::vector<double> buy_at_random(
     LabelBudget& budget, double from, std::size_t outcomes, Rng& rng, double eagerness,

@@ -95,11 +95,11 @@ TEST(Scaling, HugeNumbersStayFinite) {
 TEST(Scaling, LargeNumbersKeepTheirDigitsAndLoad) {
   Memory memory;
   Rng rng = make_rng(5, 0);
-  for (const double base : {1e10, 1.7e12, 1e18}) {
+  for (const double base : {1e10, 1.7e12, 1e18, 1e36}) {  // the last: of a product of two
     Scaling scaling(ScaleAuto{}, 0, &memory), loaded(ScaleAuto{}, 0, &memory);
     scaling.set_kinds({.numbers = 2});
     loaded.set_kinds({.numbers = 2});
-    const double step = base < 1e18 ? 1 : -1e16;
+    const double step = base < 1e18 ? 1 : -base / 100;
     for (int n = 0; n < 300; ++n) {
       const std::vector<double> value{0, base + (n % 2) * step, uniform(rng)};
       double squares = 0;
@@ -120,16 +120,18 @@ TEST(Scaling, LargeNumbersKeepTheirDigitsAndLoad) {
 
 // A number in the middle of two that have 33 bits: what rounding did to it must not decide to which of them it goes.
 TEST(Scaling, ANumberBetweenTwoIsAlwaysTakenForTheSame) {
-  Memory memory;
-  Scaling scaling(ScaleAuto{}, 0, &memory);
-  scaling.set_kinds({.numbers = 2});
-  Rng rng = make_rng(6, 0);
-  for (int n = 0; n < 2000; ++n) {
-    const double number = 1700000000.125, other = uniform(rng) * 1e9, norm = std::sqrt(number * number + other * other);
-    const std::vector<double> shorter{0, number / norm, other / norm};
-    scaling.count({{}, shorter, norm});
-    std::vector<double> out(3);
-    EXPECT_EQ(scaling({{}, shorter, norm}, out).value[1], 0) << n << ": it is constant";
+  for (const double number : {1700000000.125, 9e12 + 0.5, 12345678901234567.0}) {
+    Memory memory;
+    Scaling scaling(ScaleAuto{}, 0, &memory);
+    scaling.set_kinds({.numbers = 2});
+    Rng rng = make_rng(6, 0);
+    for (int n = 0; n < 2000; ++n) {
+      const double other = uniform(rng) * number, norm = std::sqrt(number * number + other * other);
+      const std::vector<double> shorter{0, number / norm, other / norm};
+      scaling.count({{}, shorter, norm});
+      std::vector<double> out(3);
+      ASSERT_EQ(scaling({{}, shorter, norm}, out).value[1], 0) << number << ", " << n << ": it is constant";
+    }
   }
 }
 

@@ -78,6 +78,17 @@ class InstanceRing {
     items_.push(Item{extra, e.task, e.group, static_cast<std::uint32_t>(packed.size()), e.x.norm, e.weight,
                      gone_ + bytes_.size() - packed.size()});
   }
+  /// The same, at a place among the others. O(all bytes).
+  void insert(std::size_t place, const Example& e, std::span<const std::byte> packed, const Extra& extra) {
+    push(e, packed, extra);
+    const std::span<Item> later = items_.straighten().subspan(place);
+    const std::span<std::byte> bytes = bytes_.straighten();
+    const std::uint64_t begin = later.front().begin;  // of the one that was there, or its own
+    std::rotate(bytes.begin() + static_cast<std::ptrdiff_t>(begin - gone_), bytes.end() - std::ssize(packed), bytes.end());
+    std::rotate(later.begin(), later.end() - 1, later.end());
+    later.front().begin = begin;
+    for (Item& item : later.subspan(1)) item.begin += packed.size();
+  }
   void pop() {
     const std::size_t bytes = items_[0].bytes;
     items_.pop(1);

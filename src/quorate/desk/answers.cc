@@ -26,7 +26,7 @@ void Desk::note_label(Question& question, const std::optional<Outcome>& outcome)
 void Desk::give(Question& question, std::span<const Example> round, Label label, std::string_view annotator) {
   for (const Example& e : round)
     if (const Reply reply = reply_of(label, model_.classes ? &*model_.classes : nullptr, e); reply.answered())
-      note_label(question, model_.session.give(e, reply.answer(), annotator));
+      note_label(question, model_.session.give(e, reply.answer(), annotator, question.probability));
 }
 
 /// The label of an answer reaches the learner. Throws MemoryError; then no answer is taken any more.

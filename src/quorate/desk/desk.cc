@@ -13,6 +13,20 @@ namespace {
 
 constexpr std::size_t kSavedAtOnce = std::size_t{1} << 16;  // bytes
 
+/// Throws UsageError for labels that nobody could type or tell apart.
+void check_classes(const std::vector<std::string>& names) {
+  for (auto name = names.begin(); name != names.end(); ++name) {
+    const bool twice = std::find(names.begin(), name, *name) != name;
+    const bool blank = !name->empty() && (name->front() == ' ' || name->back() == ' ');
+    if (name->empty() || blank || twice)
+      throw UsageError("--classes: " + quoted_value(*name) +
+                       (twice   ? " is there twice"
+                        : blank ? " begins or ends with a blank"
+                                : " is no label") +
+                       "; expected labels that differ, as a,b,c");
+  }
+}
+
 Model make_model(const DeskSettings& s) {
   const Spec learner = parse_spec(s.learner);
   SessionOptions options = s.learning.session();
@@ -29,6 +43,7 @@ Model make_model(const DeskSettings& s) {
     labels.restore(s.positive, s.negative);
     return Model::make(learner, options, s.features, std::move(labels));
   }
+  check_classes(s.classes);
   const auto reduction = reduction_named(s.reduction);
   if (!reduction) throw UsageError("reduction " + s.reduction + ": expected one-vs-rest or one-vs-one");
   const bool users = capabilities(learner).groups;

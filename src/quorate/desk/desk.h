@@ -170,7 +170,7 @@ class Desk {
   Label label_of(std::string_view word) const;
   Label choice_of(const std::string& word) const;
   std::vector<std::string> choices() const;
-  bool take_late_label(std::uint64_t state, const std::string& id, Label label);
+  bool take_late_label(std::uint64_t state, Label label, Posted& about);
   void put_prediction(Json& out, Classes::Work& work) const;  // by the margins in `work`
   void put_prediction(Json& out, Task first, const Features& x) const;
   Task known_task(std::string_view task) const;  ///< the first of those that its examples are shown to
@@ -210,6 +210,7 @@ class Desk {
   void pool(Posted about);
   bool wants_second(std::uint64_t question) const;
   std::optional<Pick> best_of_pool() const;
+  bool may_ask(Task first) const;
   std::optional<std::uint64_t> ask_from_pool(const Pick& pick);
   /// What was posted, as an example of each task that it is shown to: use(examples).
   void with_examples(const Question& question, const std::function<void(std::span<const Example>)>& use) const;

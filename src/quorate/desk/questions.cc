@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <numeric>
 
 #include "quorate/base/counted.h"
 #include "quorate/base/hash.h"
@@ -73,12 +74,13 @@ Json Desk::arrive(const Record& record, const Features& x, std::string_view line
   const std::uint64_t hash = hash64(id);
   const auto before = seen_.find(hash);
   const bool known = before != seen_.end();
-  if (known && !take_late_label(before->second, id, label)) {
+  Question question = question_about({id, task, std::string(line)});
+  if (known && !take_late_label(before->second, label, question.about)) {
     out["known"] = true;
     put_prediction(out, known_task(task), x);
     return out;
   }
-  const Task first = model_.by_task() ? session.task(task) : 0;
+  const Task first = model_.by_task() ? session.task(question.about.task) : 0;
   if (!known) {
     ++posted_;
     seen_order_.push_back(hash);
@@ -89,13 +91,17 @@ Json Desk::arrive(const Record& record, const Features& x, std::string_view line
   }
   seen_[hash] = 0;
   session.set_time(now_);
-  Question question = question_about({id, task, std::string(line)});
   const std::vector<Example> round = examples_of(first, x, record.weight);
   if (label.known()) {
+    out["task"] = question.about.task;
     put_prediction(out, first, x);
     ++gifts_;
-    if (!known) session.see(x);
-    give(question, round, label);
+    if (known) {
+      with_examples(question, [&](std::span<const Example> as_it_came) { give(question, as_it_came, label); });
+    } else {
+      session.see(x);
+      give(question, round, label);
+    }
     const std::uint64_t number = number_of(question);
     archive(number, std::move(question));  // so that it can be forgotten
     out["learned"] = true;
@@ -126,16 +132,21 @@ Json Desk::arrive(const Record& record, const Features& x, std::string_view line
   return out;
 }
 
-/// An example that is known comes again, with its label. Its question, if it waits, is withdrawn. False if there is none to
-/// take: nobody knows it, or the example has one.
-bool Desk::take_late_label(std::uint64_t state, const std::string& id, Label label) {
+/// An example that is known comes again, with its label, which is one of the example as it came first, as long as that is
+/// known. Its question, if it waits, is withdrawn. False if there is none to take: nobody knows it, or the example has one.
+bool Desk::take_late_label(std::uint64_t state, Label label, Posted& about) {
   if (!label.known()) return false;
   if (state > 0) {
     const auto found = open_.find(state - 1);
     if (found == open_.end() || !found->second.given.empty() || found->second.tickets.empty()) return false;
+    about = found->second.about;
     withdraw(state - 1, false);
+    return true;
   }
-  std::erase_if(pool_, [&](const Posted& item) { return item.example == id; });
+  const auto item = std::find_if(pool_.begin(), pool_.end(), [&](const Posted& p) { return p.example == about.example; });
+  if (item == pool_.end()) return true;
+  about = std::move(*item);
+  pool_.erase(item);
   return true;
 }
 
@@ -241,27 +252,40 @@ bool Desk::may_be_sure() const {
   return model_.session.learner().capabilities().calibrated && model_.session.total().labels >= kFewLabels;
 }
 
-/// The most uncertain of some of the pool, spread over it, others each time; of tasks that have a label left.
+/// The most uncertain of some of the pool that may be asked about, spread over it, others with each lease and second.
 std::optional<Desk::Pick> Desk::best_of_pool() const {
   const double least = may_be_sure() ? -kSure : -HUGE_VAL;
-  const std::size_t step = std::max<std::size_t>(1, pool_.size() / kMostTried);
+  std::vector<std::size_t> places(pool_.size());
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  if (model_.session.budget().limits().per_task != LabelLimits::kNone)
+    std::erase_if(places, [this](std::size_t place) { return !may_ask(known_task(pool_[place].task)); });
+  const std::size_t step = std::max<std::size_t>(1, places.size() / kMostTried);
+  std::size_t at = (leases_ + static_cast<std::uint64_t>(std::fmod(now_, 1e15))) % step;
   std::string lines;  // read in one go
-  for (std::size_t i = leases_ % step; i < pool_.size(); i += step) lines += pool_[i].line + "\n";
+  for (std::size_t i = at; i < places.size(); i += step) lines += pool_[places[i]].line + "\n";
   std::optional<Pick> best;
-  std::size_t place = leases_ % step;
   if (!lines.empty())
     look_at(
         lines,
         [&](const Record&, const Features& x, const auto&) {
+          const std::size_t place = places[at];
           const std::vector<Example> examples = examples_of(known_task(pool_[place].task), x);
           for (std::size_t n = 0; n < examples.size(); ++n)
             if (const double worth = -sureness(examples[n]);
                 worth >= least && (!best || worth > best->worth) && model_.session.may_ask(examples[n].task))
               best = {worth, place, n};
-          place += step;
+          at += step;
         },
-        [&](std::uint64_t, const std::string&) { place += step; });
+        [&](std::uint64_t, const std::string&) { at += step; });
   return best;
+}
+
+/// Whether any of the examples of an instance may.
+bool Desk::may_ask(Task first) const {
+  const std::size_t tasks = model_.classes ? model_.classes->tasks() : 1;
+  for (std::size_t n = 0; n < tasks; ++n)
+    if (model_.session.may_ask(first == kUntracked ? first : first + static_cast<Task>(n))) return true;
+  return false;
 }
 
 /// Of classes, asks about the one that makes it worth most.
@@ -314,6 +338,11 @@ std::uint64_t Desk::id_of_lease(std::string_view lease) const {
 
 DeskReply Desk::next(const Json& event) {
   const std::string name = text_of(event, "annotator");
+  bool changed = false;
+  const auto nothing = [&](const std::string& reason) {
+    return reply({{"question", nullptr}, {"reason", reason}, {"labels", labels_json()}}, changed);
+  };
+  if (const std::string why = problem(); !why.empty()) return nothing(why);
   std::vector<std::uint64_t> gone;
   std::size_t looked_at = 0;
   for (auto it = open_.rbegin(); it != open_.rend() && may_be_sure() && looked_at < kMostWeighed; ++it)
@@ -322,11 +351,7 @@ DeskReply Desk::next(const Json& event) {
       if (worth(question) < -kPointless) gone.push_back(id);
     }
   for (const std::uint64_t id : gone) withdraw(id, true);
-  bool changed = !gone.empty();
-  const auto nothing = [&](const std::string& reason) {
-    return reply({{"question", nullptr}, {"reason", reason}, {"labels", labels_json()}}, changed);
-  };
-  if (const std::string why = problem(); !why.empty()) return nothing(why);
+  changed = !gone.empty();
   const std::uint64_t today = answers_today(name), daily = settings_.desk.labels_per_annotator.value_or(~std::uint64_t{0});
   if (today >= daily) return nothing("you have given " + counted(today, "answer") + " in 24 hours, the limit");
   std::vector<std::pair<double, std::uint64_t>> held;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "quorate/base/utf8.h"
+
 namespace quorate {
 namespace {
 
@@ -37,7 +39,7 @@ void KeptLabels::add(const Example& e, KeptLabel label, std::string_view annotat
     dropped_ = true;
     return;
   }
-  if (!annotator.empty() && bytes_left(memory_) >= annotators_.bytes_to_add(annotator))
+  if (!annotator.empty() && (annotators_.find(annotator) || bytes_left(memory_) >= annotators_.bytes_to_add(annotator)))
     label.annotator = annotators_.intern(annotator) + 1;
   ring_.push(e, packed, label);
 }
@@ -57,6 +59,9 @@ std::optional<std::size_t> KeptLabels::find(std::uint64_t id) const {
 void KeptLabels::unpack(const Packed& p) {
   if (p.bound > kAll || p.next_id >= kAll || p.dropped > 1) throw DataError("kept labels: a number out of range");
   annotators_.unpack(p.annotators);
+  for (std::uint32_t i = 0; i < annotators_.size(); ++i)
+    if (find_not_utf8(annotators_[i]) != std::string_view::npos)
+      throw DataError("kept labels: the name of an annotator is not UTF-8");
   std::optional<std::uint64_t> before;
   ring_.unpack(p.ring, "kept labels", [&](const Item& item) {
     const bool ascends = (!before || item.id > *before) && item.id < p.next_id;

@@ -101,15 +101,17 @@ void LabelBudget::set_limits(const LabelLimits& limits) {
   LabelBudget changed(limits, times_.get_allocator().resource());
   changed.bought_ = bought_;
   if (limits.rate && limits_.rate && limits.rate->seconds == limits_.rate->seconds) {
-    const std::size_t kept = std::min<std::size_t>(busy_, limits.rate->count);
-    for (std::size_t back = kept; back > 0; --back) {
-      const std::size_t from = (next_ + times_.size() - back) % times_.size();
-      changed.times_[kept - back] = times_[from];
-      changed.audits_[kept - back] = audits_[from];
-      changed.busy_audits_ += static_cast<std::size_t>(audits_[from]);
+    // Maybe more than it allows: the rate after it may count them, too.
+    changed.times_.resize(std::max(busy_, changed.times_.size()));
+    changed.audits_.resize(changed.times_.size());
+    for (std::size_t i = 0; i < busy_; ++i) {
+      const std::size_t from = oldest(busy_ - i);
+      changed.times_[i] = times_[from];
+      changed.audits_[i] = audits_[from];
     }
-    changed.busy_ = kept;
-    changed.next_ = kept % changed.times_.size();
+    changed.busy_ = busy_;
+    changed.busy_audits_ = busy_audits_;
+    changed.next_ = busy_ % changed.times_.size();
     changed.advance(now_);
   }
   limits_ = changed.limits_;
@@ -130,8 +132,8 @@ LabelBudget::Packed LabelBudget::pack() const {
 void LabelBudget::unpack(const Packed& p) {
   LabelLimits limits{p.total, p.per_task, {}};
   if (p.rate_count > 0) limits.rate = LabelRate{p.rate_count, p.window, p.rate_seconds == 1};
-  if (p.times.size() != p.rate_count || p.audits.size() != p.rate_count || p.rate_seconds > 1 ||
-      (limits.rate && !limits.rate->good()))
+  if (p.times.size() < p.rate_count || p.times.size() > (limits.rate ? LabelRate::kMostLabels : 0) ||
+      p.audits.size() != p.times.size() || p.rate_seconds > 1 || (limits.rate && !limits.rate->good()))
     throw DataError("label budget: rate out of range");
   if (p.busy > p.times.size() || (limits.rate ? p.next >= p.times.size() : p.next != 0) || std::isnan(p.now) ||
       p.now == std::numeric_limits<double>::infinity())

@@ -63,7 +63,9 @@ class LabelBudget {
   bool left() const { return bought_ < limits_.total && free() > 0; }  ///< whether one more may be bought now, by all
   /// Labels that the rate still allows now, or at that time; LabelLimits::kNone without a rate.
   std::uint64_t free() const { return free(now()); }
-  std::uint64_t free(const Clock& at) const { return limits_.rate ? limits_.rate->count - at.busy : LabelLimits::kNone; }
+  std::uint64_t free(const Clock& at) const {
+    return limits_.rate ? limits_.rate->count - std::min<std::uint64_t>(limits_.rate->count, at.busy) : LabelLimits::kNone;
+  }
   void buy(bool audit = false);  ///< call only while left()
   void refund() { --bought_; }   ///< to the total, not to the rate: the question was asked
   std::uint64_t bought() const { return bought_; }
@@ -101,7 +103,7 @@ class LabelBudget {
 
   LabelLimits limits_;
   std::uint64_t bought_ = 0;
-  std::pmr::vector<double> times_;  // a ring of rate->count: the last busy_ before next_ are in the window
+  std::pmr::vector<double> times_;  // a ring of rate->count or more: the last busy_ before next_ are in the window
   std::pmr::vector<std::int8_t> audits_;
   std::size_t next_ = 0, busy_ = 0, busy_audits_ = 0;
   double now_ = -std::numeric_limits<double>::infinity();

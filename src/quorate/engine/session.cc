@@ -423,6 +423,8 @@ bool Session::start_beside(bool recount, Change change) {
     });
   } catch (const std::bad_alloc&) {
     return false;
+  } catch (const DataError&) {  // the copy could not be loaded; a replay makes none, and has to do the same
+    return false;
   }
   learner_ = std::move(learner);
   change(kept_);
@@ -447,8 +449,24 @@ void Session::undo(std::vector<std::uint64_t> ids, bool recount) {
   for (const std::uint64_t id : ids) check_kept(id);
   std::ranges::sort(ids);
   start_anew(recount, [&](Kept& kept) {
+    for (const std::uint64_t id : ids) leave_example(kept, id);
     kept.labels.erase_if([&](const KeptLabel& label) { return std::ranges::binary_search(ids, label.id); });
   });
+}
+
+/// The example of an answer that came at once has the label's place; without the label it has one of its own, as if nobody
+/// had answered. Where not all examples are kept, their words stay counted in any case.
+void Session::leave_example(Kept& kept, std::uint64_t id) {
+  const auto label = kept.labels.find(id);
+  if (!label || kept.labels[*label].apart != 0 || !kept.all() || !learner_->capabilities().learns_unasked) return;
+  UnpackedInstance memory;
+  const Example e = kept.labels.example(*label, memory);
+  const auto packed = pack_instance(e.x, packed_);
+  if (!kept.unasked.could_fit(packed.size()) || !kept.unasked.take_memory() || !kept.unasked.fits(packed.size())) return;
+  std::size_t place = kept.unasked.size();
+  while (place > 0 && kept.unasked[place - 1].labels_before > id) --place;
+  kept.unasked.insert(place, e, packed, {id, true});
+  ++kept.unasked_seen;
 }
 
 void Session::correct(std::uint64_t id, Answer y) {
@@ -628,11 +646,12 @@ void Session::see(const Features& x) {
   kept_.latest_ticket = 0;
 }
 
-Outcome Session::give(const Example& e, Answer y, std::string_view annotator) {
+Outcome Session::give(const Example& e, Answer y, std::string_view annotator, double probability) {
   check_whole();
   check_known(e);
   Outcome outcome;
   outcome.answer = y;
+  outcome.decision.probability = probability;
   outcome.decision.margin = learner_->score(e);
   guarded([&] { outcome.updated = learner_->learn(e, outcome.decision, y, rng_); });
   keep(e, outcome, annotator);

@@ -135,8 +135,9 @@ class Session {
   bool may_ask(Task task) const { return ledger_.task_may_ask(task, pending_.of_task(task)); }
   bool may_ask_at(double seconds) const { return ledger_.all_may_ask(seconds); }
   /// Learns from a label that nobody was asked for: a gift. It is kept, but neither bought nor counted as a label, a
-  /// mistake or an audit. Throws UsageError for an unknown task; MemoryError as reply().
-  Outcome give(const Example& e, Answer y, std::string_view annotator = {});
+  /// mistake or an audit. probability: with which it was asked about, if that was before. Throws UsageError for an unknown
+  /// task; MemoryError as reply().
+  Outcome give(const Example& e, Answer y, std::string_view annotator = {}, double probability = 1);
   /// Counts the features of an instance that is only given, as those of decided ones are, so that they are scaled.
   void see(const Features& x);
   /// Nobody will answer: the label goes back to the budget (a rate keeps it) and is counted as unanswered. Returns whether
@@ -162,9 +163,10 @@ class Session {
   /// and under a memory limit, run is not called. Not saved.
   using RunBeside = std::function<void(const std::function<void()>& work)>;
   void rebuild_beside(RunBeside run) { beside_ = std::move(run); }
-  /// Takes answers back, or corrects them, and rebuilds: the model is that of a session which never had them. An answer that
-  /// came at once, before any other example, is taken back with its example; else that stays, as one without a label. The
-  /// labels stay bought. Throws UsageError for an id that is not kept, and as rebuild(); then nothing has changed.
+  /// Takes answers back, or corrects them, and rebuilds: the model is that of a session which never had them. Their examples
+  /// stay, as ones without a label; one whose answer came at once, before any other example, stays if there is room among
+  /// those. The labels stay bought. Throws UsageError for an id that is not kept, and as rebuild(); then nothing has
+  /// changed.
   void undo(std::vector<std::uint64_t> ids, bool recount = false);
   void correct(std::uint64_t id, Answer y);
   /// Learns again, as rebuild(), with another learner or other parameters; features are counted anew. Throws UsageError
@@ -275,6 +277,7 @@ class Session {
   struct Nothing {
     void operator()() const {}
   };
+  void leave_example(Kept& kept, std::uint64_t label);
   template <class Change, class Also = Nothing>
   void start_anew(bool recount, Change change, Also also = {});
   template <class Change>

@@ -134,8 +134,9 @@ Featurizer::Featurizer(const FeatureSettings& settings, std::size_t memory)
 }
 
 void Featurizer::begin(const RecordReader& reader) {
-  if (columns_fixed_ == 0) set_schema(reader.schema());
-  interactions_.check(schema_);
+  const bool first = columns_fixed_ == 0 && schema_.empty();
+  interactions_.check(first ? reader.schema() : schema_);
+  if (first) set_schema(reader.schema());
   begin(reader.columns(), reader.path());
 }
 

@@ -52,11 +52,11 @@ double rounded(double v) {
 }
 
 /// The same of a number, so that what dividing and multiplying did does not part equal values, which would get other ranks,
-/// 0.1 in one row and 0.1 in the next: whole ones to 44 bits, others to 33; first to 44, as a value may lie in the middle of
-/// two of 33 bits.
+/// 0.1 in one row and 0.1 in the next: whole ones below 2^43 as they are, others to 33 bits; first to 44, as a value may lie
+/// in the middle of two of 33 bits.
 double raw_number(double value, double norm) {
   const double v = rounded<9>(raw(value, norm)), fewer = rounded<20>(v);
-  return v == nearest_whole(v) ? v : fewer;
+  return v == nearest_whole(v) && std::abs(v) < 0x1p43 ? v : fewer;
 }
 
 /// Whether that is so of all that the data say. Counted, not left at the first that is not: without a branch it is SIMD.

@@ -302,7 +302,7 @@ Spreads::Packed Spreads::pack(std::size_t i) const {
 }
 
 void Spreads::unpack(std::size_t i, const Packed& p, std::span<const double> sample) {
-  const auto good = [](double v) { return std::abs(v) <= 2e18; };  // what is read, 1e18 at most, is rounded
+  const auto good = [](double v) { return std::abs(v) <= 1e50; };  // sums of products of what is read; squares are finite
   bool fits = p.level < 64 && sample.size() < kMost && sample.size() <= p.n && (p.n == 0) == sample.empty() && good(p.low) &&
               good(p.high) && p.low <= p.high && good(p.mean) && p.squares >= 0 && std::isfinite(p.squares) &&
               p.n < 1ull << 53;

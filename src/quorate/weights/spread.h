@@ -15,7 +15,8 @@ namespace quorate {
 /// (flags, small counts), their rank if they are far from it, a mixture between.
 ///
 /// Cost: O(1) a value, and 256 + 128 log2(n / 256) insertions into the sample in all. Memory: 144 bytes a column and 8 for
-/// each value kept. Numbers of all columns lie side by side, so that a row is counted and scaled in SIMD.
+/// each value that there is room for: up to twice those kept or, under a memory limit, kMost from the first on. Numbers of
+/// all columns lie side by side, so that a row is counted and scaled in SIMD.
 class Spreads {
  public:
   static constexpr std::size_t kMost = 256;
