@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Clones this repository into an empty Debian 12 (debootstrap, minbase, without git) and runs the README's two commands there, with
-# nothing else typed. Needs root and debootstrap. Usage: check_bare.sh [FOLDER]   (kept if given, else made and removed)
+# Clones this repository into an empty Debian 12 (debootstrap, minbase, without git) and runs the README's commands there, with
+# nothing else typed: the server, the demo and the tests. Needs root and debootstrap. Usage: check_bare.sh [FOLDER]   (kept if given, else made and removed)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ "$(id -u)" -eq 0 ] || { echo "check_bare: needs root (chroot)" >&2; exit 1; }
@@ -29,8 +29,26 @@ git clone -q . "$root/src"
 settings=(PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8)
 for name in $(env | grep -oiE '^(https?_proxy|no_proxy)' || true); do settings+=("$name=${!name}"); done
 [ -d "$data" ] && settings+=(QUORATE_DATA=/data)
+bare() { chroot "$root" env -i "${settings[@]}" bash -c "cd /src && exec ./run $1"; }
+
+# The server sets everything up by itself, prints an address and answers there; SIGTERM ends it.
+start=$SECONDS
+bare serve >"$root/serve.log" 2>&1 &
+server=$!
+until url=$(grep -oE -m 1 'Open http://[^ ]+' "$root/serve.log"); do
+  kill -0 $server 2>/dev/null || { cat "$root/serve.log" >&2; echo "check_bare: ./run serve ended without an address" >&2; exit 1; }
+  sleep 1
+done
+url=${url#Open }
+curl -fsS "$url/readyz"
+curl -fsS "$url/" | grep -o '<title>.*</title>'
+curl -fsS "$url/v1/status" | grep -o '"examples":[0-9]*'
+pkill -TERM -f '^/src/build/release/quorate serve'
+wait $server
+echo "== ./run serve on an empty machine: $((SECONDS - start)) s"
+
 for command in demo test; do
   start=$SECONDS
-  chroot "$root" env -i "${settings[@]}" bash -c "cd /src && ./run $command"
+  bare "$command"
   echo "== ./run $command on an empty machine: $((SECONDS - start)) s"
 done
