@@ -1,9 +1,10 @@
 // quorate journal: what quorate serve keeps. Reads the files of a folder, also while it is served.
 #include <algorithm>
-#include <deque>
+#include <filesystem>
 #include <functional>
 #include <iostream>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "common.h"
@@ -86,11 +87,8 @@ struct Answered {
 };
 struct Asked {
   std::string example, task, line;
+  std::optional<Desk::Chance> chance;
   std::vector<Answered> answers;
-};
-struct Lease {
-  std::uint64_t ticket = 0;
-  std::string annotator;
 };
 
 /// Collects questions and answers from events and replies.
@@ -103,11 +101,11 @@ class Collector {
     const std::string what = event.at("do");
     if (reply.status >= 300) return;
     if (what == "examples")
-      examples(text.substr(std::min(end + 1, text.size())), body);
+      examples(text.substr(std::min(end + 1, text.size())), body, desk);
     else if (what == "next")
       leased(event, body, desk);
     else if (what == "answer")
-      answered(event, body, desk);
+      add(event, body, annotators_[event.at("lease")]);
     else if (what == "undo")
       undone(event, body, desk);
     else if (what == "put")
@@ -123,7 +121,7 @@ class Collector {
   const std::map<std::uint64_t, Asked>& questions() const { return questions_; }
 
  private:
-  void examples(std::string_view lines, const Json& body) {
+  void examples(std::string_view lines, const Json& body, const Desk& desk) {
     for (const Json& one : body.at("examples")) {
       std::string_view line;
       do {
@@ -131,39 +129,42 @@ class Collector {
         line = lines.substr(0, end);
         lines.remove_prefix(std::min(end + 1, lines.size()));
       } while (line.find_first_not_of(" \t\r") == line.npos && !lines.empty());
-      if (one.contains("ticket")) questions_[one["ticket"]] = {one.at("id"), one.at("task"), std::string(line), {}};
+      if (!one.contains("ticket")) continue;
+      const std::uint64_t ticket = one["ticket"];
+      questions_[ticket] = {one.at("id"), one.at("task"), std::string(line), desk.chance(ticket), {}};
     }
   }
   void leased(const Json& event, const Json& body, const Desk& desk) {
     const Json& question = body.at("question");
     if (question.is_null()) return;
     const std::uint64_t ticket = question.at("ticket");
-    leases_[question.at("lease")] = {ticket, event.at("annotator")};
+    annotators_[question.at("lease")] = event.at("annotator");
     if (const auto* about = desk.about(ticket); about != nullptr && !questions_.contains(ticket))  // it was in the pool
-      questions_[ticket] = {about->example, about->task, about->line, {}};
-  }
-  void answered(const Json& event, const Json& body, const Desk& desk) {
-    add(event, body, leases_[event.at("lease")].annotator, desk);
+      questions_[ticket] = {about->example, about->task, about->line, desk.chance(ticket), {}};
   }
   void put(const Json& event, const Json& body, const Desk& desk) {
     const std::string annotator = event.at("annotator");
-    std::vector<Answered>& answers = questions_[body.at("ticket")].answers;
+    const std::uint64_t ticket = body.at("ticket");
+    if (const Json now = Json::parse(desk.answers(ticket, "").body); now.contains("lease") && !now["lease"].is_null())
+      annotators_[now["lease"]] = now.at("holder");  // an answer taken back leases the question
+    Asked& asked = questions_[ticket];
+    if (const auto chance = desk.chance(ticket)) asked.chance = chance;  // withdrawn, it is answered as a gift
+    std::vector<Answered>& answers = asked.answers;
     if (const auto same = std::ranges::find(answers, annotator, &Answered::annotator); same != answers.end()) {
       if (body.at("label") == same->label) return;
       answers.erase(same);
     }
-    if (!body.at("label").is_null()) add(event, body, annotator, desk);
+    if (!body.at("label").is_null()) add(event, body, annotator);
   }
-  void add(const Json& event, const Json& body, const std::string& annotator, const Desk& desk) {
+  void add(const Json& event, const Json& body, const std::string& annotator) {
+    Asked& asked = questions_[body.at("ticket")];
     Answered out{body.at("ticket"), body.at("label"), annotator, "", event.at("at"), event.value("seconds", Json(nullptr)),
                  nullptr,           nullptr};
-    for (std::string rest = desk.labels(labels_, ~std::uint64_t{0}); !rest.empty(); rest.erase(0, rest.find('\n') + 1)) {
-      const Json label = Json::parse(std::string_view(rest).substr(0, rest.find('\n')));
-      labels_ = label.at("id").get<std::uint64_t>() + 1;
-      out.probability = label.at("probability");
-      out.audit = label.at("audit");
+    if (asked.chance) {
+      out.probability = asked.chance->probability;
+      out.audit = asked.chance->audit;
     }
-    questions_[out.ticket].answers.push_back(std::move(out));
+    asked.answers.push_back(std::move(out));
   }
   void undone(const Json& event, const Json& body, const Desk& desk) {
     const std::uint64_t ticket = body.at("undone").at("ticket");
@@ -172,8 +173,7 @@ class Collector {
   }
 
   std::map<std::uint64_t, Asked> questions_;
-  std::unordered_map<std::string, Lease> leases_;
-  std::uint64_t labels_ = 0;  // number of the next kept label
+  std::unordered_map<std::string, std::string> annotators_;  // by lease
 };
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
@@ -234,13 +234,10 @@ int export_labels(const JournalCommandOptions& o) {
   return kDone;
 }
 
-int rebuild(const JournalCommandOptions& o) {
-  if (o.out == "-") throw UsageError("--out is required: a new folder");
-  if (file_exists(o.out)) throw UsageError("--out " + o.out + ": exists; expected a new folder");
-  first_of(o.dir);
-  const std::string header = JournalReader(o.dir, first_of(o.dir)).header().text;
+/// The events of o.dir and those that forget, into a new folder.
+std::string rebuilt(const JournalCommandOptions& o) {
   JournalOptions how;
-  how.header = header;
+  how.header = JournalReader(o.dir, first_of(o.dir)).header().text;
   Journal journal(o.out, how);
   std::map<std::uint64_t, std::string> examples;
   Desk desk = replayed(o, [&](const JournalReader::Record& record, const DeskReply& reply, const Desk&) {
@@ -253,9 +250,11 @@ int rebuild(const JournalCommandOptions& o) {
     for (const Json& one : body["examples"])
       if (one.contains("ticket")) examples[one["ticket"]] = one.at("id");
   });
+  std::set<std::string> forgotten;  // an example may have had several questions
   for (const std::uint64_t ticket : o.without) {
     const auto found = examples.find(ticket);
     if (found == examples.end()) throw UsageError("--without " + std::to_string(ticket) + ": no question has this ticket");
+    if (!forgotten.insert(found->second).second) continue;
     const std::string event = Json{{"at", desk.time()}, {"do", "forget_example"}, {"example", found->second}}.dump();
     const DeskReply reply = desk.apply(event);
     if (!reply.changed || reply.status >= 300)
@@ -263,9 +262,22 @@ int rebuild(const JournalCommandOptions& o) {
     journal.append(event);
   }
   if (const std::uint64_t end = journal.end(); end > 0 && !journal.wait(end - 1)) throw FileError(journal.failed());
-  std::cout << o.out << ": " << counted(journal.end(), "event") << ", "
-            << counted(desk.model().session.total().labels, "label") << " bought; serve it with quorate serve --dir "
-            << o.out << "\n";
+  return counted(journal.end(), "event") + ", " + counted(desk.model().session.total().labels, "label") + " bought";
+}
+
+int rebuild(const JournalCommandOptions& o) {
+  if (o.out == "-") throw UsageError("--out is required: a new folder");
+  if (file_exists(o.out)) throw UsageError("--out " + o.out + ": exists; expected a new folder");
+  first_of(o.dir);
+  std::string what;
+  try {
+    what = rebuilt(o);
+  } catch (...) {  // half of it could be served
+    std::error_code ignored;
+    std::filesystem::remove_all(o.out, ignored);
+    throw;
+  }
+  std::cout << o.out << ": " << what << "; serve it with quorate serve --dir " << o.out << "\n";
   return kDone;
 }
 

@@ -458,5 +458,59 @@ TEST(DeskAnswers, AnotherAnswerAfterAnUndoIsLearnedAsIfItWereTheFirst) {
     }
 }
 
+/// Of classes one example of several may be asked about. What takes the answer's place is one of that example, too.
+TEST(DeskAnswers, OfClassesAnAnswerInPlaceOfAnotherIsOneLabelAgain) {
+  DeskSettings settings = spam();
+  settings.positive = settings.negative = "";
+  settings.classes = {"ham", "spam", "eggs"};
+  settings.learner = "cohort(query=random(p=1e-9))";  // asks about nothing by itself
+  Office o(settings), straight(settings);
+  for (Office* each : {&o, &straight}) each->post("m1", "ann", "win money");
+  const Json q = o.next("eve");
+  o.answer(q, "ham");
+  straight.answer(straight.next("eve"), "eggs");
+  const auto learned = [](const Desk& desk) {
+    std::vector<std::pair<Task, double>> out;
+    const KeptLabels& labels = desk.model().session.labels();
+    for (std::size_t i = 0; i < labels.size(); ++i) out.push_back({labels[i].task, labels[i].y});
+    return out;
+  };
+  ASSERT_EQ(learned(straight.desk).size(), 1u);
+  o.call({{"do", "put"}, {"annotator", "eve"}, {"source", "x"}, {"ticket", q["ticket"]}, {"label", "eggs"}});
+  EXPECT_EQ(learned(o.desk), learned(straight.desk));
+  o.call({{"do", "undo"}, {"annotator", "eve"}});
+  EXPECT_TRUE(learned(o.desk).empty());
+  Desk loaded(settings, Model::from_bytes(o.desk.model().to_bytes()), o.desk.save());
+  o.answer(o.next("eve"), "eggs");
+  EXPECT_EQ(learned(o.desk), learned(straight.desk));
+  EXPECT_EQ(o.status()["labels"]["bought"], 1);
+  for (const std::string& event : {o.journal[o.journal.size() - 2], o.journal.back()}) loaded.apply(event);
+  EXPECT_EQ(model_of(loaded), model_of(o.desk));
+}
+
+TEST(DeskAnswers, WithoutKeptLabelsAnAnswerIsHeldBackSoThatItCanBeTakenBack) {
+  for (const bool held : {true, false}) {
+    DeskSettings settings = spam();
+    settings.learning.keep_labels = ByteSize{0};
+    if (!held) settings.desk.hold = 0;
+    Office o(settings);
+    o.post("m1", "ann", "win money");
+    o.answer(o.next("eve"), "spam");
+    const DeskReply undone = o.raw({{"do", "undo"}, {"annotator", "eve"}});
+    EXPECT_EQ(undone.status, held ? 200 : 409) << undone.body;
+    EXPECT_EQ(undone.body.find("--keep-labels") != std::string::npos, !held) << undone.body;
+  }
+}
+
+TEST(DeskAnswers, ALabelPostedForAQuestionThatWasTakenBackIsAGift) {
+  Office o(spam());
+  o.post("m1", "ann", "win money");
+  o.answer(o.next("eve"), "ham");
+  o.call({{"do", "undo"}, {"annotator", "eve"}});
+  EXPECT_TRUE(o.post("m1", "ann", "win money", "spam").value("learned", false));
+  EXPECT_EQ(o.next("eve"), nullptr);
+  EXPECT_EQ(o.status()["gifts"], 1);
+}
+
 }  // namespace
 }  // namespace quorate

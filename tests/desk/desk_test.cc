@@ -84,6 +84,22 @@ TEST(Desk, AForgottenTaskIsGone) {
   EXPECT_EQ(o.raw({{"do", "forget_example"}, {"example", "m9"}}).status, 404);
 }
 
+TEST(Desk, ATaskThatMemoryDoesNotHoldIsForgottenWithItsQuestions) {
+  DeskSettings settings = spam();
+  settings.learning.memory = ByteSize{400'000};
+  Office o(settings);
+  for (int i = 0; o.desk.model().session.known_task("t" + std::to_string(i - 1)) != kUntracked || i == 0; ++i) {
+    ASSERT_LT(i, 100'000);
+    o.post("m" + std::to_string(i), "t" + std::to_string(i), word(i % 50));
+  }
+  o.post("last", "zoe", "secretword");
+  ASSERT_EQ(o.desk.model().session.known_task("zoe"), kUntracked);
+  EXPECT_EQ(o.raw({{"do", "forget_task"}, {"task", "nobody"}}).status, 404);
+  const Json forgotten = o.call({{"do", "forget_task"}, {"task", "zoe"}})["forgotten"];
+  EXPECT_THAT(forgotten["left"].dump(), HasSubstr("no room for the task"));
+  EXPECT_EQ(o.desk.save().find("secretword"), std::string::npos);
+}
+
 TEST(Desk, AnExampleThatNobodyWasAskedAboutLeavesTheModel) {
   for (const bool classes : {false, true}) {
     DeskSettings settings = spam();

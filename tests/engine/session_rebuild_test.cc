@@ -302,7 +302,7 @@ TEST(RebuildOfAll, PredictsToTheBitAsTheLiveModel) {
 
 // Their examples had no place but the labels'.
 TEST(RebuildOfAll, ExamplesOfAnswersThatCameAtOnceStayAsIfNobodyHadAnswered) {
-  for (const char* text : {"cohort(query=always)", "cohort(query=always, scale=idf)"})
+  for (const char* text : {"cohort(query=always)", "cohort(query=always, scale=idf)", "perceptron(query=always, scale=idf)"})
     for (const bool later : {false, true}) {
       SCOPED_TRACE(text);
       const NameTable names = task_names(kUsers);
@@ -322,10 +322,30 @@ TEST(RebuildOfAll, ExamplesOfAnswersThatCameAtOnceStayAsIfNobodyHadAnswered) {
           taken_back.push_back(*outcome.label);
       }
       ASSERT_EQ(taken_back.size(), 5u);
+      taken_back.push_back(taken_back[1]);  // once is enough
       with.undo(taken_back);
       without.rebuild();
       EXPECT_EQ(learner_of(with), learner_of(without));
     }
+}
+
+TEST(RebuildOfAll, ForgettingALabelsExampleLeavesAnEqualOneThatNobodyWasAskedAbout) {
+  const NameTable names = task_names(kUsers);
+  const SessionOptions options{.seed = 3, .tasks = &names, .keep_labels = 800'000};
+  Session both(parse_spec("cohort(query=always)"), options), one(parse_spec("cohort(query=always)"), options);
+  const Stream stream = make_stream(30, kUsers, 6, 5, true);
+  const auto show = [&](Session& s, std::size_t n, Reply reply) {
+    const std::vector<Example> round{stream.example(n)};
+    return run_round(s, {round, 1}, [=](std::size_t) { return reply; })[0].label;
+  };
+  for (std::size_t n = 0; n < stream.size(); ++n)
+    for (Session* s : {&both, &one}) show(*s, n, stream.y[n] > 0 ? kYes : kNo);
+  const std::uint64_t label = *show(both, 7, kYes);
+  for (Session* s : {&both, &one}) show(*s, 7, Reply::unknown());
+  const std::vector<Example> round{stream.example(7)};
+  both.forget_example({label}, round);
+  one.rebuild();
+  EXPECT_EQ(learner_of(both), learner_of(one));
 }
 
 TEST(RebuildOfFiles, AreNotReadAgainSoThatAForgottenNameStaysForgotten) {

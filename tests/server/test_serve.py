@@ -260,6 +260,9 @@ def test_the_journal_can_be_read_exported_and_rebuilt(quorate):
     quorate.ok("journal", "rebuild", "--dir", "desk", "--out", "without", "--without", taken["ticket"])
     left = quorate.ok("journal", "export", "--dir", "without").lines()
     assert [r["ticket"] for r in left] == [r["ticket"] for r in rows if r != taken]
+    refused = quorate("journal", "rebuild", "--dir", "desk", "--out", "none", "--without", taken["ticket"], "--without", "99999")
+    assert refused.code == 2 and "--without 99999" in refused.err and not (quorate.folder / "none").exists()
+    quorate.ok("journal", "rebuild", "--dir", "desk", "--out", "none", "--without", taken["ticket"], "--without", taken["ticket"])
 
     path = next((quorate.folder / "desk/journal").glob("*.qj"))
     damaged = bytearray(path.read_bytes())
@@ -269,6 +272,28 @@ def test_the_journal_can_be_read_exported_and_rebuilt(quorate):
     assert found.code == 1 and path.name in found.err
     found = quorate("serve", "--dir", "desk", "--port", "0")
     assert found.code == 1 and path.name in found.err
+
+
+def test_the_export_has_each_answers_own_probability_and_annotator(quorate):
+    """Also of answers that are held back, and of one that was taken back by another tool and given anew."""
+    learner = ["--learner", "perceptron(query=margin(b=0.3))", "--pool", "0", "--hold", "0.02"]
+    server = Server(quorate, "--positive", "spam", "--negative", "ham", *learner, new=False)
+    answered = 0
+    for n in range(300):
+        server.post(n, n + 1)
+        if answered < 10 and (question := server.next()["question"]):
+            last, answered = question, answered + 1
+            server.answer(last)
+    put = {"annotator": "ann", "label": None, "source": "a tool", "holder": "bob"}
+    assert server.ok("PUT", f"/v1/answers/{last['ticket']}", put)["label"] is None
+    server.answer(server.ok("POST", "/v1/next", {"annotator": "bob", "hold": 1})["question"])
+    wait_until(lambda: len(server.request("GET", "/v1/labels", raw=True)[1].splitlines()) == 10)  # none is held back any more
+    labels = [json.loads(line) for line in server.request("GET", "/v1/labels", raw=True)[1].splitlines()]
+    server.stop()
+    rows = quorate.ok("journal", "export", "--dir", "desk").lines()
+    assert sorted(r["annotator"] for r in rows) == ["ann"] * 9 + ["bob"]
+    assert len(labels) == 10 and {r["probability"] for r in rows} > {1}
+    assert sorted(r["probability"] for r in rows) == sorted(label["probability"] for label in labels)
 
 
 def test_the_export_has_what_was_asked_from_the_pool(quorate):

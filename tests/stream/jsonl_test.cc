@@ -187,5 +187,20 @@ TEST(JsonlReader, SkippingCountsBadLinesAndReadsTheOthers) {
   EXPECT_EQ(reader->skipped(), 3u);
 }
 
+TEST(JsonlReader, AFileOfTheNameThatBytesAreGivenChangesNothing) {
+  const TempDir dir;
+  std::string lines;
+  for (int n = 0; n < 150; ++n) lines += n < 120 ? "{\"a\":" + std::to_string(n) + ".5}\n" : "{\"a\":1,\"late\":2.5}\n";
+  const std::string_view bytes = lines;
+  const auto columns = [&](const std::string& path) {
+    ReadOptions o;
+    o.format = "jsonl";
+    o.bytes = &bytes;
+    const auto reader = open_reader(path, o);
+    return std::vector<std::string>(reader->columns().begin(), reader->columns().end());
+  };
+  EXPECT_EQ(columns(dir.write("examples", lines)), columns(dir.path() + "/none"));
+}
+
 }  // namespace
 }  // namespace quorate::test

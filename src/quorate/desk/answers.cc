@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMostTimes = 101;  // of an annotator's answers
 constexpr std::size_t kMostCurve = 200;
 constexpr double kDay = 86'400;
-constexpr double kHold = 30;  // seconds, for learners that cannot be rebuilt
+constexpr double kHold = 30;  // seconds, where nothing can be unlearned
 
 }  // namespace
 
@@ -24,9 +24,11 @@ void Desk::note_label(Question& question, const std::optional<Outcome>& outcome)
 }
 
 void Desk::give(Question& question, std::span<const Example> round, Label label, std::string_view annotator) {
-  for (const Example& e : round)
+  for (const Example& e : round) {
+    if (!question.tasks.empty() && std::ranges::find(question.tasks, e.task) == question.tasks.end()) continue;
     if (const Reply reply = reply_of(label, model_.classes ? &*model_.classes : nullptr, e); reply.answered())
       note_label(question, model_.session.give(e, reply.answer(), annotator, question.probability));
+  }
 }
 
 /// The label of an answer reaches the learner. Throws MemoryError; then no answer is taken any more.
@@ -66,7 +68,8 @@ std::string Desk::problem() const {
 }
 
 double Desk::hold() const {
-  return settings_.desk.hold.value_or(model_.session.learner().capabilities().rebuilds ? 0 : kHold);
+  const bool unlearns = model_.session.learner().capabilities().rebuilds && model_.session.labels().keeps();
+  return settings_.desk.hold.value_or(unlearns ? 0 : kHold);
 }
 
 /// The question's answer, which is held back, is no more.
@@ -111,7 +114,19 @@ void Desk::unlearn(std::uint64_t id, Question& question) {
     throw Refused{409, "this answer cannot be taken back any more: it was learned from, and " +
                            parse_spec(settings_.learner).word + " cannot unlearn" +
                            (hold() > 0 ? "; answers wait " + shortest(hold()) + " s before that (--hold)" : "; see --hold")};
-  if (!question.labels.empty()) model_.session.undo(question.labels);
+  std::vector<Task> tasks;
+  const KeptLabels& kept = model_.session.labels();
+  for (const std::uint64_t label : question.labels) {
+    const auto place = kept.find(label);
+    if (!place)
+      throw Refused{409, "this answer cannot be taken back: its label is not among those that the model keeps; expected " +
+                             std::string(kept.keeps() ? "more room for them" : "some to be kept") + " (--keep-labels)"};
+    tasks.push_back(kept[*place].task);
+  }
+  if (!question.labels.empty()) {
+    model_.session.undo(question.labels);
+    question.tasks = std::move(tasks);
+  }
   question.labels.clear();
   question.tickets.clear();
 }

@@ -89,6 +89,7 @@ Desk::Desk(const DeskSettings& settings, Model model, std::string_view state)
         out.settled = q.at("settled");
         out.unasked = q.value("unasked", false);
         out.held = q.value("held", false);
+        if (q.contains("tasks")) out.tasks = q["tasks"].get<std::vector<Task>>();
         if (q.contains("worth")) {
           out.worth = q["worth"];
           out.weighed_at = q.at("weighed_at");
@@ -167,6 +168,7 @@ void Desk::save(const std::function<void(std::string_view part)>& write) const {
              {"settled", q.settled},
              {"unasked", q.unasked}};
     if (q.held) out["held"] = true;
+    if (!q.tasks.empty()) out["tasks"] = q.tasks;
     if (q.weighed_at) {
       out["worth"] = q.worth;
       out["weighed_at"] = *q.weighed_at;
@@ -344,6 +346,11 @@ const Desk::Posted* Desk::about(std::uint64_t ticket) const {
   return question == nullptr ? nullptr : &question->about;
 }
 
+std::optional<Desk::Chance> Desk::chance(std::uint64_t ticket) const {
+  const Question* question = find(ticket);
+  return question == nullptr ? std::nullopt : std::optional<Chance>({question->probability, question->audit});
+}
+
 /// The ticket, or that of the question about the example now: one that is withdrawn may be asked again.
 std::uint64_t Desk::number_about(std::uint64_t ticket, const std::string& example) const {
   if (find(ticket) != nullptr) return ticket;
@@ -383,16 +390,19 @@ void Desk::drop(std::uint64_t id) {
 DeskReply Desk::forget_task(const Json& event) {
   const std::string task = text_of(event, "task");
   if (model_.classes && !model_.users()) throw Refused{409, "task: the learner knows no tasks beside the classes"};
-  if (model_.session.known_task(task) == kUntracked) throw Refused{404, "task '" + task + "': no example of it was posted"};
-  model_.session.forget(task);
+  const bool held = model_.session.known_task(task) != kUntracked;  // by the model; memory may have had no room for it
+  const bool posted = std::ranges::any_of(pool_, [&](const Posted& item) { return item.task == task; });
   std::vector<std::uint64_t> ids;
   for (const auto* all : {&open_, &closed_})
     for (const auto& [id, question] : *all)
       if (question.about.task == task) ids.push_back(id);
+  if (!held && !posted && ids.empty()) throw Refused{404, "task '" + task + "': no example of it was posted"};
+  if (held) model_.session.forget(task);
   for (const std::uint64_t id : ids) drop(id);
   std::erase_if(pool_, [&](const Posted& item) { return item.task == task; });
   has_room();
   Json left = Json::array();
+  if (!held) left.push_back("its labels: memory had no room for the task, so they went to what all tasks share");
   if (model_.session.learner().scale() != "none") left.push_back("counts of its features, by which values are scaled");
   if (settings_.features.bits == 0) left.push_back("names of its features");
   DeskReply out = reply({{"forgotten", {{"task", task}, {"questions", ids.size()}, {"left", left}}}}, true);

@@ -83,6 +83,13 @@ class Desk {
   };
   /// What a question is about; null once it is not known any more. Every question that is open, or was answered last, is.
   const Posted* about(std::uint64_t ticket) const;
+  /// How a question came to be asked.
+  struct Chance {
+    double probability = 1;
+    bool audit = false;
+  };
+  /// Nothing once the question is not known any more.
+  std::optional<Chance> chance(std::uint64_t ticket) const;
 
   const Model& model() const { return model_; }
   std::size_t model_bytes() const { return model_bytes_; }  ///< of the model after the last event
@@ -110,6 +117,7 @@ class Desk {
   struct Question {
     std::vector<std::uint64_t> tickets;  ///< the session's, of classes maybe several; empty after an undo
     std::vector<std::uint64_t> labels;   ///< ids of those that were learned from
+    std::vector<Task> tasks;             ///< of labels that were taken back: a new answer is one for these; empty: for all
     Posted about;
     bool audit = false, second = false;  ///< bought to audit; wants a second opinion
     bool unasked = false;                ///< withdrawn before its answer was put, which is a gift

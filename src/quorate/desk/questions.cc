@@ -138,7 +138,7 @@ bool Desk::take_late_label(std::uint64_t state, Label label, Posted& about) {
   if (!label.known()) return false;
   if (state > 0) {
     const auto found = open_.find(state - 1);
-    if (found == open_.end() || !found->second.given.empty() || found->second.tickets.empty()) return false;
+    if (found == open_.end() || !found->second.given.empty()) return false;
     about = found->second.about;
     withdraw(state - 1, false);
     return true;

@@ -396,10 +396,10 @@ void Session::start_anew(bool recount, Change change, Also also) {
   if (start_beside(recount, change)) return also();
   try {
     guarded([&] {
+      change(kept_);
       learner_->restart(context(false), recount || kept_.all());
       if (memory_->limited() && learner_->capabilities().untracked_tasks) learner_->reserve_tasks(task_count());
       also();
-      change(kept_);
       learn_kept(*learner_, kept_, recount);
     });
   } catch (const MemoryError& e) {
@@ -448,6 +448,7 @@ void Session::undo(std::vector<std::uint64_t> ids, bool recount) {
   check_rebuilds();
   for (const std::uint64_t id : ids) check_kept(id);
   std::ranges::sort(ids);
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   start_anew(recount, [&](Kept& kept) {
     for (const std::uint64_t id : ids) leave_example(kept, id);
     kept.labels.erase_if([&](const KeptLabel& label) { return std::ranges::binary_search(ids, label.id); });
@@ -455,10 +456,12 @@ void Session::undo(std::vector<std::uint64_t> ids, bool recount) {
 }
 
 /// The example of an answer that came at once has the label's place; without the label it has one of its own, as if nobody
-/// had answered. Where not all examples are kept, their words stay counted in any case.
+/// had answered. Where not all examples are kept, or this one cannot be, their words stay counted.
 void Session::leave_example(Kept& kept, std::uint64_t id) {
   const auto label = kept.labels.find(id);
-  if (!label || kept.labels[*label].apart != 0 || !kept.all() || !learner_->capabilities().learns_unasked) return;
+  if (!label || kept.labels[*label].apart != 0 || !kept.all()) return;
+  ++kept.unasked_seen;
+  if (!learner_->capabilities().learns_unasked) return;
   UnpackedInstance memory;
   const Example e = kept.labels.example(*label, memory);
   const auto packed = pack_instance(e.x, packed_);
@@ -466,7 +469,6 @@ void Session::leave_example(Kept& kept, std::uint64_t id) {
   std::size_t place = kept.unasked.size();
   while (place > 0 && kept.unasked[place - 1].labels_before > id) --place;
   kept.unasked.insert(place, e, packed, {id, true});
-  ++kept.unasked_seen;
 }
 
 void Session::correct(std::uint64_t id, Answer y) {
@@ -526,13 +528,19 @@ void Session::forget_example(std::vector<std::uint64_t> labels, std::span<const 
   std::vector<std::size_t> unasked;  // places
   UnpackedInstance memory;
   for (const Example& e : round) {
-    std::size_t i = 0;
-    const auto same = [&] {
-      const Example kept = kept_.unasked.example(i, memory);
+    const auto same = [&e](const Example& kept) {
       return kept.task == e.task && kept.group == e.group && kept.weight == e.weight &&
              std::ranges::equal(kept.x.index, e.x.index) && std::ranges::equal(kept.x.value, e.x.value);
     };
-    while (i < kept_.unasked.size() && !(same() && std::ranges::find(unasked, i) == unasked.end())) ++i;
+    const bool in_its_label = !kept_.counted_more && std::ranges::any_of(labels, [&](std::uint64_t id) {
+      const std::size_t place = *kept_.labels.find(id);
+      return kept_.labels[place].apart == 0 && same(kept_.labels.example(place, memory));
+    });
+    if (in_its_label) continue;
+    std::size_t i = 0;
+    while (i < kept_.unasked.size() &&
+           !(same(kept_.unasked.example(i, memory)) && std::ranges::find(unasked, i) == unasked.end()))
+      ++i;
     if (i < kept_.unasked.size()) unasked.push_back(i);
   }
   start_anew(false, [&](Kept& kept) {

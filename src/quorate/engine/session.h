@@ -271,7 +271,7 @@ class Session {
     bool counted_more = false;        // than once for each example: instances shown to many tasks, or to none
 
     bool all_unasked() const { return unasked.size() == unasked_seen; }
-    /// Whether a rebuild can follow the stream: all examples are here. Undo and forget change nothing about it.
+    /// Whether a rebuild can follow the stream: all examples are here.
     bool all() const { return all_unasked() && labels.all() && !counted_more; }
   };
   struct Nothing {

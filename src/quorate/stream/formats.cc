@@ -178,6 +178,7 @@ void RecordReader::add_time_parts(Record& record, std::size_t at, std::string_vi
 }
 
 bool RecordReader::is_file() const {
+  if (from_bytes_) return false;  // a file called so may be there
   std::error_code ignored;
   return std::filesystem::is_regular_file(lines_.path(), ignored);
 }

@@ -91,7 +91,8 @@ class RecordReader {
  public:
   RecordReader(const std::string& path, const ReadOptions& options)
       : lines_(options.bytes != nullptr ? LineReader(path, *options.bytes) : LineReader(path, options.stop)),
-        skip_(options.skip_bad_lines) {
+        skip_(options.skip_bad_lines),
+        from_bytes_(options.bytes != nullptr) {
     lines_.set_longest(options.longest_line);
     for (const std::string& name : options.ignore) ignored_.emplace_back(name, false);
   }
@@ -162,7 +163,7 @@ class RecordReader {
  private:
   double other_number(std::string_view line, std::string_view text) const;
 
-  bool skip_;
+  bool skip_, from_bytes_;
   std::vector<std::pair<std::string, bool>> ignored_;  // names, and whether a line had them
   std::uint64_t skipped_ = 0;
   bool any_ = false;

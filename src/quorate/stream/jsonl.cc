@@ -143,7 +143,7 @@ class JsonlReader final : public RecordReader {
     for (std::size_t i = 0; i < schema.size(); ++i) schema_.add(schema.name(i), schema.kind(i));
     schema_.time_parts = schema.time_parts;
     of_model_ = true;
-    if (o.bytes == nullptr && is_file()) check_known();
+    if (is_file()) check_known();
   }
 
   /// Throws DataError if no line of the first ones has a key that the model learned from.
