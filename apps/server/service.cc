@@ -406,24 +406,29 @@ DeskReply Service::carry_out(Job& job) {
   if (const std::string why = failed(); !why.empty()) return refusal(why);
   if (job.lines.empty()) return apply(job.event, "");
   std::string_view rest = job.lines;
-  std::size_t bytes = chunk_of(rest, options_.chunk_lines);
-  DeskReply reply = apply(job.event, rest.substr(0, bytes));
-  rest.remove_prefix(bytes);
+  const auto next_chunk = [&] {
+    const std::string_view out = rest.substr(0, chunk_of(rest, options_.chunk_lines));
+    rest.remove_prefix(out.size());
+    return out;
+  };
+  std::string_view chunk = next_chunk();
+  DeskReply reply = apply(job.event, chunk);
   if (rest.empty() || reply.status >= 300) return reply;
   Json joined = Json::parse(reply.body);
-  const auto taken = [&] { return std::count(job.lines.begin(), job.lines.end() - std::ssize(rest), '\n'); };
-  for (; !rest.empty(); rest.remove_prefix(bytes)) {
-    bytes = chunk_of(rest, options_.chunk_lines);
-    reply = apply(job.event, rest.substr(0, bytes));
+  std::uint64_t taken = 0;  // lines
+  while (!rest.empty()) {
+    taken += static_cast<std::uint64_t>(std::ranges::count(chunk, '\n'));
+    chunk = next_chunk();
+    reply = apply(job.event, chunk);
     if (reply.status >= 300) {
       Json refused = Json::parse(reply.body, nullptr, false);
       if (refused.is_object()) {
-        refused["taken"] = taken();
+        refused["taken"] = taken;
         reply.body = refused.dump();
       }
       return reply;
     }
-    join(joined, Json::parse(reply.body), static_cast<std::uint64_t>(taken()));
+    join(joined, Json::parse(reply.body), taken);
   }
   reply.body = joined.dump();
   return reply;

@@ -30,6 +30,29 @@ TEST(Separators, AreFoundInTextsOfEveryLength) {
   }
 }
 
+TEST(LetterEdges, AreWhereRunsBeginAndEnd) {
+  Rng rng = make_rng(2, 0);
+  for (std::size_t size = 0; size < 300; ++size)
+    for (const std::uint64_t kinds : {3u, 40u}) {  // short runs, and some longer than 64 bytes
+      std::string text(size, 'x');
+      for (char& c : text) {
+        const auto draw = below(kinds, rng);
+        c = draw == 0 ? "@[`{ \0'\x7F"[below(8, rng)] : "aAzZ\x80\xC3\xFF"[below(7, rng)];
+      }
+      const auto in = [&](std::size_t i) {
+        return i < size && (std::isalpha(static_cast<unsigned char>(text[i])) != 0 || (text[i] & 0x80) != 0);
+      };
+      std::vector<std::size_t> expected, found;
+      for (std::size_t i = 0; i < size; ++i)
+        if (in(i) != (i > 0 && in(i - 1))) expected.push_back(i);
+      expected.push_back(size);
+      LetterEdges edges(text);
+      do found.push_back(edges.next());
+      while (found.back() < size);
+      EXPECT_EQ(found, expected) << size;
+    }
+}
+
 /// What short_decimal says must be what std::from_chars says, wherever the text lies in a line.
 void check(const std::string& text) {
   double expected = 0;

@@ -188,6 +188,51 @@ std::vector<std::string> names_of(const std::string& words, FeatureSettings sett
   return out;
 }
 
+TEST(Featurizer, WordsAreTheSameWhereverTheyStand) {
+  struct Piece {
+    std::string_view text, lower;  // lower: "" of what is no letter
+  };
+  const std::vector<Piece> pieces{{"a", "a"},
+                                  {"Z", "z"},
+                                  {"mM", "mm"},
+                                  {" ", ""},
+                                  {"@", ""},
+                                  {"[", ""},
+                                  {"`", ""},
+                                  {"{", ""},
+                                  {"7", ""},
+                                  {"\xC3\x89", "\xC3\xA9"},          // E acute
+                                  {"\xD0\x96", "\xD0\xB6"},          // Zhe
+                                  {"\xE6\x97\xA5", "\xE6\x97\xA5"},  // sun
+                                  {"\xE2\x80\x99", ""},              // an apostrophe
+                                  {"\xF0\x9F\x98\x80", ""},
+                                  {"\xFF", ""}};
+  Rng rng = make_rng(3, 0);
+  for (int n = 0; n < 3000; ++n) {
+    const std::uint64_t kinds = n % 3 == 0 ? 3 : n % 3 == 1 ? 9 : pieces.size();  // few of them: long words
+    std::string whole, word;
+    std::size_t letters = 0;
+    std::map<std::string, double> expected;
+    const auto end = [&] {
+      if (letters >= 2) ++expected["text^" + word];
+      word.clear();
+      letters = 0;
+    };
+    for (std::uint64_t left = below(120, rng); left > 0; --left) {
+      const Piece& piece = pieces[below(kinds, rng)];
+      whole += piece.text;
+      word += piece.lower;
+      letters += piece.lower.empty() ? 0 : piece.text == "mM" ? 2 : 1;
+      if (piece.lower.empty()) end();
+    }
+    end();
+    Featurizer f(kPlain);
+    std::map<std::string, double> found;
+    for (const auto& [place, value] : values_of(f(text(whole)))) found[std::string(f.name_of(place))] = value;
+    ASSERT_EQ(found, expected) << whole;
+  }
+}
+
 TEST(Featurizer, NeighbouringWordsAndLettersAreFeatures) {
   EXPECT_THAT(names_of("aa bb cc dd", {.ngrams = 3}),
               ElementsAre("text^aa", "text^bb", "text^aa bb", "text^cc", "text^bb cc", "text^aa bb cc", "text^dd",

@@ -1,4 +1,4 @@
-// Finds separators and parses short numbers many bytes at a time.
+// Finds separators and words, and parses short numbers, many bytes at a time.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -11,11 +11,58 @@
 
 namespace quorate {
 
-/// Iterates over the positions of the bytes kOf in `text`. O(length / 16), plus a few instructions for each position.
+#ifdef __SSE2__
+/// A bit for each of 64 bytes: whether is_in(16 of them) has its highest bit set.
+template <class IsIn>
+std::uint64_t bits_of_64(const char* bytes, IsIn is_in) {
+  std::uint64_t out = 0;
+  for (std::size_t i = 0; i < 4; ++i) {
+    const __m128i in = is_in(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes) + i));
+    out |= static_cast<std::uint64_t>(static_cast<unsigned>(_mm_movemask_epi8(in))) << (16 * i);
+  }
+  return out;
+}
+#else
+template <class IsIn>
+std::uint64_t bits_of_64(const char* bytes, IsIn is_in) {
+  std::uint64_t out = 0;
+  for (std::size_t i = 0; i < 64; ++i) out |= std::uint64_t{is_in(bytes[i])} << i;
+  return out;
+}
+#endif
+
 template <char... kOf>
-class Separators {
+struct AnyOf {
+#ifdef __SSE2__
+  __m128i operator()(__m128i b) const {
+    __m128i any = _mm_setzero_si128();
+    ((any = _mm_or_si128(any, _mm_cmpeq_epi8(b, _mm_set1_epi8(kOf)))), ...);
+    return any;
+  }
+#else
+  bool operator()(char b) const { return ((b == kOf) || ...); }
+#endif
+};
+
+/// A letter of ASCII, or a byte of another character.
+struct MayBeLetter {
+#ifdef __SSE2__
+  __m128i operator()(__m128i b) const {
+    const __m128i from_a = _mm_sub_epi8(_mm_or_si128(b, _mm_set1_epi8(0x20)), _mm_set1_epi8('a'));
+    const __m128i letter = _mm_cmpeq_epi8(_mm_min_epu8(from_a, _mm_set1_epi8(25)), from_a);
+    return _mm_or_si128(letter, b);
+  }
+#else
+  bool operator()(char b) const { return static_cast<unsigned char>((b | 0x20) - 'a') < 26 || (b & 0x80) != 0; }
+#endif
+};
+
+/// Iterates over the positions of bytes in `text` for which IsIn() is true or, if kEdges, over those where runs of them
+/// begin and end in turn. O(length / 16), plus a few instructions for each position.
+template <class IsIn, bool kEdges = false>
+class Positions {
  public:
-  explicit Separators(std::string_view text) : text_(text) { load(); }
+  explicit Positions(std::string_view text) : text_(text) { load(); }
 
   /// The next position; text.size() after the last one, then not to be called again.
   std::size_t next() {
@@ -33,38 +80,35 @@ class Separators {
   void load() {
     const std::size_t left = text_.size() - block_;
     if (left >= 64) {
-      here_ = in(text_.data() + block_);
+      here_ = marks(bits_of_64(text_.data() + block_, IsIn()));
       return;
     }
+    std::uint64_t in = 0;
     if (text_.size() >= 64) {
-      here_ = left == 0 ? 0 : in(text_.data() + text_.size() - 64) >> (64 - left);
+      if (left > 0) in = bits_of_64(text_.data() + text_.size() - 64, IsIn()) >> (64 - left);
     } else {
       char padded[64] = {};
       if (left > 0) std::memcpy(padded, text_.data(), left);
-      here_ = in(padded) & ((std::uint64_t{1} << left) - 1);  // a separator may be '\0'
+      in = bits_of_64(padded, IsIn()) & ((std::uint64_t{1} << left) - 1);  // '\0' may be one
     }
-    here_ |= std::uint64_t{1} << left;
+    here_ = marks(in) | std::uint64_t{1} << left;
   }
 
-  static std::uint64_t in(const char* bytes) {
-    std::uint64_t out = 0;
-#ifdef __SSE2__
-    for (std::size_t i = 0; i < 4; ++i) {
-      const __m128i b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes) + i);
-      __m128i any = _mm_setzero_si128();
-      ((any = _mm_or_si128(any, _mm_cmpeq_epi8(b, _mm_set1_epi8(kOf)))), ...);
-      out |= static_cast<std::uint64_t>(static_cast<unsigned>(_mm_movemask_epi8(any))) << (16 * i);
-    }
-#else
-    for (std::size_t i = 0; i < 64; ++i) out |= std::uint64_t{((bytes[i] == kOf) || ...)} << i;
-#endif
-    return out;
+  std::uint64_t marks(std::uint64_t in) {
+    if constexpr (!kEdges) return in;
+    const std::uint64_t before = in << 1 | last_;
+    last_ = in >> 63;
+    return in ^ before;
   }
 
   std::string_view text_;
   std::size_t block_ = 0;
-  std::uint64_t here_ = 0;
+  std::uint64_t here_ = 0, last_ = 0;  // last_: whether the byte before is in
 };
+
+template <char... kOf>
+using Separators = Positions<AnyOf<kOf...>>;
+using LetterEdges = Positions<MayBeLetter, true>;
 
 namespace scan {
 
@@ -78,6 +122,12 @@ inline std::uint64_t eight(const char* begin, const char* end) {
     for (unsigned i = 0; begin + i < end; ++i) out |= std::uint64_t{static_cast<unsigned char>(begin[i])} << (8 * i);
   }
   return out;
+}
+
+/// Writes eight bytes as eight() reads them.
+inline void write_eight(std::uint64_t bytes, char* to) {
+  if constexpr (std::endian::native == std::endian::big) bytes = __builtin_bswap64(bytes);
+  std::memcpy(to, &bytes, 8);
 }
 
 /// The number in the lowest `digits` bytes, the first digit lowest, if all are digits. 1 <= digits <= 8.

@@ -47,7 +47,11 @@ DeskReply Desk::examples(std::string_view lines) {
       bad_line(results));
   // If all are known or refused, something was learned from them only before any other, or, without --bits, their names.
   const bool changed = before == 0 || posted_ + gifts_ > before || settings_.features.bits == 0;
-  return {200, to_text(Json{{"examples", results}, {"asked", asked}, {"labels", labels_json()}}), changed};
+  Json out = Json::object();  // a list of its members would copy them
+  out["examples"] = std::move(results);
+  out["asked"] = asked;
+  out["labels"] = labels_json();
+  return {200, to_text(out), changed};
 }
 
 std::string Desk::new_id() const {

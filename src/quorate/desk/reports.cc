@@ -72,7 +72,9 @@ DeskReply Desk::predict(std::string_view lines) const {
   } catch (const Error& e) {
     return refusal(422, e.what());
   }
-  return reply({{"predictions", results}}, false);
+  Json out = Json::object();  // a list of its members would copy them
+  out["predictions"] = std::move(results);
+  return reply(out, false);
 }
 
 DeskReply Desk::explain(std::uint64_t ticket) const {

@@ -40,7 +40,8 @@ struct DeskOptions {
               "answers of one annotator in 24 hours, a hard limit (default: none)", ""},
         Field{&O::hold, "hold", Interval{0, 3600},
               "seconds between an answer and learning from it, in which undo is exact for every learner (default: 30 for "
-              "learners that cannot be rebuilt and where no labels are kept, else 0: undo is exact as long as the label is kept)",
+              "learners that cannot be rebuilt and where no labels are kept, else 0: undo is exact as long as the label is "
+              "kept)",
               ""}};
   }
 };

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "quorate/base/byte_scan.h"
 #include "quorate/base/hash.h"
 
 namespace quorate {
@@ -29,22 +30,23 @@ bool is_letter(utf8proc_int32_t code) {
   }
 }
 
-/// use(word) for every run of at least two letters (of any script, marks included), lower-cased. `word` is scratch.
+/// use(name) for every run of at least two letters (of any script, marks included), lower-cased, after what `name` holds;
+/// afterwards it holds that again.
 template <class F>
-void for_each_word(std::string_view text, std::string& word, F use) {
+void for_each_unicode_word(std::string_view text, std::string& name, F use) {
+  const std::size_t prefix = name.size();
   std::size_t letters = 0;
   const auto end = [&] {
-    if (letters >= 2) use(word);
-    word.clear();
+    if (letters >= 2) use(name);
+    name.resize(prefix);
     letters = 0;
   };
-  word.clear();
   for (std::size_t at = 0; at < text.size();) {
     const auto c = static_cast<unsigned char>(text[at]);
     if (c < 0x80) {
       const bool upper = c >= 'A' && c <= 'Z';
       if (upper || (c >= 'a' && c <= 'z')) {
-        word += static_cast<char>(upper ? c + ('a' - 'A') : c);
+        name += static_cast<char>(upper ? c + ('a' - 'A') : c);
         ++letters;
       } else {
         end();
@@ -59,13 +61,43 @@ void for_each_word(std::string_view text, std::string& word, F use) {
     if (n > 0 && is_letter(code)) {
       utf8proc_uint8_t bytes[4];
       const auto size = utf8proc_encode_char(utf8proc_tolower(code), bytes);
-      word.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
+      name.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
       ++letters;
     } else {
       end();
     }
   }
   end();
+}
+
+/// The same, with words of ASCII letters alone eight bytes at a time.
+template <class F>
+void for_each_word(std::string_view text, std::string& name, F use) {
+  constexpr std::uint64_t kNotAscii = 0x8080808080808080u, kLower = 0x2020202020202020u;
+  const std::size_t prefix = name.size();
+  LetterEdges edges(text);
+  for (;;) {
+    const std::size_t from = edges.next();
+    if (from == text.size()) break;
+    const std::size_t to = edges.next(), size = to - from;
+    name.resize(std::max(name.size(), prefix + size + 8));
+    char* const out = name.data() + prefix;
+    std::uint64_t any = 0;
+    for (std::size_t at = 0; at < size; at += 8) {
+      std::uint64_t bytes = scan::eight(text.data() + from + at, text.data() + text.size());
+      if (size - at < 8) bytes &= (std::uint64_t{1} << (8 * (size - at))) - 1;
+      any |= bytes;
+      scan::write_eight(bytes | kLower, out + at);
+    }
+    if ((any & kNotAscii) != 0) {
+      name.resize(prefix);
+      for_each_unicode_word(text.substr(from, size), name, use);
+    } else if (size >= 2) {
+      use(std::string_view(name).substr(0, prefix + size));
+    }
+    if (to == text.size()) break;
+  }
+  name.resize(prefix);
 }
 
 /// use(part) for every `count` letters in a row of a word with a space before and after it; of a shorter word for all of it.
@@ -265,15 +297,16 @@ void Featurizer::Scratch::sort(bool once) {
   items.resize(n);
   const Item* sorted = n <= kRanked ? sort_by_rank() : sort_by_digits();
   std::size_t last = 0;
-  index[0] = sorted[0].index;
-  value[0] = sorted[0].value;
-  for (std::size_t k = 1; k < n; ++k) {
-    if (sorted[k].index == index[last]) {
-      if (!once) value[last] += sorted[k].value;
-    } else {
-      index[++last] = sorted[k].index;
-      value[last] = sorted[k].value;
-    }
+  Index at = index[0] = sorted[0].index;
+  double sum = value[0] = sorted[0].value;
+  for (std::size_t k = 1; k < n; ++k) {  // nobody guesses which words a text has twice
+    const bool other = sorted[k].index != at;
+    at = sorted[k].index;
+    const double more = once ? sum : sum + sorted[k].value;
+    sum = other ? sorted[k].value : more;
+    last += other;
+    index[last] = at;
+    value[last] = sum;
   }
   index.resize(last + 1);
   value.resize(last + 1);
@@ -335,8 +368,12 @@ void Featurizer::gather(const Record& record, std::span<const Index> columns, Sc
     };
     s.before.resize(settings_.ngrams - 1);  // strings keep their memory from word to word
     std::size_t before = 0;                 // that are of this text
-    for_each_word(text.text, s.word, [&](const std::string& word) {
-      add('^', word);
+    s.word.assign(text.name).append(1, '^');
+    const std::size_t prefix = s.word.size();
+    for_each_word(text.text, s.word, [&](std::string_view name) {
+      s.add(place(name, false), 1);
+      if (products) s.parts.add(name, text.name.size(), ColumnKind::kText, 1);
+      const std::string_view word = name.substr(prefix);
       if (settings_.ngrams > 1) {
         s.gram = word;
         for (std::size_t n = 0; n < before; ++n)
