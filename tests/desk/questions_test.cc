@@ -346,5 +346,32 @@ TEST(DeskQuestions, ARateByTimeHoldsForQuestionsFromThePool) {
   EXPECT_EQ(model_of(again), model_of(o.desk));
 }
 
+/// Whether the learner finds none when it decides or when it learns from a gift.
+TEST(DeskQuestions, AnExampleThatFoundNoMemoryMayBePostedAgain) {
+  for (const bool gift : {false, true}) {
+    DeskSettings settings = spam();
+    settings.learner = gift ? "kernel-perceptron(query=always)" : "amtl(query=always)";
+    settings.learning.memory = ByteSize{60'000};
+    settings.learning.keep_labels = ByteSize{0};
+    Office o(settings);
+    const auto post = [&](int i) {
+      std::string text;
+      for (int w = 0; w < 30; ++w) text += word(30 * i + w) + " ";
+      Json example{{"id", "m" + std::to_string(i)}, {"task", "t" + std::to_string(i)}, {"text", text}};
+      if (gift) example["label"] = i % 2 == 0 ? "spam" : "ham";
+      return o.raw({{"do", "examples"}}, example.dump());
+    };
+    int n = 0;
+    while (post(n).status == 200) ASSERT_LT(++n, 5000) << gift;
+    const Json before = o.status();
+    EXPECT_EQ(before["examples"], n);
+    EXPECT_EQ(before["gifts"], gift ? n : 0);
+    const DeskReply again = post(n);
+    EXPECT_EQ(again.status, 507) << again.body;
+    EXPECT_EQ(o.status()["examples"], before["examples"]);
+    EXPECT_EQ(o.status()["gifts"], before["gifts"]);
+  }
+}
+
 }  // namespace
 }  // namespace quorate

@@ -262,6 +262,8 @@ def test_the_journal_can_be_read_exported_and_rebuilt(quorate):
     assert [r["ticket"] for r in left] == [r["ticket"] for r in rows if r != taken]
     refused = quorate("journal", "rebuild", "--dir", "desk", "--out", "none", "--without", taken["ticket"], "--without", "99999")
     assert refused.code == 2 and "--without 99999" in refused.err and not (quorate.folder / "none").exists()
+    refused = quorate("journal", "rebuild", "--dir", "desk", "--out", "none", "--without", "")
+    assert refused.code == 2 and not (quorate.folder / "none").exists()
     quorate.ok("journal", "rebuild", "--dir", "desk", "--out", "none", "--without", taken["ticket"], "--without", taken["ticket"])
 
     path = next((quorate.folder / "desk/journal").glob("*.qj"))

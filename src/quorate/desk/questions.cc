@@ -85,27 +85,36 @@ Json Desk::arrive(const Record& record, const Features& x, std::string_view line
     return out;
   }
   const Task first = model_.by_task() ? session.task(question.about.task) : 0;
-  if (!known) {
-    ++posted_;
-    seen_order_.push_back(hash);
-    if (seen_order_.size() > kMostSeen) {
-      seen_.erase(seen_order_.front());
-      seen_order_.pop_front();
+  const auto remember = [&] {  // once the learner took it: without memory it may be posted again
+    if (!known) {
+      ++posted_;
+      seen_order_.push_back(hash);
+      if (seen_order_.size() > kMostSeen) {
+        seen_.erase(seen_order_.front());
+        seen_order_.pop_front();
+      }
     }
-  }
-  seen_[hash] = 0;
+    seen_[hash] = 0;
+  };
   session.set_time(now_);
   const std::vector<Example> round = examples_of(first, x, record.weight);
   if (label.known()) {
     out["task"] = question.about.task;
     put_prediction(out, first, x);
-    ++gifts_;
-    if (known) {
-      with_examples(question, [&](std::span<const Example> as_it_came) { give(question, as_it_came, label); });
-    } else {
+    if (!known) {
       session.see(x);
       give(question, round, label);
+      remember();
+    } else {
+      remember();
+      try {
+        with_examples(question, [&](std::span<const Example> as_it_came) { give(question, as_it_came, label); });
+      } catch (const MemoryError&) {
+        pool(std::move(question.about));
+        throw;
+      }
     }
+    ++gifts_;
     const std::uint64_t number = number_of(question);
     archive(number, std::move(question));  // so that it can be forgotten
     out["learned"] = true;
@@ -113,6 +122,7 @@ Json Desk::arrive(const Record& record, const Features& x, std::string_view line
   }
   const std::uint64_t no_room = session.no_room();
   const auto outcomes = run_round(session, {round, round.size()}, [](std::size_t) { return Reply::later(); });
+  remember();
   if (session.no_room() > no_room) make_room();  // for those that come later; this one competes in the pool
   Classes::Work work;
   for (const Outcome& outcome : outcomes) {
