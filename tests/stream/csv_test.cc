@@ -162,6 +162,14 @@ TEST(CsvReader, FindsTheDelimiter) {
   EXPECT_THAT(refusal_of(dir.at("a.csv"), o), AllOf(HasSubstr("'x'"), HasSubstr("expected")));
 }
 
+TEST(CsvReader, ALongFirstRowDoesNotHideTheKindsOfTheOthers) {
+  const TempDir dir;
+  const std::string rows =
+      "label,subject,size\n1," + std::string(9'000'000, 'a') + ",1.5\n0,free money for you,2.5\n1,lunch,7\n";
+  const auto reader = open_reader(dir.write("a.csv", rows));
+  EXPECT_THAT(reader->columns(), ElementsAre("size"));
+}
+
 TEST(CsvReader, AQuoteThatNeverClosesCostsNoMoreThanReadingOn) {
   const TempDir dir;
   const auto cost = [&](int lines) {  // processor time, the least of three

@@ -187,6 +187,23 @@ TEST(JsonlReader, SkippingCountsBadLinesAndReadsTheOthers) {
   EXPECT_EQ(reader->skipped(), 3u);
 }
 
+TEST(JsonlReader, ALongFirstLineDoesNotHideTheKeysOfTheOthers) {
+  const TempDir dir;
+  const std::string good = "{\"id\":1,\"label\":1,\"subject\":\"free money for you\",\"size\":1.5}\n";
+  for (const std::string& first : {std::string(5'000'000, 'x') + "\n",  // skipped
+                                   "{\"subject\":\"" + std::string(9'000'000, 'a') + "\",\"size\":2.5}\n"}) {
+    ReadOptions o;
+    o.skip_bad_lines = true;
+    const auto reader = open_reader(dir.write("a.jsonl", first + good + good), o);
+    EXPECT_TRUE(reader->schema().place("subject"));
+    EXPECT_TRUE(reader->schema().place("size"));
+    std::size_t rows = 0;
+    for (Record r; reader->next(r);) rows += r.entries.size() == 1 && r.texts.size() == 1;
+    EXPECT_EQ(rows + reader->skipped(), 3u);
+    EXPECT_EQ(reader->left_out(), "");
+  }
+}
+
 TEST(JsonlReader, AFileOfTheNameThatBytesAreGivenChangesNothing) {
   const TempDir dir;
   std::string lines;

@@ -7,16 +7,18 @@
 #include <utility>
 #include <vector>
 
+#include "quorate/base/column.h"
+
 namespace quorate {
 namespace {
 
 constexpr std::uint64_t kAuditStream = 3;  // of the run's seed; HACKING.md has them all
 
-using Column = std::uint64_t TaskCounters::*;
-constexpr std::array<std::pair<std::string_view, Column>, 4> kColumns{{{"examples", &TaskCounters::examples},
-                                                                       {"labels", &TaskCounters::labels},
-                                                                       {"updates", &TaskCounters::updates},
-                                                                       {"mistakes", &TaskCounters::mistakes}}};
+using Counter = std::uint64_t TaskCounters::*;
+constexpr std::array<std::pair<std::string_view, Counter>, 4> kCounters{{{"examples", &TaskCounters::examples},
+                                                                         {"labels", &TaskCounters::labels},
+                                                                         {"updates", &TaskCounters::updates},
+                                                                         {"mistakes", &TaskCounters::mistakes}}};
 
 }  // namespace
 
@@ -162,12 +164,11 @@ void LabelLedger::save(const Writer& writer) const {
     writer("audit", *audit_);
     writer("audit_rng", words_of(audit_rng_));
   }
-  for (const auto& [name, column] : kColumns) {
-    std::vector<std::uint64_t> values;
-    values.reserve(counts_.size());
-    for (std::size_t i = 0; i < counts_.size(); ++i) values.push_back(counts_[i].*column);
-    writer("count." + std::string(name), values);
-    if (untracked_.examples > 0) writer("untracked." + std::string(name), untracked_.*column);
+  for (const auto& [name, counter] : kCounters) {
+    writer("count." + std::string(name), Column<std::uint64_t>::of(counts_.size(), [this, counter = counter](std::size_t i) {
+             return counts_[i].*counter;
+           }));
+    if (untracked_.examples > 0) writer("untracked." + std::string(name), untracked_.*counter);
   }
 }
 
@@ -188,19 +189,19 @@ void LabelLedger::load(Reader& reader) {
     reader("audit_rng", words);
     audit_rng_ = rng_of(words);
   }
-  for (const auto& [name, column] : kColumns) {
+  for (const auto& [name, counter] : kCounters) {
     std::vector<std::uint64_t> values;
     reader("count." + std::string(name), values);
-    if (column != kColumns[0].second && values.size() != counts_.size())
+    if (counter != kCounters[0].second && values.size() != counts_.size())
       throw DataError("model file: counts differ in length");
     counts_.resize(values.size());
     for (std::size_t i = 0; i < values.size(); ++i) {
-      counts_[i].*column = values[i];
-      total_.*column += values[i];
+      counts_[i].*counter = values[i];
+      total_.*counter += values[i];
     }
     if (const std::string other = "untracked." + std::string(name); reader.has(other)) {
-      reader(other, untracked_.*column);
-      total_.*column += untracked_.*column;
+      reader(other, untracked_.*counter);
+      total_.*counter += untracked_.*counter;
     }
   }
 }

@@ -197,8 +197,8 @@ class CsvReader final : public RecordReader {
     lines_.mark();
     try {
       std::string_view line;
-      for (std::size_t rows = 0; rows < most && bytes < kSampleBytes && lines_.next(line, kSampleBytes);) {
-        if (quote_open(line, false, delimiter_) && !join_lines(line, kSampleBytes)) break;
+      for (std::size_t rows = 0; rows < most && bytes < bytes_to_sample(rows) && lines_.next(line, bytes_to_sample(rows));) {
+        if (quote_open(line, false, delimiter_) && !join_lines(line, bytes_to_sample(rows))) break;
         bytes += line.size();
         if (!is_row(line)) continue;  // is said when it is read
         ++rows;

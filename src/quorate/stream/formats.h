@@ -155,6 +155,10 @@ class RecordReader {
   /// How many rows a reader looks at to infer kinds: fewer where waiting for them may take long.
   std::size_t rows_to_sample() const;
   static constexpr std::size_t kSampleBytes = std::size_t{1} << 22;
+  /// How many bytes to look at, and the longest line: the first row is waited for, as without one nothing can be inferred.
+  std::size_t bytes_to_sample(std::size_t rows) const {
+    return rows > 0 ? kSampleBytes : std::clamp(lines_.longest(), kSampleBytes, LineReader::kLongest - 1);
+  }
 
   LineReader lines_;
   Schema schema_;

@@ -216,7 +216,8 @@ class JsonlReader final : public RecordReader {
     const std::size_t most = rows_to_sample();
     lines_.mark();
     try {
-      for (std::string_view line; rows < most && bytes < kSampleBytes && lines_.next(line, kSampleBytes);) {
+      for (std::string_view line;
+           rows < most && bytes < bytes_to_sample(rows) && lines_.next(line, bytes_to_sample(rows));) {
         bytes += line.size();
         dom::object object;
         if (find_not_utf8(line) != line.npos ||
