@@ -17,20 +17,22 @@ bool given(const CLI::App& app, const char* option) { return app.get_option(opti
 /// Throws UsageError for an option that the folder has otherwise.
 void check_options(const DeskFolder& o, const DeskSettings& is) {
   const CLI::App& app = *o.app;
-  check_unchanged(app, o.settings.learning, is.learning, o.dir, kNotLearning);
+  check_unchanged(app, o.settings.learning, is.learning, o.dir, {"rounds", "labels-per-round", "labels"});
   check_unchanged(app, o.settings.features, is.features, o.dir);
   check_unchanged(app, o.settings.reading, is.reading, o.dir, kNotReading);
   check_unchanged(app, o.settings.desk, is.desk, o.dir);
-  const auto check = [&](const char* option, const std::string& now, const std::string& then) {
+  const auto check = [&](const char* option, const std::string& now, const std::string& then, const char* instead = "") {
     if (given(app, option) && now != then)
       throw UsageError(std::string(option) + " " + now + " cannot be changed in a folder that exists: " + o.dir +
-                       (then.empty() ? " was made without it" : " has " + then) + "; leave it out");
+                       (then.empty() ? " was made without it" : " has " + then) + "; leave it out" + instead);
   };
   const auto listed = [](const TextList& names) {
     std::string out;
     for (const auto& name : names) out += (out.empty() ? "" : ",") + name;
     return out;
   };
+  check("--labels", listed(o.settings.learning.labels), listed(is.learning.labels),
+        ", and change it with PUT /v1/limits while the folder is served");
   check("--learner", to_text(canonical(parse_spec(o.settings.learner))), to_text(canonical(parse_spec(is.learner))));
   check("--positive", o.settings.positive, is.positive);
   check("--negative", o.settings.negative, is.negative);

@@ -28,5 +28,22 @@ TEST(RoundBuilder, KeepsAnOpenRoundWithinTheMemoryLimit) {
   EXPECT_LE(session.peak_bytes(), kLimit);
 }
 
+TEST(RoundBuilder, DecidingManyNarrowExamplesStaysWithinTheMemoryLimit) {
+  constexpr std::size_t kLimit = 4'000'000;
+  Session session(parse_spec("shampo"), {.seed = 1, .memory_limit = kLimit});
+  const std::size_t before = live_bytes();
+  reset_peak_bytes();
+  RoundBuilder rounds(session, nullptr, Rounds::kPerTask);
+  const std::vector<Index> index{7};
+  const std::vector<double> value{1};
+  for (int n = 0; n < 30'000; ++n)
+    rounds.add(session.task("t" + std::to_string(n % 10'000)), n % 2 ? kYes : kNo, std::nullopt, {index, value});
+  rounds.flush();
+  EXPECT_EQ(session.total().examples, 30'000u);
+  EXPECT_GT(rounds.rounds(), 6u) << "a round whose decisions fill its part ends early";
+  EXPECT_LE(peak_bytes() - before, kLimit) << "learner, round, decisions and all";
+  EXPECT_LE(session.peak_bytes(), kLimit);
+}
+
 }  // namespace
 }  // namespace quorate::test

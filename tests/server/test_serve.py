@@ -102,6 +102,8 @@ def test_a_restart_goes_on(quorate):
     assert refused.code == 2 and "--audit 0.2 cannot be changed" in refused.err
     refused = quorate("serve", "--dir", "desk", "--positive", "ham")
     assert refused.code == 2 and "--positive ham cannot be changed" in refused.err
+    refused = quorate("serve", "--dir", "desk", "--labels", "7")
+    assert refused.code == 2 and "--labels 7 cannot be changed" in refused.err and "PUT /v1/limits" in refused.err
 
 
 def test_no_acknowledged_answer_is_lost_by_kill_9(quorate):

@@ -66,6 +66,13 @@ TEST(CsvReader, AQuoteInsideAPlainFieldDoesNotOpenOrCloseAnother) {
                   Row{"3\" tape", "", "", "one\"line", true, {{"n", 2}}}, Row{"x", "", "", "a\nb", true, {{"n", 3}}}));
 }
 
+TEST(CsvReader, AStrayQuoteThatALaterOneClosesIsReportedWhereItOpens) {
+  const TempDir dir;
+  const std::string path = dir.write("a.csv", "text,n\nx,1\n\"y,2\nz,3\n\"v,4\nw,5\n");
+  EXPECT_THAT(refusal_of(path),
+              HasSubstr(path + ":3: a quote that opens in this line closes in another: " + path + ":5:11: "));
+}
+
 TEST(CsvReader, LineNumbersCountLinesNotRecords) {
   const TempDir dir;
   const std::string path = dir.write("a.csv", "text,n\n\"1\n2\n3\",1\nx,bad\ny,2\nz,3\n");

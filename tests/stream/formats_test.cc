@@ -53,6 +53,12 @@ TEST(FindData, FindsTheOneFileThatIsMeant) {
   EXPECT_EQ(find_data(train), one);
   EXPECT_EQ(find_data(one), one);
   EXPECT_EQ(find_data("-"), "-");
+  try {
+    find_data(dir.path());
+    FAIL() << "a directory taken";
+  } catch (const FileError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("is a directory; expected a file"));
+  }
   const std::string two = dir.write("train.csv", "x");
   try {
     find_data(train);

@@ -93,6 +93,15 @@ void reserve(std::pmr::vector<T>& v, std::size_t size) {
   if (size > v.capacity()) v.reserve(std::max(size, 2 * v.size()));
 }
 
+/// An empty array with room for `size` elements; never holds two, and keeps what is large enough.
+template <class Vector>
+void renew(Vector& v, std::size_t size) {
+  v.clear();
+  if (v.capacity() >= size) return;
+  v = Vector(v.get_allocator());
+  v.reserve(size);
+}
+
 // Fitted arrays. A learner that forgets decides by the bytes that are left, so under a memory limit these must follow from
 // the model's state alone: not from how it grew, nor from when it was saved and loaded, nor from the standard library.
 

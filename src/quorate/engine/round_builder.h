@@ -1,6 +1,8 @@
 // Examples as they come, cut into rounds.
 #pragma once
+#include <algorithm>
 #include <functional>
+#include <memory_resource>
 #include <optional>
 #include <vector>
 
@@ -12,7 +14,7 @@ namespace quorate {
 
 /// Shows a session one example after the other: each by itself; until a task comes again; or one instance to the tasks of
 /// all classes. An open round is copied; under a memory limit, into the part that the session sets aside for it
-/// (Session::round_memory), and a round that fills it ends early.
+/// (Session::round_memory), which holds its decisions, too, and a round that fills it ends early.
 class RoundBuilder {
  public:
   /// One example of a round, after it: called in the order in which examples came, of classes in that of their tasks.
@@ -26,6 +28,8 @@ class RoundBuilder {
         later_(later),
         watch_(std::move(watch)),
         memory_(session.round_memory()),
+        in_round_(&memory_),
+        waiting_(&memory_),
         open_(&memory_),
         progressive_(classes_) {
     if (rounds == Rounds::kPerTask && session.round_memory() == 0)
@@ -49,20 +53,20 @@ class RoundBuilder {
 
   /// Ends the round, if one is open.
   void flush() {
-    if (labels_.empty()) return;
-    examples_.clear();
-    for (std::size_t n = 0; n < labels_.size(); ++n) examples_.push_back({tasks_[n], open_[n], 0, weights_[n]});
-    run([&](std::size_t n) { return labels_[n]; });
+    if (waiting_.empty()) return;
+    renew(examples_, waiting_.size());
+    for (std::size_t n = 0; n < waiting_.size(); ++n)
+      examples_.push_back({waiting_[n].task, open_[n], 0, waiting_[n].weight});
+    run([&](std::size_t n) { return waiting_[n].label; });
     drop();
   }
   /// Forgets the open round. Returns how many examples it had: those were not learned from.
   std::size_t drop() {
-    const std::size_t size = labels_.size();
-    tasks_.clear();
-    labels_.clear();
-    weights_.clear();
+    const std::size_t size = waiting_.size();
+    for (const Waiting& w : waiting_)
+      if (w.task != kUntracked) in_round_[w.task] = false;
+    waiting_.clear();
     open_.clear();
-    ++round_;
     return size;
   }
 
@@ -72,22 +76,41 @@ class RoundBuilder {
   const ProgressiveCount& progressive() const { return progressive_; }
 
  private:
+  /// What is known of an example of the open round, beside its features.
+  struct Waiting {
+    Task task;
+    Label label;
+    double weight;
+  };
+  /// Bytes of an example of a round while it is decided, which the session and examples_ keep for the next round.
+  static constexpr std::size_t kBytesToDecide = sizeof(Example) + Session::kBytesOfDecision;
+
+  bool has_room(Task task, const Features& x) const {
+    const std::size_t to_decide = waiting_.size() < most_ ? 0 : kBytesToDecide;
+    const std::size_t tasks = task == kUntracked || task < in_round_.capacity() ? 0 : bytes_for_tasks(task);
+    return open_.bytes_to_add(x) + growth(waiting_, 1) + tasks + to_decide <= memory_.left();
+  }
+  std::size_t bytes_for_tasks(Task task) const {
+    return (std::max(2 * in_round_.capacity(), std::size_t{task} + 1) / 64 + 1) * sizeof(std::uint64_t);
+  }
   void add_to_round(Task task, Label label, std::optional<double> time, const Features& x, double weight) {
-    const bool again = task < in_round_.size() && in_round_[task] == round_;
-    if (again || open_.bytes_to_add(x) > memory_.left()) flush();
+    const bool again = task < in_round_.size() && in_round_[task];
+    if (again || !has_room(task, x)) flush();
     if (time) session_.set_time(*time);
-    if (open_.bytes_to_add(x) > memory_.left()) {  // a round of its own
+    if (!has_room(task, x)) {  // a round of its own
       examples_.assign(1, {task, x, 0, weight});
       return run([&](std::size_t) { return label; });
     }
+    if (waiting_.size() == most_) {
+      memory_.take(kBytesToDecide);
+      ++most_;
+    }
     if (task != kUntracked) {
       if (task >= in_round_.size()) in_round_.resize(std::size_t{task} + 1);
-      in_round_[task] = round_;
+      in_round_[task] = true;
     }
     open_.add(x);
-    tasks_.push_back(task);
-    labels_.push_back(label);
-    weights_.push_back(weight);
+    waiting_.push_back({task, label, weight});
   }
   /// A round of examples_.
   template <class LabelOf>
@@ -106,13 +129,12 @@ class RoundBuilder {
   Rounds rounds_;
   bool later_;
   Watch watch_;
-  std::uint64_t round_ = 1, ended_ = 0, without_choice_ = 0;
-  std::vector<std::uint64_t> in_round_;  // of a task: the last round it was in
-  std::vector<Task> tasks_;              // of the open round, with labels_, weights_ and open_
-  std::vector<Label> labels_;
-  std::vector<double> weights_;
-  Memory memory_;
-  FeatureRows open_;
+  std::uint64_t ended_ = 0, without_choice_ = 0;
+  std::size_t most_ = 0;             // examples in the largest round so far, the open one included
+  Memory memory_;                    // first among what it serves
+  std::pmr::vector<bool> in_round_;  // whether a task is in the open round
+  std::pmr::vector<Waiting> waiting_;
+  FeatureRows open_;  // of waiting_
   std::vector<Example> examples_;
   ProgressiveCount progressive_;
 };

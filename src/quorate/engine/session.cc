@@ -174,7 +174,9 @@ std::span<const Outcome> Session::decide(const Round& round) {
                      std::to_string(round.tasks_per_instance) + " tasks that an instance is shown to");
   for (const Example& e : round.examples) check_known(e);
   if (const auto factor = ledger_.begin_round(round.examples.size())) learner_->set_query_scale(*factor);
-  decisions_.assign(round.examples.size(), {});
+  renew(decisions_, round.examples.size());
+  renew(outcomes_, round.examples.size());
+  decisions_.resize(round.examples.size());
   outcomes_.resize(round.examples.size());
   try {
     guarded([&] { learner_->decide(round, rng_, decisions_); });

@@ -220,6 +220,8 @@ class Session {
   Memory& memory() const { return *memory_; }                        ///< for all else that the model owns
   /// Bytes of the limit that are set aside for open rounds (RoundBuilder): an eighth, if the learner selects.
   std::size_t round_memory() const { return round_memory_; }
+  /// Bytes that decide() keeps for each example of the largest round so far; outside of memory().
+  static constexpr std::size_t kBytesOfDecision = sizeof(Decision) + sizeof(Outcome);
   std::optional<std::size_t> support_vectors() const;           ///< nothing: the learner keeps no instances
   std::size_t model_bytes() const { return memory_->bytes(); }  ///< all that was allocated in memory()
   std::size_t peak_bytes() const { return memory_->peak(); }

@@ -267,29 +267,36 @@ class CsvReader final : public RecordReader {
     return true;
   }
 
-  /// Splits a line into as many fields as the header has.
-  void split_all(std::string_view line) {
-    split(line, fields_);
-    if (fields_.size() != header_.size())
-      bad(fields_.back().at,
-          std::to_string(fields_.size()) + " fields; expected " + std::to_string(header_.size()) + ", as in the header");
+  /// Splits a line into as many fields as the header has. `first`: where it begins, if it was joined of several.
+  void split_all(std::string_view line, std::uint64_t first) {
+    try {
+      split(line, fields_);
+      if (fields_.size() != header_.size())
+        bad(fields_.back().at,
+            std::to_string(fields_.size()) + " fields; expected " + std::to_string(header_.size()) + ", as in the header");
+    } catch (const LineError& e) {
+      if (first == line_number()) throw;
+      throw LineError(path() + ":" + std::to_string(first) +
+                      ": a quote that opens in this line closes in another: " + e.what());
+    }
   }
 
   bool parse(std::string_view line, Record& record) override {
     if (line.empty()) return false;
+    const std::uint64_t first = line_number();
     if (quote_open(line, false, delimiter_)) {
       // A stray quote spoils its own line only: reading continues after it.
       if (skips_bad_lines()) lines_.mark();
       try {
         if (!join_lines(line)) return false;
-        split_all(line);
+        split_all(line, first);
       } catch (const LineError&) {
         lines_.rewind();
         throw;
       }
       lines_.unmark();
     } else {
-      split_all(line);
+      split_all(line, first);
     }
     for (std::size_t i = 0; i < fields_.size(); ++i) {
       const std::string_view value = fields_[i].text;

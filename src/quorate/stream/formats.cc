@@ -71,16 +71,16 @@ Format format_of(const std::string& path) {
 std::string find_data(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code ignored;
-  if (fs::is_directory(path, ignored)) {
-    for (const Ending& e : kEndings)
-      if (path.ends_with(e.ending)) throw FileError(path + ": is a directory; expected a file");
-  }
-  if (path == "-" || (fs::exists(path, ignored) && !fs::is_directory(path, ignored))) return path;
+  const bool is_directory = fs::is_directory(path, ignored);
+  if (path == "-" || (fs::exists(path, ignored) && !is_directory)) return path;
   std::vector<std::string> found;
   for (const Ending& e : kEndings)
     for (const std::string_view packing : kPackings)
       if (std::string name = path + std::string(e.ending) + std::string(packing); fs::exists(name, ignored))
         found.push_back(name);
+  const bool has_ending =
+      std::any_of(kEndings.begin(), kEndings.end(), [&](const Ending& e) { return path.ends_with(e.ending); });
+  if (is_directory && (has_ending || found.empty())) throw FileError(path + ": is a directory; expected a file");
   if (found.size() == 1) return found[0];
   if (found.empty()) throw FileError(path + ": no such file, with or without an ending like .csv, .jsonl, .svm or .vw");
   throw FileError(path + ": several files could be meant: " + found[0] + ", " + found[1] + "; expected the whole name");
