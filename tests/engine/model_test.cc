@@ -137,7 +137,8 @@ TEST(Model, SavingAndLoadingTakeLittleBesidesTheModel) {
         Kind{"budget-projectron(budget=1200, eta=0)", 18, 10, 100'000, 30, 1'500},
         Kind{"budget-projectron-shared(budget=1000, eta=0)", 18, 10, 100'000, 30, 1'200},
         Kind{"shampo-second-order", 18, 4, 700, 40, 200}, Kind{"perceptron", 18, 100'000, 100'000, 2, 100'000},
-        Kind{"shampo", 18, 100'000, 100'000, 2, 100'000}, Kind{"cmtl", 18, 100'000, 100'000, 2, 100'000}}) {
+        Kind{"shampo", 18, 100'000, 100'000, 2, 100'000}, Kind{"cmtl", 18, 100'000, 100'000, 2, 100'000},
+        Kind{"shampo-second-order(diagonal=true)", 18, 100'000, 100'000, 2, 100'000}}) {
     Model model = Model::make(parse_spec(k.learner), {}, {.bits = k.bits}, Labels{});
     Rng rng = make_rng(6, 0);
     for (std::uint32_t n = 0; n < k.examples; ++n) {

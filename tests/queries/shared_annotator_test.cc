@@ -402,9 +402,9 @@ TEST(SharedAnnotator, PackAndUnpackIsTheSameChooser) {
   Made made(args), back(args, 1, true);
   live_through(made.chooser);
   const SharedAnnotator::Packed packed = made.chooser.pack();
-  EXPECT_THAT(packed.queries, testing::ElementsAre(3, 0, 8, 1));
-  EXPECT_THAT(packed.mistakes, testing::ElementsAre(1, 0, 8, 0));
-  EXPECT_THAT(packed.updates, testing::ElementsAre(2, 0, 8, 0));
+  EXPECT_THAT(packed.queries.list(), testing::ElementsAre(3, 0, 8, 1));
+  EXPECT_THAT(packed.mistakes.list(), testing::ElementsAre(1, 0, 8, 0));
+  EXPECT_THAT(packed.updates.list(), testing::ElementsAre(2, 0, 8, 0));
   EXPECT_THAT(packed.weight, testing::ElementsAre(0.5, 1, 3));
   back.chooser.unpack(packed);
   Rng one = make_rng(22, 1), other = one;
@@ -418,7 +418,7 @@ TEST(SharedAnnotator, PackAndUnpackIsTheSameChooser) {
     made.chooser.learned(chosen, i % 2 == 0, i % 3 == 0);
     back.chooser.learned(chosen, i % 2 == 0, i % 3 == 0);
   }
-  EXPECT_EQ(made.chooser.pack().updates, back.chooser.pack().updates);
+  EXPECT_EQ(made.chooser.pack().updates.list(), back.chooser.pack().updates.list());
 }
 
 TEST(SharedAnnotator, UnpackRefusesCountsAndWeightsThatCannotBe) {

@@ -154,9 +154,9 @@ void SharedAnnotator::unpack(const Packed& packed) {
   }
   for (const double weight : packed.weight)
     if (!kWeight.contains(weight)) throw DataError("choice: a weight out of range");
-  load_fitted(mistakes_, packed.mistakes);
-  load_fitted(updates_, packed.updates);
-  load_fitted(queries_, packed.queries);
+  load_fitted(mistakes_, packed.mistakes.list());
+  load_fitted(updates_, packed.updates.list());
+  load_fitted(queries_, packed.queries.list());
   load_fitted(weight_, packed.weight);
   all_queries_ = all;
 }

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "quorate/base/column.h"
 #include "quorate/base/example.h"
 #include "quorate/base/learner_context.h"
 #include "quorate/base/memory.h"
@@ -104,7 +105,7 @@ class SharedAnnotator {
 
   /// The counts, and the weights of the prior's file.
   struct Packed {
-    std::pmr::vector<std::uint64_t> mistakes, updates, queries;  // by task
+    Column<std::uint64_t> mistakes, updates, queries;  // by task
     std::pmr::vector<double> weight;
     template <class S>
     static void state(S& s, auto&& v) {
@@ -114,10 +115,14 @@ class SharedAnnotator {
       v("weight", s.weight);
     }
   };
-  Packed pack() const { return {mistakes_, updates_, queries_, weight_}; }
+  /// Its columns are read from this annotator, which has to stay as it is meanwhile.
+  Packed pack() const { return {column(mistakes_), column(updates_), column(queries_), weight_}; }
   void unpack(const Packed& packed);  ///< throws DataError: sizes differ, counts or weights out of range
 
  private:
+  static Column<std::uint64_t> column(const std::pmr::vector<std::uint64_t>& v) {
+    return Column<std::uint64_t>::of(v.size(), [&v](std::size_t i) { return v[i]; });
+  }
   double prior(Task task) const;
   double b(Task task) const;
 
