@@ -1,13 +1,22 @@
 #!/usr/bin/env bash
 # Clones this repository into an empty Debian 12 (debootstrap, minbase, without git) and runs the README's commands there, with
-# nothing else typed: the server, the demo and the tests. Needs root and debootstrap. Usage: check_bare.sh [FOLDER]   (kept if given, else made and removed)
+# nothing else typed: the server, the demo and the tests. Needs root and debootstrap.
+# Usage: check_bare.sh [FOLDER]   (kept if given, else made and removed)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ "$(id -u)" -eq 0 ] || { echo "check_bare: needs root (chroot)" >&2; exit 1; }
 command -v debootstrap >/dev/null || { apt-get update -qq && apt-get install -y -qq debootstrap; }
 
 root=${1:-$(mktemp -d)}
+# The server in the empty machine: whatever runs below it.
+end_server() {
+  local process
+  for process in $(pgrep -x quorate || true); do
+    [ "$(readlink "/proc/$process/root")" != "$(readlink -f "$root")" ] || kill -TERM "$process"
+  done
+}
 clean() {
+  end_server
   for mount in "$root/data" "$root/proc" "$root/dev"; do mountpoint -q "$mount" && umount -l "$mount"; done
   return 0
 }
@@ -43,7 +52,7 @@ url=${url#Open }
 curl -fsS "$url/readyz"
 curl -fsS "$url/" | grep -o '<title>.*</title>'
 curl -fsS "$url/v1/status" | grep -o '"examples":[0-9]*'
-pkill -TERM -f '^/src/build/release/quorate serve'
+end_server
 wait $server
 echo "== ./run serve on an empty machine: $((SECONDS - start)) s"
 

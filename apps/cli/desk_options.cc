@@ -17,22 +17,30 @@ bool given(const CLI::App& app, const char* option) { return app.get_option(opti
 /// Throws UsageError for an option that the folder has otherwise.
 void check_options(const DeskFolder& o, const DeskSettings& is) {
   const CLI::App& app = *o.app;
-  check_unchanged(app, o.settings.learning, is.learning, o.dir, {"rounds", "labels-per-round", "labels"});
+  LearningOptions learning = o.settings.learning;
+  learning.labels = is.learning.labels;  // looked at below
+  check_unchanged(app, learning, is.learning, o.dir, kNotLearning);
   check_unchanged(app, o.settings.features, is.features, o.dir);
   check_unchanged(app, o.settings.reading, is.reading, o.dir, kNotReading);
   check_unchanged(app, o.settings.desk, is.desk, o.dir);
-  const auto check = [&](const char* option, const std::string& now, const std::string& then, const char* instead = "") {
+  const auto check = [&](const char* option, const std::string& now, const std::string& then) {
     if (given(app, option) && now != then)
       throw UsageError(std::string(option) + " " + now + " cannot be changed in a folder that exists: " + o.dir +
-                       (then.empty() ? " was made without it" : " has " + then) + "; leave it out" + instead);
+                       (then.empty() ? " was made without it" : " has " + then) + "; leave it out");
   };
   const auto listed = [](const TextList& names) {
     std::string out;
     for (const auto& name : names) out += (out.empty() ? "" : ",") + name;
     return out;
   };
-  check("--labels", listed(o.settings.learning.labels), listed(is.learning.labels),
-        ", and change it with PUT /v1/limits while the folder is served");
+  if (const auto& now = o.settings.learning.labels, &then = is.learning.labels; given(app, "--labels") && now != then) {
+    const auto is_total = [](const TextList& labels) {
+      return labels.size() == 1 && labels[0].find_first_not_of("0123456789") == std::string::npos;
+    };
+    throw UsageError("--labels " + listed(now) + " cannot be changed in a folder that exists: " + o.dir + " was made " +
+                     (then.empty() ? "without it" : "with " + listed(then)) + "; leave it out" +
+                     (is_total(now) ? ", and send PUT /v1/limits to the server for another total" : ""));
+  }
   check("--learner", to_text(canonical(parse_spec(o.settings.learner))), to_text(canonical(parse_spec(is.learner))));
   check("--positive", o.settings.positive, is.positive);
   check("--negative", o.settings.negative, is.negative);

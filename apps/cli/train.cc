@@ -1,5 +1,7 @@
 // quorate train: learns a model from a stream, or continues one.
+#if __has_include(<malloc.h>)
 #include <malloc.h>
+#endif
 #include <unistd.h>
 
 #include <cmath>

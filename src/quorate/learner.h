@@ -79,6 +79,8 @@ class Learner {
 
   /// forgets: frees memory until `bytes` more fit within the limit, or nothing is left to forget.
   virtual void free_memory(std::size_t bytes) = 0;
+  /// Frees what decide() keeps for the next round, outside of the learner's memory.
+  virtual void release_scratch() = 0;
 
   /// untracked_tasks: what reserve_tasks(tasks) would allocate.
   virtual std::size_t bytes_for_tasks(std::size_t tasks) const = 0;

@@ -142,9 +142,11 @@ class ScaledLearner final : public Learner {
         for (const Example& e : examples) a_->make_room(e);
     for (std::size_t n = 0; n < examples.size(); n += step) count(examples[n].x);
     if (!scaling_.changes()) return decide_scaled(examples, rng, out);
+    renew(round_, examples.size());
     round_.assign(examples.begin(), examples.end());
     std::size_t size = 0;
     for (std::size_t n = 0; n < examples.size(); n += step) size += examples[n].x.size();
+    renew(values_, size);
     values_.resize(size);
     for (std::size_t n = 0, at = 0; n < examples.size(); n += step) {
       const Features x = scaling_(examples[n].x, std::span(values_).subspan(at));
@@ -226,6 +228,11 @@ class ScaledLearner final : public Learner {
   }
   void free_memory([[maybe_unused]] std::size_t bytes) override {
     if constexpr (kCan.forgets) a_->free_memory(bytes);
+  }
+  void release_scratch() override {
+    round_ = {};
+    values_ = {};
+    if constexpr (requires { a_->release_scratch(); }) a_->release_scratch();
   }
   std::size_t bytes_for_tasks([[maybe_unused]] std::size_t tasks) const override {
     if constexpr (kCan.untracked_tasks) return a_->bytes_for_tasks(tasks);

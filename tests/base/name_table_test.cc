@@ -97,6 +97,38 @@ TEST(NameTable, SayWhatOneMoreTakesAndLoseNothingWhenItIsRefused) {
   for (std::uint32_t i = 0; i < n; ++i) ASSERT_EQ(names.find(name(i)), i);
 }
 
+TEST(NameTable, ARenamedOneIsAsIfTheNameHadComeThere) {
+  for (const std::size_t size : {1u, 3u, 40u, 5000u}) {
+    Memory memory, other;
+    NameTable names(&memory), expected(&other);
+    for (std::size_t i = 0; i < size; ++i) names.intern("name " + std::to_string(i));
+    const auto place = static_cast<std::uint32_t>(size / 2);
+    const std::string name = "(a name that is longer than the others)";
+    for (std::size_t i = 0; i < size; ++i) expected.intern(i == place ? name : "name " + std::to_string(i));
+    names.rename(place, name);
+    EXPECT_EQ(memory.bytes(), other.bytes()) << size;
+    EXPECT_FALSE(names.find("name " + std::to_string(place)));
+    for (std::uint32_t i = 0; i < size; ++i) ASSERT_EQ(names.find(expected[i]), i);
+    EXPECT_EQ(names.intern("one more"), size);
+  }
+}
+
+TEST(NameTable, IsRenamedInFullMemoryOrStaysAsItIs) {
+  for (const std::size_t size : {3u, 5000u, 20'000u}) {
+    Memory unlimited;
+    NameTable same(&unlimited);
+    for (std::size_t i = 0; i < size; ++i) same.intern("name " + std::to_string(i));
+    Memory memory(unlimited.peak());
+    NameTable names(&memory);
+    for (std::size_t i = 0; i < size; ++i) names.intern("name " + std::to_string(i));
+    memory.take(memory.left());
+    names.rename(1, "gone");  // no longer than it was
+    EXPECT_EQ(names[1], "gone");
+    EXPECT_THROW(names.rename(0, std::string(100'000, 'x')), MemoryError);
+    for (std::uint32_t i = 0; i < size; ++i) ASSERT_EQ(names.find(i == 1 ? "gone" : "name " + std::to_string(i)), i);
+  }
+}
+
 TEST(NameTable, UnpackRefusesWhatIsNoListOfNames) {
   const auto unpack = [](const std::string& text, std::vector<std::uint64_t> end) {
     NameTable names;

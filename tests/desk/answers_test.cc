@@ -459,6 +459,29 @@ TEST(DeskAnswers, AnotherAnswerAfterAnUndoIsLearnedAsIfItWereTheFirst) {
 }
 
 /// Of classes one example of several may be asked about. What takes the answer's place is one of that example, too.
+TEST(DeskAnswers, OfClassesAnAnswerInPlaceOfAnotherIsOneLabelAgainAlsoOfATaskWithoutRoom) {
+  DeskSettings settings = spam();
+  settings.positive = settings.negative = "";
+  settings.classes = {"ham", "spam", "eggs"};
+  settings.learner = "cohort(query=random(p=1e-9))";  // asks about nothing by itself
+  settings.learning.memory = ByteSize{300'000};
+  settings.desk.pool = 3;
+  Office o(settings);
+  const Session& session = o.desk.model().session;
+  for (int i = 0; i == 0 || session.known_task("t" + std::to_string(i - 1)) != kUntracked; ++i) {
+    ASSERT_LT(i, 100'000);
+    o.post("m" + std::to_string(i), "t" + std::to_string(i), word(i % 50));
+  }
+  for (int i = 0; i < 3; ++i) o.post("last" + std::to_string(i), "zoe", "win money");  // fill the pool
+  ASSERT_EQ(session.known_task("zoe"), kUntracked);
+  const Json q = o.next("eve");
+  ASSERT_EQ(q["task"], "zoe");
+  o.answer(q, "ham");
+  const std::size_t labels = session.labels().size();
+  o.call({{"do", "put"}, {"annotator", "eve"}, {"source", "x"}, {"ticket", q["ticket"]}, {"label", "eggs"}});
+  EXPECT_EQ(session.labels().size(), labels);
+}
+
 TEST(DeskAnswers, OfClassesAnAnswerInPlaceOfAnotherIsOneLabelAgain) {
   DeskSettings settings = spam();
   settings.positive = settings.negative = "";

@@ -100,6 +100,26 @@ TEST(Desk, ATaskThatMemoryDoesNotHoldIsForgottenWithItsQuestions) {
   EXPECT_EQ(o.desk.save().find("secretword"), std::string::npos);
 }
 
+TEST(Desk, ATaskIsForgottenWhereTasksFillTheMemory) {
+  for (const std::uint64_t limit : {300'000u, 600'000u, 1'000'000u})
+    for (const std::string name : {"t", "someone.with.a.longer.name.at.example.org."}) {
+      DeskSettings settings = spam();
+      settings.learning.memory = ByteSize{limit};
+      Office o(settings);
+      for (int i = 0; o.desk.model().session.known_task(name + std::to_string(i - 1)) != kUntracked || i == 0; ++i) {
+        ASSERT_LT(i, 100'000);
+        o.post("m" + std::to_string(i), name + std::to_string(i), word(i % 50));
+      }
+      for (int i = 3; i < 6; ++i) {
+        const DeskReply reply = o.raw({{"do", "forget_task"}, {"task", name + std::to_string(i)}});
+        ASSERT_EQ(reply.status, 200) << limit << name << reply.body;
+        ASSERT_EQ(o.desk.model().session.known_task(name + std::to_string(i)), kUntracked);
+      }
+      EXPECT_EQ(o.desk.model().session.broken(), "");
+      EXPECT_LE(o.desk.model().session.peak_bytes(), limit);
+    }
+}
+
 TEST(Desk, AnExampleThatNobodyWasAskedAboutLeavesTheModel) {
   for (const bool classes : {false, true}) {
     DeskSettings settings = spam();

@@ -347,6 +347,35 @@ TEST(DeskQuestions, ARateByTimeHoldsForQuestionsFromThePool) {
 }
 
 /// Whether the learner finds none when it decides or when it learns from a gift.
+TEST(DeskQuestions, AGiftThatFoundMemoryForSomeClassesOnlyIsNotGivenAgain) {
+  int partly = 0;
+  for (std::uint64_t limit = 60'000; limit < 260'000 && partly == 0; limit += 8'000) {
+    DeskSettings settings = spam();
+    settings.positive = settings.negative = "";
+    settings.classes = {"ham", "spam", "eggs"};
+    settings.learner = "kernel-perceptron(query=always)";
+    settings.learning.memory = ByteSize{limit};
+    Office o(settings);
+    const auto post = [&](int i) {
+      std::string text;
+      for (int w = 0; w < 30; ++w) text += word(31 * i + 7 * w) + " ";
+      const Json example{{"id", "m" + std::to_string(i)}, {"text", text}, {"label", settings.classes[unsigned(i) % 3]}};
+      return o.raw({{"do", "examples"}}, example.dump());
+    };
+    int n = 0;
+    while (post(n).status == 200) ASSERT_LT(++n, 5000);
+    const auto kept = [&] { return o.desk.model().session.labels().next_id(); };
+    const std::uint64_t after = kept();
+    if (after == 3u * unsigned(n)) continue;
+    ++partly;
+    EXPECT_EQ(post(n).status, 200) << "it is known";
+    EXPECT_EQ(kept(), after);
+    const DeskReply forgotten = o.raw({{"do", "forget_example"}, {"example", "m" + std::to_string(n)}});
+    EXPECT_EQ(forgotten.status, 200) << forgotten.body;
+  }
+  EXPECT_EQ(partly, 1);
+}
+
 TEST(DeskQuestions, AnExampleThatFoundNoMemoryMayBePostedAgain) {
   for (const bool gift : {false, true}) {
     DeskSettings settings = spam();

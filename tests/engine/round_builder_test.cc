@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
+#include "quorate/store/tensors.h"
 #include "support/allocations.h"
 #include "support/dense_matrix.h"
 #include "support/make.h"
@@ -29,20 +32,61 @@ TEST(RoundBuilder, KeepsAnOpenRoundWithinTheMemoryLimit) {
 }
 
 TEST(RoundBuilder, DecidingManyNarrowExamplesStaysWithinTheMemoryLimit) {
-  constexpr std::size_t kLimit = 4'000'000;
-  Session session(parse_spec("shampo"), {.seed = 1, .memory_limit = kLimit});
-  const std::size_t before = live_bytes();
-  reset_peak_bytes();
-  RoundBuilder rounds(session, nullptr, Rounds::kPerTask);
-  const std::vector<Index> index{7};
-  const std::vector<double> value{1};
-  for (int n = 0; n < 30'000; ++n)
-    rounds.add(session.task("t" + std::to_string(n % 10'000)), n % 2 ? kYes : kNo, std::nullopt, {index, value});
-  rounds.flush();
-  EXPECT_EQ(session.total().examples, 30'000u);
-  EXPECT_GT(rounds.rounds(), 6u) << "a round whose decisions fill its part ends early";
-  EXPECT_LE(peak_bytes() - before, kLimit) << "learner, round, decisions and all";
-  EXPECT_LE(session.peak_bytes(), kLimit);
+  for (const char* learner : {"shampo", "cohort(query=shared)", "cmtl(query=shared, scale=idf)"}) {
+    constexpr std::size_t kLimit = 4'000'000;
+    const std::size_t before = live_bytes();
+    Session session(parse_spec(learner), {.seed = 1, .memory_limit = kLimit});
+    reset_peak_bytes();
+    RoundBuilder rounds(session, nullptr, Rounds::kPerTask);
+    const std::vector<Index> index{7};
+    const std::vector<double> value{1};
+    for (int n = 0; n < 30'000; ++n)
+      rounds.add(session.task("t" + std::to_string(n % 10'000)), n % 2 ? kYes : kNo, std::nullopt, {index, value});
+    rounds.flush();
+    EXPECT_EQ(session.total().examples, 30'000u);
+    EXPECT_GT(rounds.rounds(), 6u) << learner << ": a round whose decisions fill its part ends early";
+    EXPECT_LT(rounds.rounds(), 600u) << learner << ": and the next one may be as large";
+    EXPECT_LE(peak_bytes() - before, kLimit) << learner << ", round, decisions and all";
+    EXPECT_LE(session.peak_bytes(), kLimit);
+  }
+}
+
+TEST(RoundBuilder, UnderALimitABuilderForEachRoundDoesWhatOneForAllDoes) {
+  Rng rng = make_rng(11, 0);
+  for (int run = 0; run < 40; ++run) {
+    const std::size_t limit = 40'000 + below(400'000, rng), tasks = 5 + below(60, rng), widest = 1 + below(100, rng);
+    const Spec spec = parse_spec(run % 2 ? "shampo" : "shampo-second-order(diagonal=true)");
+    Session at_once(spec, {.seed = 1, .memory_limit = limit}), in_parts(spec, {.seed = 1, .memory_limit = limit});
+    RoundBuilder all(at_once, nullptr, Rounds::kPerTask);
+    auto part = std::make_unique<RoundBuilder>(in_parts, nullptr, Rounds::kPerTask);
+    std::uint64_t rounds = 0;
+    for (int n = 0; n < 2'000; ++n) {
+      std::vector<Index> index;
+      for (std::size_t f = 0, size = 1 + below(widest, rng); f < size; ++f) index.push_back(static_cast<Index>(f));
+      const std::vector<double> value(index.size(), 0.1);
+      const std::string name = "t" + std::to_string(below(tasks, rng));
+      const auto add = [&](Session& session, RoundBuilder& builder) {
+        builder.add(session.task(name), n % 3 ? kYes : kNo, std::nullopt, {index, value});
+      };
+      add(at_once, all);
+      const std::uint64_t before = part->rounds();
+      add(in_parts, *part);
+      if (part->rounds() == before) continue;
+      rounds += part->rounds();
+      const std::size_t open = part->drop();  // of a round that ended as this example came, it is all there is
+      ASSERT_LE(open, 1u);
+      part = std::make_unique<RoundBuilder>(in_parts, nullptr, Rounds::kPerTask);
+      if (open > 0) add(in_parts, *part);
+    }
+    all.flush();
+    rounds += part->rounds();
+    part->flush();
+    Tensors one, other;
+    at_once.save(one);
+    in_parts.save(other);
+    ASSERT_EQ(all.rounds(), rounds + 1) << run;
+    ASSERT_EQ(to_bytes(one), to_bytes(other)) << run;
+  }
 }
 
 }  // namespace

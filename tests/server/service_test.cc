@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -163,7 +164,11 @@ TEST(Service, ASnapshotWhileAtWorkIsOneOfAMoment) {
       work(service, 300 * run);
       // Where the disk is slow one snapshot takes longer than all of this work, which does not wait for it. Events that
       // change nothing do: how many there are does not change which questions the next run is asked.
-      while (service.figures().snapshot_at == before) call(service, R"({"do":"limits","labels":200})");
+      const auto start = std::chrono::steady_clock::now();
+      while (service.figures().snapshot_at == before) {
+        call(service, R"({"do":"limits","labels":200})");
+        ASSERT_LT(std::chrono::steady_clock::now() - start, std::chrono::minutes(5)) << "no snapshot is taken";
+      }
     }
     model = service.model_bytes();
   }

@@ -70,7 +70,7 @@ TEST(CsvReader, AStrayQuoteThatALaterOneClosesIsReportedWhereItOpens) {
   const TempDir dir;
   const std::string path = dir.write("a.csv", "text,n\nx,1\n\"y,2\nz,3\n\"v,4\nw,5\n");
   EXPECT_THAT(refusal_of(path),
-              HasSubstr(path + ":3: a quote that opens in this line closes in another: " + path + ":5:11: "));
+              HasSubstr(path + ":3: a quote that opens in this line closes in line 5: text after a closing quote"));
 }
 
 TEST(CsvReader, LineNumbersCountLinesNotRecords) {
@@ -175,6 +175,37 @@ TEST(CsvReader, ALongFirstRowDoesNotHideTheKindsOfTheOthers) {
       "label,subject,size\n1," + std::string(9'000'000, 'a') + ",1.5\n0,free money for you,2.5\n1,lunch,7\n";
   const auto reader = open_reader(dir.write("a.csv", rows));
   EXPECT_THAT(reader->columns(), ElementsAre("size"));
+}
+
+TEST(CsvReader, ALongFirstRowLeavesRoomForTheKindsThatOthersShow) {
+  const TempDir dir;
+  std::string rows = "label,text,code\n1," + std::string(9'000'000, 'a') + ",12\n";
+  for (int n = 0; n < 50; ++n) rows += "0,lunch,w" + std::to_string(n % 7) + "\n";
+  ReadOptions o;
+  const auto reader = open_reader(dir.write("a.csv", rows), o);
+  std::size_t read = 0;
+  for (Record r; reader->next(r);) ++read;
+  EXPECT_EQ(read, 51u);
+}
+
+TEST(CsvReader, ALineThatIsTooLongIsSaidAndTakesNoOtherAlong) {
+  const TempDir dir;
+  for (const std::size_t at : {0u, 10u, 20u}) {
+    std::string rows = "id,label,text\n";
+    for (std::size_t n = 0; n < 20; ++n)
+      rows += (n == at ? "99,1," + std::string(5'000'000, 'y') + "\n" : "") + std::to_string(n) + ",1,lunch\n";
+    if (at == 20) rows += "99,1," + std::string(5'000'000, 'y');
+    ReadOptions o;
+    o.longest_line = std::size_t{1} << 20;
+    const std::string path = dir.write("a.csv", rows);
+    EXPECT_THAT(refusal_of(path, o), HasSubstr(path + ":" + std::to_string(at + 2) + ": a line of more than"));
+    o.skip_bad_lines = true;
+    const auto reader = open_reader(path, o);
+    std::size_t read = 0;
+    for (Record r; reader->next(r);) ++read;
+    EXPECT_EQ(read, 20u) << at;
+    EXPECT_EQ(reader->skipped(), 1u) << at;
+  }
 }
 
 TEST(CsvReader, AQuoteThatNeverClosesCostsNoMoreThanReadingOn) {

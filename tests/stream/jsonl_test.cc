@@ -189,17 +189,34 @@ TEST(JsonlReader, SkippingCountsBadLinesAndReadsTheOthers) {
 
 TEST(JsonlReader, ALongFirstLineDoesNotHideTheKeysOfTheOthers) {
   const TempDir dir;
+  const std::string other = "{\"id\":2,\"label\":0,\"subject\":\"lunch at noon, or later\",\"size\":7}\n";
   const std::string good = "{\"id\":1,\"label\":1,\"subject\":\"free money for you\",\"size\":1.5}\n";
   for (const std::string& first : {std::string(5'000'000, 'x') + "\n",  // skipped
                                    "{\"subject\":\"" + std::string(9'000'000, 'a') + "\",\"size\":2.5}\n"}) {
     ReadOptions o;
     o.skip_bad_lines = true;
-    const auto reader = open_reader(dir.write("a.jsonl", first + good + good), o);
+    const auto reader = open_reader(dir.write("a.jsonl", first + good + other), o);
     EXPECT_TRUE(reader->schema().place("subject"));
     EXPECT_TRUE(reader->schema().place("size"));
     std::size_t rows = 0;
     for (Record r; reader->next(r);) rows += r.entries.size() == 1 && r.texts.size() == 1;
     EXPECT_EQ(rows + reader->skipped(), 3u);
+    EXPECT_EQ(reader->left_out(), "");
+  }
+}
+
+TEST(JsonlReader, ALongFirstLineLeavesRoomForKeysThatOthersHave) {
+  const TempDir dir;
+  const std::string few = "{\"label\":1,\"a\":1.5}\n",
+                    good = "{\"label\":1,\"subject\":\"free money for you\",\"size\":1.5}\n";
+  for (const std::string& first :
+       {std::string(5'000'000, 'x') + "\n" + few, "{\"label\":1,\"a\":\"" + std::string(9'000'000, 'a') + "\"}\n"}) {
+    ReadOptions o;
+    o.skip_bad_lines = true;
+    const auto reader = open_reader(dir.write("a.jsonl", first + good + good), o);
+    for (Record r; reader->next(r);) {
+    }
+    EXPECT_TRUE(reader->schema().place("size"));
     EXPECT_EQ(reader->left_out(), "");
   }
 }

@@ -209,8 +209,9 @@ struct Cohort {
     Estimate x, z;
     double p = 0, r = 0;
     bool placed = false;
-    std::array<double, Directions::kMostRank> place;
   };
+  static_assert(sizeof(Prediction) + sizeof(double) <= kBytesOfScratch);  // with that of a shared annotator
+  using Place = std::array<double, Directions::kMostRank>;
   Estimate combine(const MarginEstimate& shared, const MarginEstimate& own) const {
     return {shared, own, E * shared.mean + O * own.mean, E * E * shared.variance + O * O * own.variance};
   }
@@ -230,17 +231,13 @@ struct Cohort {
     if (e.task != kUntracked) v.prefetch(e.task, e.x);
     w.prefetch(e.group, e.x);
   }
-  Prediction predict(const Example& e, const Prediction* same_instance = nullptr) const {
+  /// same_instance: what it was for another task of the instance, and `place` is still that instance's.
+  Prediction predict(const Example& e, Place& place, const Prediction* same_instance = nullptr) const {
     Prediction j;
     j.x = estimate(w, v, e);
     if (directions.any()) {
-      if (same_instance != nullptr) {
-        j.placed = same_instance->placed;
-        std::copy_n(same_instance->place.begin(), directions.rank(), j.place.begin());
-      } else {
-        j.placed = find_place(e.x, j.place);
-      }
-      if (j.placed) j.z = estimate_place(place_of(e, j));
+      j.placed = same_instance != nullptr ? same_instance->placed : find_place(e.x, place);
+      if (j.placed) j.z = estimate_place(place_of(e, place));
     }
     combine(j);
     return j;
@@ -250,8 +247,8 @@ struct Cohort {
   }
   Estimate estimate_place(const Example& z) const { return estimate(wz, vz, z); }
   /// z instead of x.
-  Example place_of(const Example& e, const Prediction& j) const {
-    return {e.task, {{}, std::span(j.place).first(directions.rank())}, e.group, e.weight};
+  Example place_of(const Example& e, const Place& place) const {
+    return {e.task, {{}, std::span(place).first(directions.rank())}, e.group, e.weight};
   }
   /// z; false if no feature of x is known.
   bool find_place(const Features& x, std::span<double> z) const {
@@ -273,12 +270,18 @@ struct Cohort {
       odds += calibration.offset() * (cost != nullptr ? 1 : rare / (rare + kFewRare));
     return odds == 0 ? 0 : std::clamp(odds / std::max(calibration.slope(), 1e-3), -kMostShift, kMostShift);
   }
-  double score(const Example& e) const { return predict(e).p + shift(); }
-  double variance(const Example& e) const { return predict(e).r; }
+  double score(const Example& e) const {
+    Place place;
+    return predict(e, place).p + shift();
+  }
+  double variance(const Example& e) const {
+    Place place;
+    return predict(e, place).r;
+  }
   /// By directions a margin is the sum of what features bring as long as the length of V^T x stays as it is.
   void explain(const Example& e, std::span<Contribution> out) const {
-    const Prediction whole = predict(e);
-    std::array<double, Directions::kMostRank> part, with, without;
+    Place place, part, with, without;
+    const Prediction whole = predict(e, place);
     const double length = whole.placed ? directions.place(e.x, part) : 1, of_place = whole.placed ? trust : 0;
     for (std::size_t k = 0; k < e.x.size(); ++k) {
       out[k] = {};
@@ -299,8 +302,8 @@ struct Cohort {
       directions.place(alone, part);
       for (std::size_t a = 0; a < directions.rank(); ++a) {
         part[a] /= length;
-        with[a] = whole.place[a] + part[a];
-        without[a] = whole.place[a] - part[a];
+        with[a] = place[a] + part[a];
+        without[a] = place[a] - part[a];
       }
       const auto dense = [this](const auto& z) { return Features{{}, std::span<const double>(z).first(directions.rank())}; };
       add(of_place, wz, vz, dense(part));
@@ -316,12 +319,16 @@ struct Cohort {
   }
 
   void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
-    predictions.resize(std::max(predictions.size(), round.size()));
+    renew(predictions, round.size());
     const double shifted = shift();
+    Place place;
+    const auto again = [&](std::size_t n, std::size_t before) {
+      const Features &x = round[n].x, &other = round[before].x;
+      return x.value.data() == other.value.data() && x.size() == other.size();
+    };
     for (std::size_t n = 0; n < round.size(); ++n) {
-      const bool again =
-          n > 0 && round[n].x.value.data() == round[n - 1].x.value.data() && round[n].x.size() == round[n - 1].x.size();
-      const Prediction& j = predictions[n] = predict(round[n], again ? &predictions[n - 1] : nullptr);
+      const Prediction* same_instance = n > 0 && again(n, n - 1) ? &predictions[n - 1] : nullptr;
+      const Prediction& j = predictions.emplace_back(predict(round[n], place, same_instance));
       out[n].margin = j.p + shifted;
       out[n].selection_score = calibration.slope() * std::abs(j.p);
       const double* of_group = &weight_of[2 * round[n].group];
@@ -336,9 +343,16 @@ struct Cohort {
         out[n].probability = least;
         out[n].ask = out[n].draw < least;
       }
+    std::size_t placed = round.size() - 1;  // whose place is in `place`
     for (std::size_t n = 0; n < round.size() && p.guess > 0; ++n)
-      if (!out[n].ask) guess(round[n], predictions[n]);
+      if (!out[n].ask)
+        guess(round[n], predictions[n], [&]() -> const Place& {
+          if (!again(n, placed)) find_place(round[n].x, place);
+          placed = n;
+          return place;
+        });
   }
+  void release_scratch() { predictions = {}; }
 
   /// Before learn(e): makes places for all weights that it and its replays may change, so that under a memory limit neither
   /// can fail. If memory is refused nothing was learned.
@@ -359,7 +373,8 @@ struct Cohort {
       ++tasks[e.task].labels;
     }
     guesses = kGuesses;
-    Prediction j = predict(e);
+    Place place;
+    Prediction j = predict(e, place);
     for (std::size_t l = 0; l < kRatio.size(); ++l)
       if (mistaken(y, E_j(l) * j.x.shared.mean + O_j(l) * j.x.own.mean)) ++mistakes[l];
     for (std::size_t l = 0; j.placed && l < kTrust.size(); ++l)
@@ -378,7 +393,7 @@ struct Cohort {
       latest_alpha = (1 - y * j.x.p) * of_x;
     }
     if (j.placed && y * j.z.p < 1) {
-      move_place(place_of(e, j), of_z * (1 - y * j.z.p) * y, of_z);
+      move_place(place_of(e, place), of_z * (1 - y * j.z.p) * y, of_z);
       latest_beta = (1 - y * j.z.p) * of_z;
     }
     return y * j.x.p < 1 || (j.placed && y * j.z.p < 1);
@@ -437,10 +452,11 @@ struct Cohort {
   }
   void learn_again(RecentLabels::Item& item, const Example& e) {
     const double noise = noise_of(e.group, item.y) / e.weight, before = item.alpha;
-    const Prediction j = predict(e);
+    Place place;
+    const Prediction j = predict(e, place);
     item.alpha = std::max(0.0, before + (1 - item.y * j.x.p - noise * before) / (j.x.r + noise));
     if (item.alpha != before) move(e, (item.alpha - before) * item.y, 0);
-    if (j.placed) learn_place_again(static_cast<std::size_t>(&item - &recent[0]), place_of(e, j), j.z);
+    if (j.placed) learn_place_again(static_cast<std::size_t>(&item - &recent[0]), place_of(e, place), j.z);
   }
   /// z: the place of kept label number `at`, of which z_now is true.
   void learn_place_again(std::size_t at, const Example& z, const Estimate& z_now) {
@@ -484,9 +500,13 @@ struct Cohort {
   }
 
   void look(const Example& e) {
-    if (p.guess > 0) guess(e, predict(e));
+    if (p.guess == 0) return;
+    Place place;
+    const Prediction j = predict(e, place);
+    guess(e, j, [&]() -> const Place& { return place; });
   }
-  void guess(const Example& e, const Prediction& j) {
+  template <class PlaceOfIt>
+  void guess(const Example& e, const Prediction& j, PlaceOfIt place) {
     if (guesses == 0 || e.task >= tasks.size() || tasks[e.task].labels == 0 || j.p == 0) return;
     OfTask& t = tasks[e.task];
     float& of_this = j.p > 0 ? t.positive : t.negative;
@@ -501,7 +521,7 @@ struct Cohort {
     of_this = static_cast<float>(of_this + weight);
     const double y = predicted(j.p);
     if (y * j.x.p < 1) move(e, weight / (j.x.r + p.noise) * (1 - y * j.x.p) * y, 0);
-    if (j.placed && y * j.z.p < 1) move_place(place_of(e, j), weight / (j.z.r + p.noise) * (1 - y * j.z.p) * y, 0);
+    if (j.placed && y * j.z.p < 1) move_place(place_of(e, place()), weight / (j.z.r + p.noise) * (1 - y * j.z.p) * y, 0);
     if (y * j.x.p < 1 || (j.placed && y * j.z.p < 1)) --guesses;
   }
 
@@ -538,8 +558,11 @@ struct Cohort {
     if (sum > 0) trust /= sum;
   }
 
-  std::size_t bytes_for_tasks(std::size_t K) const { return tasks.bytes_to_grow(K); }
-  void reserve_tasks(std::size_t K) { tasks.reserve(K); }
+  std::size_t bytes_for_tasks(std::size_t K) const { return tasks.bytes_to_grow(K) + query.bytes_for_tasks(K); }
+  void reserve_tasks(std::size_t K) {
+    tasks.reserve(K);
+    if (K > 0) query.reserve_task(static_cast<Task>(K - 1));
+  }
 
   double influence(Task to, Task from) const { return to == from ? 1 : E * E / (E * E + O * O); }
 

@@ -23,6 +23,9 @@ struct Example {
   double weight = 1;  ///< importance: a label of weight 2 teaches as much as two labels, 0.5 as half of one
 };
 
+/// Bytes that a learner may keep of its own for each example of a round while it decides.
+inline constexpr std::size_t kBytesOfScratch = 128;
+
 /// Examples that arrive before a label is bought.
 struct Round {
   std::span<const Example> examples;

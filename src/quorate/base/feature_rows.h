@@ -30,6 +30,10 @@ class FeatureRows {
            growth(norm_, 1);
   }
   void add(const Features& x) {
+    reserve(index_, index_.size() + x.index.size());
+    reserve(value_, value_.size() + x.value.size());
+    for (auto* ends : {&index_end_, &value_end_}) reserve(*ends, size() + 1);
+    reserve(norm_, size() + 1);
     index_.insert(index_.end(), x.index.begin(), x.index.end());
     value_.insert(value_.end(), x.value.begin(), x.value.end());
     index_end_.push_back(index_.size());
@@ -43,6 +47,7 @@ class FeatureRows {
     value_.clear();
     norm_.clear();
   }
+  std::size_t values() const { return value_.size(); }  ///< in all rows
   /// Bytes of the numbers in all rows.
   std::size_t bytes() const { return index_.size() * sizeof(Index) + value_.size() * sizeof(double); }
 

@@ -123,6 +123,34 @@ std::uint32_t NameTable::intern(std::string_view name) {
   return place;
 }
 
+/// The text becomes that of `other`, in blocks of the same size. Its own is freed first.
+void NameTable::take_text(const NameTable& other) {
+  text_ = std::pmr::vector<std::pmr::vector<char>>(text_.get_allocator());
+  text_.reserve(other.text_.capacity());
+  for (const auto& block : other.text_) {
+    text_.emplace_back().reserve(block.capacity());
+    text_.back().assign(block.begin(), block.end());
+  }
+}
+
+void NameTable::rename(std::uint32_t place, std::string_view name) {
+  NameTable before, after;
+  for (std::uint32_t i = 0; i < size(); ++i) {
+    before.intern((*this)[i]);
+    after.intern(i == place ? name : (*this)[i]);
+  }
+  try {
+    take_text(after);
+  } catch (...) {
+    take_text(before);  // as much as was there
+    throw;
+  }
+  for (std::uint32_t i = 0; i < size(); ++i) {
+    entries_[i] = after.entries_[i];
+    first_[i] = after.first_[i];
+  }
+}
+
 NameTable::Packed NameTable::pack() const {
   std::vector<std::size_t> ends;  // of blocks of text
   for (const auto& block : text_) ends.push_back((ends.empty() ? 0 : ends.back()) + block.size());

@@ -31,6 +31,10 @@ class NameTable {
   std::string_view operator[](std::uint32_t place) const;  ///< place < size(); valid until the next name is new
   std::size_t size() const { return entries_.size(); }
 
+  /// The name at `place` becomes `name`, which nobody has; the table is as if that had come there. Takes no memory but that
+  /// of a longer text; if it is refused, nothing has changed. O(text of all names), copied outside of the table's memory.
+  void rename(std::uint32_t place, std::string_view name);
+
   struct Packed {
     Column<char> text;
     Column<std::uint64_t> end;
@@ -56,6 +60,7 @@ class NameTable {
   std::size_t bucket_of(std::uint32_t hash, std::size_t buckets) const;
   void add_bucket();
   bool first_block_grows(std::size_t size) const;
+  void take_text(const NameTable& other);
   std::size_t text_to_add(std::size_t size) const;  // capacity of a block to make for a text that long; 0: it fits
 
   std::pmr::vector<std::pmr::vector<char>> text_;  // names never cross from one block to the next

@@ -25,7 +25,8 @@ void Desk::note_label(Question& question, const std::optional<Outcome>& outcome)
 
 void Desk::give(Question& question, std::span<const Example> round, Label label, std::string_view annotator) {
   for (const Example& e : round) {
-    if (!question.tasks.empty() && std::ranges::find(question.tasks, e.task) == question.tasks.end()) continue;
+    const auto& only = question.class_tasks;
+    if (!only.empty() && std::ranges::find(only, model_.classes->task_of(e)) == only.end()) continue;
     if (const Reply reply = reply_of(label, model_.classes ? &*model_.classes : nullptr, e); reply.answered())
       note_label(question, model_.session.give(e, reply.answer(), annotator, question.probability));
   }
@@ -114,18 +115,19 @@ void Desk::unlearn(std::uint64_t id, Question& question) {
     throw Refused{409, "this answer cannot be taken back any more: it was learned from, and " +
                            parse_spec(settings_.learner).word + " cannot unlearn" +
                            (hold() > 0 ? "; answers wait " + shortest(hold()) + " s before that (--hold)" : "; see --hold")};
-  std::vector<Task> tasks;
+  std::vector<Task> class_tasks;
+  UnpackedInstance memory;
   const KeptLabels& kept = model_.session.labels();
   for (const std::uint64_t label : question.labels) {
     const auto place = kept.find(label);
     if (!place)
       throw Refused{409, "this answer cannot be taken back: its label is not among those that the model keeps; expected " +
                              std::string(kept.keeps() ? "more room for them" : "some to be kept") + " (--keep-labels)"};
-    tasks.push_back(kept[*place].task);
+    if (model_.classes) class_tasks.push_back(model_.classes->task_of(kept.example(*place, memory)));
   }
   if (!question.labels.empty()) {
     model_.session.undo(question.labels);
-    question.tasks = std::move(tasks);
+    question.class_tasks = std::move(class_tasks);
   }
   question.labels.clear();
   question.tickets.clear();

@@ -89,7 +89,7 @@ Desk::Desk(const DeskSettings& settings, Model model, std::string_view state)
         out.settled = q.at("settled");
         out.unasked = q.value("unasked", false);
         out.held = q.value("held", false);
-        if (q.contains("tasks")) out.tasks = q["tasks"].get<std::vector<Task>>();
+        if (q.contains("class_tasks")) out.class_tasks = q["class_tasks"].get<std::vector<Task>>();
         if (q.contains("worth")) {
           out.worth = q["worth"];
           out.weighed_at = q.at("weighed_at");
@@ -168,7 +168,7 @@ void Desk::save(const std::function<void(std::string_view part)>& write) const {
              {"settled", q.settled},
              {"unasked", q.unasked}};
     if (q.held) out["held"] = true;
-    if (!q.tasks.empty()) out["tasks"] = q.tasks;
+    if (!q.class_tasks.empty()) out["class_tasks"] = q.class_tasks;
     if (q.weighed_at) {
       out["worth"] = q.worth;
       out["weighed_at"] = *q.weighed_at;

@@ -117,7 +117,7 @@ class Desk {
   struct Question {
     std::vector<std::uint64_t> tickets;  ///< the session's, of classes maybe several; empty after an undo
     std::vector<std::uint64_t> labels;   ///< ids of those that were learned from
-    std::vector<Task> tasks;             ///< of labels that were taken back: a new answer is one for these; empty: for all
+    std::vector<Task> class_tasks;       ///< of labels taken back (Classes::task_of): a new answer is for these; empty: all
     Posted about;
     bool audit = false, second = false;  ///< bought to audit; wants a second opinion
     bool unasked = false;                ///< withdrawn before its answer was put, which is a gift

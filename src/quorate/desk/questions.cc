@@ -101,22 +101,29 @@ Json Desk::arrive(const Record& record, const Features& x, std::string_view line
   if (label.known()) {
     out["task"] = question.about.task;
     put_prediction(out, first, x);
-    if (!known) {
+    if (!known)
       session.see(x);
-      give(question, round, label);
+    else
       remember();
-    } else {
+    const auto keep = [&] {  // so that it can be forgotten
       remember();
-      try {
+      ++gifts_;
+      const std::uint64_t number = number_of(question);
+      archive(number, std::move(question));
+    };
+    try {
+      if (!known)
+        give(question, round, label);
+      else
         with_examples(question, [&](std::span<const Example> as_it_came) { give(question, as_it_came, label); });
-      } catch (const MemoryError&) {
+    } catch (const MemoryError&) {
+      if (!question.labels.empty())  // of some classes only: it is not given again
+        keep();
+      else if (known)
         pool(std::move(question.about));
-        throw;
-      }
+      throw;
     }
-    ++gifts_;
-    const std::uint64_t number = number_of(question);
-    archive(number, std::move(question));  // so that it can be forgotten
+    keep();
     out["learned"] = true;
     return out;
   }

@@ -38,9 +38,12 @@ Classes read_classes(const std::string& name, bool users, Reader& reader, const 
   return out;
 }
 
-/// Names of classes are memory of the model, here and in the labels. Throws MemoryError.
+/// Counts as memory of the model the names of classes, here and in the labels, and the decisions of all of their tasks.
+/// Throws MemoryError.
 void count_classes(Model& model) {
-  if (model.classes) model.session.memory().take(model.classes->bytes());
+  if (!model.classes) return;
+  model.session.memory().take(model.classes->bytes());
+  if (model.session.memory().limited()) model.session.memory().take(model.classes->tasks() * Session::kBytesOfDecision);
 }
 
 /// To be used while the model stays as it is.

@@ -1,6 +1,7 @@
 // Examples as they come, cut into rounds.
 #pragma once
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <memory_resource>
 #include <optional>
@@ -9,12 +10,14 @@
 #include "quorate/base/feature_rows.h"
 #include "quorate/engine/progressive.h"
 #include "quorate/engine/rounds.h"
+#include "quorate/learner.h"
 
 namespace quorate {
 
 /// Shows a session one example after the other: each by itself; until a task comes again; or one instance to the tasks of
 /// all classes. An open round is copied; under a memory limit, into the part that the session sets aside for it
-/// (Session::round_memory), which holds its decisions, too, and a round that fills it ends early.
+/// (Session::round_memory), which holds its decisions, too. A round that fills it ends early: that follows from the round
+/// and the number of tasks alone, so a builder for each round does what one for all of them does.
 class RoundBuilder {
  public:
   /// One example of a round, after it: called in the order in which examples came, of classes in that of their tasks.
@@ -32,7 +35,7 @@ class RoundBuilder {
         waiting_(&memory_),
         open_(&memory_),
         progressive_(classes_) {
-    if (rounds == Rounds::kPerTask && session.round_memory() == 0)
+    if (rounds == Rounds::kPerTask && memory_.limited() && !session.learner().capabilities().selects)
       throw UsageError(
           "rounds per-task under a memory limit: " + to_text(session.spec()) +
           " does not select among a round's examples; expected a learner that does, as shampo, or query=shared");
@@ -64,9 +67,15 @@ class RoundBuilder {
   std::size_t drop() {
     const std::size_t size = waiting_.size();
     for (const Waiting& w : waiting_)
-      if (w.task != kUntracked) in_round_[w.task] = false;
+      if (w.task < in_round_.size()) in_round_[w.task] = false;
     waiting_.clear();
     open_.clear();
+    if (memory_.limited()) {  // as if it had held no round yet
+      waiting_ = std::pmr::vector<Waiting>(&memory_);
+      open_ = FeatureRows(&memory_);
+      examples_ = {};
+      session_.release_round();
+    }
     return size;
   }
 
@@ -82,34 +91,32 @@ class RoundBuilder {
     Label label;
     double weight;
   };
-  /// Bytes of an example of a round while it is decided, which the session and examples_ keep for the next round.
-  static constexpr std::size_t kBytesToDecide = sizeof(Example) + Session::kBytesOfDecision;
-
-  bool has_room(Task task, const Features& x) const {
-    const std::size_t to_decide = waiting_.size() < most_ ? 0 : kBytesToDecide;
-    const std::size_t tasks = task == kUntracked || task < in_round_.capacity() ? 0 : bytes_for_tasks(task);
-    return open_.bytes_to_add(x) + growth(waiting_, 1) + tasks + to_decide <= memory_.left();
+  bool has_room(const Features& x) const {
+    const std::size_t to_decide =
+        (waiting_.size() + 1) * Session::kBytesOfDecision + (open_.values() + x.value.size()) * Session::kBytesOfNonZero;
+    return open_.bytes_to_add(x) + growth(waiting_, 1) + to_decide <= memory_.left();
   }
-  std::size_t bytes_for_tasks(Task task) const {
-    return (std::max(2 * in_round_.capacity(), std::size_t{task} + 1) / 64 + 1) * sizeof(std::uint64_t);
+  /// A bit for each task that is known, to the next power of two; made anew, so that never two are held.
+  void make_room_for_tasks() {
+    const std::size_t tasks = std::bit_ceil(std::max<std::size_t>(session_.task_count(), 64));
+    if (tasks <= in_round_.size()) return;
+    in_round_ = std::pmr::vector<bool>(&memory_);
+    if (tasks / 8 > memory_.left()) flush();
+    in_round_.resize(tasks);
+    for (const Waiting& w : waiting_)
+      if (w.task != kUntracked) in_round_[w.task] = true;
   }
   void add_to_round(Task task, Label label, std::optional<double> time, const Features& x, double weight) {
-    const bool again = task < in_round_.size() && in_round_[task];
-    if (again || !has_room(task, x)) flush();
+    if (task != kUntracked) make_room_for_tasks();
+    if ((task != kUntracked && in_round_[task]) || !has_room(x)) flush();
     if (time) session_.set_time(*time);
-    if (!has_room(task, x)) {  // a round of its own
+    if (!has_room(x)) {  // a round of its own
       examples_.assign(1, {task, x, 0, weight});
       return run([&](std::size_t) { return label; });
     }
-    if (waiting_.size() == most_) {
-      memory_.take(kBytesToDecide);
-      ++most_;
-    }
-    if (task != kUntracked) {
-      if (task >= in_round_.size()) in_round_.resize(std::size_t{task} + 1);
-      in_round_[task] = true;
-    }
+    if (task != kUntracked) in_round_[task] = true;
     open_.add(x);
+    reserve(waiting_, waiting_.size() + 1);
     waiting_.push_back({task, label, weight});
   }
   /// A round of examples_.
@@ -130,9 +137,8 @@ class RoundBuilder {
   bool later_;
   Watch watch_;
   std::uint64_t ended_ = 0, without_choice_ = 0;
-  std::size_t most_ = 0;             // examples in the largest round so far, the open one included
   Memory memory_;                    // first among what it serves
-  std::pmr::vector<bool> in_round_;  // whether a task is in the open round
+  std::pmr::vector<bool> in_round_;  // of a task: whether the open round has an example of it
   std::pmr::vector<Waiting> waiting_;
   FeatureRows open_;  // of waiting_
   std::vector<Example> examples_;

@@ -166,6 +166,15 @@ void Session::refuse_unknown(const Example& e) const {
                    std::to_string(static_cast<int>(kMostWeight)));
 }
 
+void Session::release_round() {
+  end_round();
+  round_ = {};
+  next_ = 0;
+  decisions_ = {};
+  outcomes_ = {};
+  learner_->release_scratch();
+}
+
 std::span<const Outcome> Session::decide(const Round& round) {
   check_whole();
   end_round();
@@ -389,8 +398,8 @@ void Session::look_at_unasked(Learner& learner, const Kept& kept, std::size_t ne
   looked = due;
 }
 
-/// A new learner learns what is kept after change(kept); also() changes the rest. It is made first, as that may be refused,
-/// and then nothing has changed.
+/// A new learner learns what is kept after change(kept); also() changes the rest, where memory is free that the learner had.
+/// An error leaves the session in pieces, and it says so.
 template <class Change, class Also>
 void Session::start_anew(bool recount, Change change, Also also) {
   check_rebuilds();
@@ -400,11 +409,11 @@ void Session::start_anew(bool recount, Change change, Also also) {
     guarded([&] {
       change(kept_);
       learner_->restart(context(false), recount || kept_.all());
-      if (memory_->limited() && learner_->capabilities().untracked_tasks) learner_->reserve_tasks(task_count());
       also();
+      if (memory_->limited() && learner_->capabilities().untracked_tasks) learner_->reserve_tasks(task_count());
       learn_kept(*learner_, kept_, recount);
     });
-  } catch (const MemoryError& e) {
+  } catch (const Error& e) {
     broken_ = e.what();
     throw;
   }
@@ -514,7 +523,7 @@ void Session::forget(std::string_view name, bool recount) {
     kept.unasked_seen -= kept.unasked.erase_if(of_task);
   };
   start_anew(recount, change, [&] {
-    rename(*place, name_of_forgotten(*place));
+    tasks_.rename(*place, name_of_forgotten(*place));  // its number stays, and so does what is known of other tasks
     std::vector<std::uint64_t> tickets;
     pending_.for_each([&](std::uint64_t ticket, const PendingQuestions::Item& item) {
       if (of_task(item)) tickets.push_back(ticket);
@@ -559,13 +568,6 @@ std::string Session::name_of_forgotten(std::uint32_t place) const {
   return name;
 }
 
-/// The place keeps its number, so that what is known of other tasks stays where it is.
-void Session::rename(std::uint32_t place, std::string_view name) {
-  NameTable names;
-  for (std::uint32_t i = 0; i < tasks_.size(); ++i) names.intern(i == place ? name : tasks_[i]);
-  tasks_.unpack(names.pack());
-}
-
 void Session::rename_task(std::string_view task, std::string_view name) {
   const auto place = tasks_.find(task);
   if (!place) throw UsageError("task " + quoted_value(task) + ": the model knows no such task");
@@ -575,7 +577,7 @@ void Session::rename_task(std::string_view task, std::string_view name) {
   if (tasks_.find(name))
     throw UsageError("task " + quoted_value(task) + ": the model has a task " + quoted_value(name) +
                      " already; expected a name that is new");
-  rename(*place, name);
+  tasks_.rename(*place, name);
 }
 
 std::optional<std::uint64_t> Session::enqueue(const Example& e, const Decision& d, bool audit) {

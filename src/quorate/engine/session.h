@@ -119,6 +119,8 @@ class Session {
     while (next_question()) {
     }
   }
+  /// Ends the round and frees what decide() keeps for the next one: its outcomes are gone.
+  void release_round();
   /// Replies to the question given last. Of a later answer the example is copied; if there is no memory for it, it is not
   /// asked about after all. annotator: a name, kept with the label; empty: not known. Throws MemoryError if there is no
   /// memory to learn: then nothing is learned, bought or counted, and the question has no reply.
@@ -220,8 +222,10 @@ class Session {
   Memory& memory() const { return *memory_; }                        ///< for all else that the model owns
   /// Bytes of the limit that are set aside for open rounds (RoundBuilder): an eighth, if the learner selects.
   std::size_t round_memory() const { return round_memory_; }
-  /// Bytes that decide() keeps for each example of the largest round so far; outside of memory().
-  static constexpr std::size_t kBytesOfDecision = sizeof(Decision) + sizeof(Outcome);
+  /// Bytes that a round takes while it is decided, outside of memory() and until release_round(): of each example, with
+  /// the caller's, and of each of its non-zeros.
+  static constexpr std::size_t kBytesOfDecision = 2 * sizeof(Example) + sizeof(Decision) + sizeof(Outcome) + kBytesOfScratch;
+  static constexpr std::size_t kBytesOfNonZero = sizeof(double);
   std::optional<std::size_t> support_vectors() const;           ///< nothing: the learner keeps no instances
   std::size_t model_bytes() const { return memory_->bytes(); }  ///< all that was allocated in memory()
   std::size_t peak_bytes() const { return memory_->peak(); }
@@ -287,7 +291,6 @@ class Session {
   std::unique_ptr<Learner> copy_of_learner();
   void learn_kept(Learner& learner, const Kept& kept, bool recount) const;
   static void look_at_unasked(Learner& learner, const Kept& kept, std::size_t next, std::uint64_t& looked);
-  void rename(std::uint32_t place, std::string_view name);
   std::string name_of_forgotten(std::uint32_t place) const;
   LearnerContext context(bool restore);
   template <class Work>

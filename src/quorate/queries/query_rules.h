@@ -117,6 +117,7 @@ class QueryPolicy {
         },
         rule_);
   }
+  std::size_t bytes_for_tasks(std::size_t K) const { return annotator_ ? annotator_->bytes_for_tasks(K) : 0; }
   void reserve_task(Task task) {  ///< as SharedAnnotator
     if (annotator_) annotator_->reserve_task(task);
   }

@@ -20,20 +20,13 @@ double parse_weight(const std::string& text, const std::string& where) {
   return *weight;
 }
 
-double count(const std::pmr::vector<std::uint64_t>& of, Task task) {
-  return task < of.size() ? static_cast<double>(of[task]) : 0.0;
-}
-
 }  // namespace
 
 SharedAnnotator::SharedAnnotator(const SharedAnnotatorParams& choice, const LearnerContext& context)
     : choice_(choice),
       labels_(context.labels_per_round),
-      mistakes_(context.memory),
-      updates_(context.memory),
-      queries_(context.memory),
+      counts_(context.memory),
       weight_(context.memory),
-      share_(context.memory),
       limited_(is_limited(context.memory)) {
   const auto* prior = std::get_if<PriorFile>(&choice_.prior);
   if (prior == nullptr || context.restore) return;
@@ -52,7 +45,10 @@ SharedAnnotator::SharedAnnotator(const SharedAnnotatorParams& choice, const Lear
 }
 
 double SharedAnnotator::prior(Task task) const {
-  if (std::holds_alternative<PriorCounts>(choice_.prior)) return (1 + count(mistakes_, task)) / (2 + count(queries_, task));
+  if (std::holds_alternative<PriorCounts>(choice_.prior)) {
+    const Counts of = counts(task);
+    return (1 + static_cast<double>(of.mistakes)) / (2 + static_cast<double>(of.queries));
+  }
   return task < weight_.size() ? weight_[task] : 1;
 }
 
@@ -60,8 +56,9 @@ double SharedAnnotator::b(Task task) const {
   const auto* adaptive = std::get_if<AdaptiveCounts>(&choice_.adaptive);
   if (adaptive == nullptr) return choice_.b;
   const bool all = std::holds_alternative<AllQueries>(adaptive->queries);
-  const double queries = all ? static_cast<double>(all_queries_) : count(queries_, task);
-  return choice_.b * (std::pow(1 + count(updates_, task), adaptive->kappa) * std::pow(1 + queries, adaptive->eta));
+  const Counts of = counts(task);
+  const auto updates = static_cast<double>(of.updates), queries = static_cast<double>(all ? all_queries_ : of.queries);
+  return choice_.b * (std::pow(1 + updates, adaptive->kappa) * std::pow(1 + queries, adaptive->eta));
 }
 
 void SharedAnnotator::by_margin(std::span<const Example> round, Rng& rng, std::span<Decision> out) const {
@@ -96,6 +93,7 @@ void SharedAnnotator::by_score(std::span<const Example> round, Rng& rng, std::sp
   // Weights are relative to the smallest b + score: otherwise a tiny b or a large count could overflow their sum.
   constexpr double kLeast = 1e-300, kMost = 1e300;
   const bool uniform_choice = std::holds_alternative<ChooseUniform>(choice_.choose);
+  renew(share_, round.size());
   share_.resize(round.size());
   double least = kMost;
   for (std::size_t n = 0; n < round.size(); ++n) {
@@ -120,26 +118,17 @@ void SharedAnnotator::by_score(std::span<const Example> round, Rng& rng, std::sp
     out[chosen].ask = true;
     share_[chosen] = 0;
   }
-  if (limited_) fit_scratch(share_, 0);  // no state: a model that was just loaded has none either
-}
-
-void SharedAnnotator::reserve_task(Task task) {
-  if (task == kUntracked || task < queries_.size()) return;
-  for (auto* of : {&mistakes_, &updates_, &queries_}) {
-    fit(*of, std::size_t{task} + 1);
-    reserve(*of, std::size_t{task} + 1);
-  }
+  if (limited_) share_ = {};
 }
 
 void SharedAnnotator::learned(Task task, bool mistake, bool updated) {
   if (task == kUntracked) return;
-  reserve_task(task);
-  if (task >= queries_.size())
-    for (auto* of : {&mistakes_, &updates_, &queries_}) of->resize(std::size_t{task} + 1);
-  ++queries_[task];
+  counts_.resize(std::size_t{task} + 1);
+  Counts& of = counts_[task];
+  ++of.queries;
   ++all_queries_;
-  mistakes_[task] += mistake;
-  updates_[task] += updated;
+  of.mistakes += mistake;
+  of.updates += updated;
 }
 
 void SharedAnnotator::unpack(const Packed& packed) {
@@ -154,9 +143,10 @@ void SharedAnnotator::unpack(const Packed& packed) {
   }
   for (const double weight : packed.weight)
     if (!kWeight.contains(weight)) throw DataError("choice: a weight out of range");
-  load_fitted(mistakes_, packed.mistakes.list());
-  load_fitted(updates_, packed.updates.list());
-  load_fitted(queries_, packed.queries.list());
+  counts_ = SegmentedVector<Counts>(weight_.get_allocator().resource());
+  counts_.resize(packed.queries.size());
+  for (std::size_t i = 0; i < packed.queries.size(); ++i)
+    counts_[i] = {packed.mistakes[i], packed.updates[i], packed.queries[i]};
   load_fitted(weight_, packed.weight);
   all_queries_ = all;
 }

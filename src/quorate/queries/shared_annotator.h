@@ -15,6 +15,7 @@
 #include "quorate/base/learner_context.h"
 #include "quorate/base/memory.h"
 #include "quorate/base/rng.h"
+#include "quorate/base/segmented_vector.h"
 #include "quorate/params/params.h"
 
 namespace quorate {
@@ -94,7 +95,11 @@ class SharedAnnotator {
   /// The same with score_j = |margin_j| - min_m |margin_m| (Perceptron SHAMPO).
   void by_margin(std::span<const Example> round, Rng& rng, std::span<Decision> out) const;
   /// Makes room, so that learned(task, ..) cannot fail.
-  void reserve_task(Task task);
+  void reserve_task(Task task) {
+    if (task != kUntracked) counts_.reserve(std::size_t{task} + 1);
+  }
+  /// Bytes that reserve_task(K - 1) may allocate.
+  std::size_t bytes_for_tasks(std::size_t K) const { return counts_.bytes_to_grow(K); }
   /// Counts a bought answer, unless it is about kUntracked. mistake: it was +1 or -1 and the margin was 0 or of the other
   /// sign; updated: the model changed.
   void learned(Task task, bool mistake, bool updated);
@@ -116,12 +121,16 @@ class SharedAnnotator {
     }
   };
   /// Its columns are read from this annotator, which has to stay as it is meanwhile.
-  Packed pack() const { return {column(mistakes_), column(updates_), column(queries_), weight_}; }
+  Packed pack() const { return {column(&Counts::mistakes), column(&Counts::updates), column(&Counts::queries), weight_}; }
   void unpack(const Packed& packed);  ///< throws DataError: sizes differ, counts or weights out of range
 
  private:
-  static Column<std::uint64_t> column(const std::pmr::vector<std::uint64_t>& v) {
-    return Column<std::uint64_t>::of(v.size(), [&v](std::size_t i) { return v[i]; });
+  struct Counts {
+    std::uint64_t mistakes = 0, updates = 0, queries = 0;
+  };
+  Counts counts(Task task) const { return task < counts_.size() ? counts_[task] : Counts{}; }
+  Column<std::uint64_t> column(std::uint64_t Counts::*of) const {
+    return Column<std::uint64_t>::of(counts_.size(), [this, of](std::size_t i) { return counts_[i].*of; });
   }
   double prior(Task task) const;
   double b(Task task) const;
@@ -129,9 +138,9 @@ class SharedAnnotator {
   SharedAnnotatorParams choice_;
   std::size_t labels_;
   std::uint64_t all_queries_ = 0;
-  std::pmr::vector<std::uint64_t> mistakes_, updates_, queries_;  // by task
-  std::pmr::vector<double> weight_;                               // of the prior's file, by task
-  mutable std::pmr::vector<double> share_;                        // scratch: an example's weight in the draw
+  SegmentedVector<Counts> counts_;     // by task
+  std::pmr::vector<double> weight_;    // of the prior's file, by task
+  mutable std::vector<double> share_;  // scratch (kBytesOfScratch): an example's weight in the draw
   bool limited_;
 };
 

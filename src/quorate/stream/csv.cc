@@ -197,11 +197,12 @@ class CsvReader final : public RecordReader {
     lines_.mark();
     try {
       std::string_view line;
-      for (std::size_t rows = 0; rows < most && bytes < bytes_to_sample(rows) && lines_.next(line, bytes_to_sample(rows));) {
-        if (quote_open(line, false, delimiter_) && !join_lines(line, bytes_to_sample(rows))) break;
-        bytes += line.size();
+      for (std::size_t rows = 0; rows < most && next_sample(line, rows, bytes);) {
+        const std::size_t counted = line.size();
+        if (quote_open(line, false, delimiter_) && !join_lines(line, longest_to_sample(rows))) break;
+        bytes += line.size() - counted;
         if (!is_row(line)) continue;  // is said when it is read
-        ++rows;
+        if (++rows == 1) bytes = 0;
         std::string_view label_here;
         if (label != header_.end()) label_here = fields_[static_cast<std::size_t>(label - header_.begin())].text;
         if (is_missing(label_here)) label_here = {};
@@ -256,9 +257,12 @@ class CsvReader final : public RecordReader {
       const bool carriage_return = lines_.carriage_return();
       const bool more = lines_.next(line, most);
       if (!more && lines_.stopped()) return false;
-      if (!more || joined_.size() + line.size() > std::min(most, lines_.longest()))
-        throw LineError(path() + ":" + std::to_string(first) +
-                        ": a quote that opens in this line is not closed; expected \" before the end");
+      const std::size_t longest = std::min(most, lines_.longest());
+      if (!more || joined_.size() + line.size() > longest)
+        throw LineError(path() + ":" + std::to_string(first) + ": a quote that opens in this line is not closed" +
+                        (more ? " within " + std::to_string(longest) + " bytes" : "") + "; expected \" before " +
+                        (more ? "that" : "the end") +
+                        (more && longest < LineReader::kLongest ? ", or a larger --memory" : ""));
       check_utf8(line);
       joined_ += carriage_return ? "\r\n" : "\n";
       joined_ += line;
@@ -269,16 +273,18 @@ class CsvReader final : public RecordReader {
 
   /// Splits a line into as many fields as the header has. `first`: where it begins, if it was joined of several.
   void split_all(std::string_view line, std::uint64_t first) {
+    std::string what;
     try {
-      split(line, fields_);
-      if (fields_.size() != header_.size())
-        bad(fields_.back().at,
-            std::to_string(fields_.size()) + " fields; expected " + std::to_string(header_.size()) + ", as in the header");
+      split_csv(line, fields_, unquoted_, delimiter_);
+      if (fields_.size() == header_.size()) return;
+      what = std::to_string(fields_.back().at + 1) + ": " + std::to_string(fields_.size()) + " fields; expected " +
+             std::to_string(header_.size()) + ", as in the header";
     } catch (const LineError& e) {
-      if (first == line_number()) throw;
-      throw LineError(path() + ":" + std::to_string(first) +
-                      ": a quote that opens in this line closes in another: " + e.what());
+      what = e.what();
     }
+    if (first == line_number()) throw LineError(path() + ":" + std::to_string(first) + ":" + what);
+    throw LineError(path() + ":" + std::to_string(first) + ": a quote that opens in this line closes in line " +
+                    std::to_string(line_number()) + what.substr(what.find(':')));
   }
 
   bool parse(std::string_view line, Record& record) override {

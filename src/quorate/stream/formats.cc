@@ -131,6 +131,19 @@ void RecordReader::reject(const std::string& what) {
   if (skipped_++ == 0) first_skipped_ = full;
 }
 
+bool RecordReader::next_sample(std::string_view& line, std::size_t rows, std::size_t& bytes) {
+  while (bytes < longest_to_sample(rows)) {
+    try {
+      if (!lines_.next(line, longest_to_sample(rows))) return false;
+      bytes += line.size();
+      return true;
+    } catch (const LineError&) {
+      bytes += lines_.longest();
+    }
+  }
+  return false;
+}
+
 void RecordReader::bad(std::size_t at, const std::string& what) const {
   throw LineError(path() + ":" + std::to_string(line_number()) + ":" + std::to_string(at + 1) + ": " + what);
 }

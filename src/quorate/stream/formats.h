@@ -155,10 +155,13 @@ class RecordReader {
   /// How many rows a reader looks at to infer kinds: fewer where waiting for them may take long.
   std::size_t rows_to_sample() const;
   static constexpr std::size_t kSampleBytes = std::size_t{1} << 22;
-  /// How many bytes to look at, and the longest line: the first row is waited for, as without one nothing can be inferred.
-  std::size_t bytes_to_sample(std::size_t rows) const {
+  /// The longest line to look at: the first row is waited for, as without one nothing can be inferred.
+  std::size_t longest_to_sample(std::size_t rows) const {
     return rows > 0 ? kSampleBytes : std::clamp(lines_.longest(), kSampleBytes, LineReader::kLongest - 1);
   }
+  /// The next line to infer kinds from, after that many rows and bytes: those before the first row and the row itself, or
+  /// those after it. A line that is too long is passed over, and said when it is read.
+  bool next_sample(std::string_view& line, std::size_t rows, std::size_t& bytes);
 
   LineReader lines_;
   Schema schema_;

@@ -216,9 +216,7 @@ class JsonlReader final : public RecordReader {
     const std::size_t most = rows_to_sample();
     lines_.mark();
     try {
-      for (std::string_view line;
-           rows < most && bytes < bytes_to_sample(rows) && lines_.next(line, bytes_to_sample(rows));) {
-        bytes += line.size();
+      for (std::string_view line; rows < most && next_sample(line, rows, bytes);) {
         dom::object object;
         if (find_not_utf8(line) != line.npos ||
             parser_.parse(line.data(), line.size(), true).get(object) != simdjson::SUCCESS)
@@ -244,7 +242,7 @@ class JsonlReader final : public RecordReader {
           s.sample.add(word(line, key, v, record), label, type);
           s.rows = std::max(s.rows, rows + 1);
         });
-        ++rows;
+        if (++rows == 1) bytes = 0;
       }
     } catch (const LineError&) {  // is thrown again when it is read
     }

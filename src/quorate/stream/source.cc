@@ -235,9 +235,8 @@ bool LineReader::next(std::string_view& line, std::size_t most) {
       if (most < kLongest && scanned > most) return false;
       if (scanned > longest_) {  // pass over the rest of it in little memory
         too_long = true;
-        unmark();
-        begin_ = end_;
-        scanned = 0;
+        scanned = mark_ ? longest_ + 1 : 0;  // what is kept is as long, so that it is too long again
+        end_ = begin_ + scanned;
       }
       if (fill()) continue;
       if (stopped()) return false;  // what there is of the line is not the line

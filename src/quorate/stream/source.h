@@ -37,8 +37,8 @@ class LineReader {
   /// most: less than kLongest, to look ahead while lines are kept: false, too, for a line longer than that, which stays.
   bool next(std::string_view& line, std::size_t most = kLongest);
 
-  /// From here on lines are kept, so that rewind() can return to the next one; until rewind() or unmark(). A line longer
-  /// than longest() ends it.
+  /// From here on lines are kept, so that rewind() can return to the next one; until rewind() or unmark(). Of a line
+  /// longer than longest() as much is kept as makes it too long again.
   void mark() {
     mark_ = begin_;
     mark_number_ = number_;
