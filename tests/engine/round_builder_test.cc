@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 
 #include "quorate/store/tensors.h"
@@ -55,7 +56,9 @@ TEST(RoundBuilder, UnderALimitABuilderForEachRoundDoesWhatOneForAllDoes) {
   Rng rng = make_rng(11, 0);
   for (int run = 0; run < 40; ++run) {
     const std::size_t limit = 40'000 + below(400'000, rng), tasks = 5 + below(60, rng), widest = 1 + below(100, rng);
-    const Spec spec = parse_spec(run % 2 ? "shampo" : "shampo-second-order(diagonal=true)");
+    const Spec spec =
+        parse_spec(std::array{"shampo", "shampo-second-order(diagonal=true)", "cohort(query=shared)"}[run % 3]);
+    const bool all_new = run % 6 == 5;  // more tasks than memory holds
     Session at_once(spec, {.seed = 1, .memory_limit = limit}), in_parts(spec, {.seed = 1, .memory_limit = limit});
     RoundBuilder all(at_once, nullptr, Rounds::kPerTask);
     auto part = std::make_unique<RoundBuilder>(in_parts, nullptr, Rounds::kPerTask);
@@ -64,7 +67,7 @@ TEST(RoundBuilder, UnderALimitABuilderForEachRoundDoesWhatOneForAllDoes) {
       std::vector<Index> index;
       for (std::size_t f = 0, size = 1 + below(widest, rng); f < size; ++f) index.push_back(static_cast<Index>(f));
       const std::vector<double> value(index.size(), 0.1);
-      const std::string name = "t" + std::to_string(below(tasks, rng));
+      const std::string name = "t" + std::to_string(all_new ? static_cast<std::size_t>(n) : below(tasks, rng));
       const auto add = [&](Session& session, RoundBuilder& builder) {
         builder.add(session.task(name), n % 3 ? kYes : kNo, std::nullopt, {index, value});
       };

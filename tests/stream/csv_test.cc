@@ -190,22 +190,39 @@ TEST(CsvReader, ALongFirstRowLeavesRoomForTheKindsThatOthersShow) {
 
 TEST(CsvReader, ALineThatIsTooLongIsSaidAndTakesNoOtherAlong) {
   const TempDir dir;
-  for (const std::size_t at : {0u, 10u, 20u}) {
-    std::string rows = "id,label,text\n";
-    for (std::size_t n = 0; n < 20; ++n)
-      rows += (n == at ? "99,1," + std::string(5'000'000, 'y') + "\n" : "") + std::to_string(n) + ",1,lunch\n";
-    if (at == 20) rows += "99,1," + std::string(5'000'000, 'y');
-    ReadOptions o;
-    o.longest_line = std::size_t{1} << 20;
-    const std::string path = dir.write("a.csv", rows);
-    EXPECT_THAT(refusal_of(path, o), HasSubstr(path + ":" + std::to_string(at + 2) + ": a line of more than"));
-    o.skip_bad_lines = true;
-    const auto reader = open_reader(path, o);
-    std::size_t read = 0;
-    for (Record r; reader->next(r);) ++read;
-    EXPECT_EQ(read, 20u) << at;
-    EXPECT_EQ(reader->skipped(), 1u) << at;
-  }
+  for (const std::size_t longest : {1u << 20, 5u << 20, 1u << 26})
+    for (const std::size_t at : {0u, 10u, 20u}) {
+      const std::string line = "99,1," + std::string(longest + (longest < (1u << 26) ? 3'000'000 : 5'000'000), 'y');
+      std::string rows = "id,label,text,size\n";
+      for (std::size_t n = 0; n < 20; ++n)
+        rows += (n == at ? line + ",1\n" : "") + std::to_string(n) + ",1,lunch," + std::to_string(n) + ".5\n";
+      if (at == 20) rows += line;
+      ReadOptions o;
+      o.longest_line = longest;
+      const std::string path = dir.write("a.csv", rows);
+      EXPECT_THAT(refusal_of(path, o), HasSubstr(path + ":" + std::to_string(at + 2) + ": a line of more than"));
+      o.skip_bad_lines = true;
+      const auto reader = open_reader(path, o);
+      EXPECT_THAT(reader->columns(), ElementsAre("size")) << longest << " " << at;
+      std::size_t read = 0;
+      for (Record r; reader->next(r);) ++read;
+      EXPECT_EQ(read, 20u) << longest << " " << at;
+      EXPECT_EQ(reader->skipped(), 1u) << longest << " " << at;
+    }
+}
+
+TEST(CsvReader, AStrayQuoteInTheFirstRowLeavesTheKindsToTheOthers) {
+  const TempDir dir;
+  std::string rows = "label,text,size\n1,\"never closed,1.5\n";
+  for (int n = 0; n < 20; ++n) rows += "0,lunch," + std::to_string(n) + ".5\n";
+  ReadOptions o;
+  o.skip_bad_lines = true;
+  const auto reader = open_reader(dir.write("a.csv", rows), o);
+  EXPECT_THAT(reader->columns(), ElementsAre("size"));
+  std::size_t read = 0;
+  for (Record r; reader->next(r);) ++read;
+  EXPECT_EQ(read, 20u);
+  EXPECT_EQ(reader->skipped(), 1u);
 }
 
 TEST(CsvReader, AQuoteThatNeverClosesCostsNoMoreThanReadingOn) {

@@ -73,8 +73,8 @@ class RoundBuilder {
     if (memory_.limited()) {  // as if it had held no round yet
       waiting_ = std::pmr::vector<Waiting>(&memory_);
       open_ = FeatureRows(&memory_);
-      examples_ = {};
       session_.release_round();
+      examples_ = {};
     }
     return size;
   }
@@ -91,23 +91,25 @@ class RoundBuilder {
     Label label;
     double weight;
   };
+  std::size_t bytes_to_decide() const {
+    return waiting_.size() * Session::kBytesOfDecision + open_.values() * Session::kBytesOfNonZero;
+  }
   bool has_room(const Features& x) const {
-    const std::size_t to_decide =
-        (waiting_.size() + 1) * Session::kBytesOfDecision + (open_.values() + x.value.size()) * Session::kBytesOfNonZero;
-    return open_.bytes_to_add(x) + growth(waiting_, 1) + to_decide <= memory_.left();
+    const std::size_t to_decide = Session::kBytesOfDecision + x.value.size() * Session::kBytesOfNonZero;
+    return open_.bytes_to_add(x) + growth(waiting_, 1) + bytes_to_decide() + to_decide <= memory_.left();
   }
   /// A bit for each task that is known, to the next power of two; made anew, so that never two are held.
   void make_room_for_tasks() {
     const std::size_t tasks = std::bit_ceil(std::max<std::size_t>(session_.task_count(), 64));
     if (tasks <= in_round_.size()) return;
     in_round_ = std::pmr::vector<bool>(&memory_);
-    if (tasks / 8 > memory_.left()) flush();
+    if (tasks / 8 + bytes_to_decide() > memory_.left()) flush();
     in_round_.resize(tasks);
     for (const Waiting& w : waiting_)
       if (w.task != kUntracked) in_round_[w.task] = true;
   }
   void add_to_round(Task task, Label label, std::optional<double> time, const Features& x, double weight) {
-    if (task != kUntracked) make_room_for_tasks();
+    make_room_for_tasks();
     if ((task != kUntracked && in_round_[task]) || !has_room(x)) flush();
     if (time) session_.set_time(*time);
     if (!has_room(x)) {  // a round of its own

@@ -199,7 +199,13 @@ class CsvReader final : public RecordReader {
       std::string_view line;
       for (std::size_t rows = 0; rows < most && next_sample(line, rows, bytes);) {
         const std::size_t counted = line.size();
-        if (quote_open(line, false, delimiter_) && !join_lines(line, longest_to_sample(rows))) break;
+        const LineReader::Place next = lines_.place();
+        try {
+          if (quote_open(line, false, delimiter_) && !join_lines(line, longest_to_sample(rows))) break;
+        } catch (const LineError&) {  // the stray quote spoils its own line only
+          lines_.back_to(next);
+          continue;
+        }
         bytes += line.size() - counted;
         if (!is_row(line)) continue;  // is said when it is read
         if (++rows == 1) bytes = 0;

@@ -157,7 +157,7 @@ class RecordReader {
   static constexpr std::size_t kSampleBytes = std::size_t{1} << 22;
   /// The longest line to look at: the first row is waited for, as without one nothing can be inferred.
   std::size_t longest_to_sample(std::size_t rows) const {
-    return rows > 0 ? kSampleBytes : std::clamp(lines_.longest(), kSampleBytes, LineReader::kLongest - 1);
+    return rows > 0 ? kSampleBytes : std::max(lines_.longest(), kSampleBytes);
   }
   /// The next line to infer kinds from, after that many rows and bytes: those before the first row and the row itself, or
   /// those after it. A line that is too long is passed over, and said when it is read.

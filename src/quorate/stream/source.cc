@@ -219,33 +219,39 @@ bool LineReader::fill() {
 
 void LineReader::rewind() {
   if (!mark_) return;
-  begin_ = *mark_;
-  number_ = mark_number_;
+  back_to({0, mark_number_});
   unmark();
+}
+
+void LineReader::back_to(const Place& place) {
+  begin_ = *mark_ + place.offset;
+  number_ = place.number;
 }
 
 bool LineReader::next(std::string_view& line, std::size_t most) {
   std::size_t scanned = 0;  // bytes from begin_ on that hold no newline
-  bool too_long = false;
+  bool too_long = !too_long_.empty() && too_long_.contains(number_ + 1);
   for (;;) {
     const char* start = buffer_.data() + begin_;
     const auto* newline = static_cast<const char*>(std::memchr(start + scanned, '\n', end_ - begin_ - scanned));
     if (newline == nullptr) {
       scanned = end_ - begin_;
-      if (most < kLongest && scanned > most) return false;
+      if (scanned > most && most < longest_) return false;
       if (scanned > longest_) {  // pass over the rest of it in little memory
         too_long = true;
-        scanned = mark_ ? longest_ + 1 : 0;  // what is kept is as long, so that it is too long again
-        end_ = begin_ + scanned;
+        scanned = 0;
+        end_ = begin_;
       }
       if (fill()) continue;
       if (stopped()) return false;  // what there is of the line is not the line
       if (begin_ == end_ && !too_long) return false;
     }
-    ++number_;
     start = buffer_.data() + begin_;
     const std::size_t length = newline == nullptr ? end_ - begin_ : static_cast<std::size_t>(newline - start);
+    if (length > most && most < longest_ && !too_long) return false;
+    ++number_;
     begin_ += length + (newline == nullptr ? 0 : 1);
+    if (too_long && mark_) too_long_.insert(number_);
     if (too_long || length > longest_)
       throw LineError(path_ + ":" + std::to_string(number_) + ": a line of more than " + std::to_string(longest_) +
                       " bytes; expected one example a line" + (longest_ < kLongest ? ", or a larger --memory" : ""));

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -34,17 +35,25 @@ class LineReader {
 
   /// The next line, valid until the next call; false at the end, or if it is not read yet when `stop` is requested. Throws
   /// LineError for a line longer than longest(), which is then passed over; DataError or FileError as the source.
-  /// most: less than kLongest, to look ahead while lines are kept: false, too, for a line longer than that, which stays.
+  /// most: to look ahead while lines are kept: if it is less than longest(), false, too, for a line longer than that, which
+  /// stays.
   bool next(std::string_view& line, std::size_t most = kLongest);
 
-  /// From here on lines are kept, so that rewind() can return to the next one; until rewind() or unmark(). Of a line
-  /// longer than longest() as much is kept as makes it too long again.
+  /// From here on lines are kept, so that rewind() can return to the next one; until rewind() or unmark(). Of a line that is
+  /// too long nothing is kept but that it is.
   void mark() {
     mark_ = begin_;
     mark_number_ = number_;
   }
   void unmark() { mark_.reset(); }
   void rewind();  ///< without effect if nothing is marked
+  /// The next line's place among those that are kept since mark(), to go back to it while they are.
+  struct Place {
+    std::size_t offset;
+    std::uint64_t number;
+  };
+  Place place() const { return {begin_ - *mark_, number_}; }
+  void back_to(const Place& place);
 
   /// Lines longer than this are refused from now on; at most kLongest, which it is at first.
   void set_longest(std::size_t bytes) { longest_ = bytes; }
@@ -66,6 +75,7 @@ class LineReader {
   std::size_t begin_ = 0, end_ = 0;  // unread bytes in buffer_
   std::optional<std::size_t> mark_;  // where kept bytes begin in buffer_
   std::uint64_t mark_number_ = 0;
+  std::set<std::uint64_t> too_long_;  // numbers of lines met while they were kept
   std::size_t longest_ = kLongest;
   bool at_end_ = false, carriage_return_ = false;
   std::stop_token stop_;
