@@ -56,8 +56,8 @@ TEST(RoundBuilder, UnderALimitABuilderForEachRoundDoesWhatOneForAllDoes) {
   Rng rng = make_rng(11, 0);
   for (int run = 0; run < 40; ++run) {
     const std::size_t limit = 40'000 + below(400'000, rng), tasks = 5 + below(60, rng), widest = 1 + below(100, rng);
-    const Spec spec =
-        parse_spec(std::array{"shampo", "shampo-second-order(diagonal=true)", "cohort(query=shared)"}[run % 3]);
+    const Spec spec = parse_spec(std::array{"shampo", "shampo-second-order(diagonal=true)",
+                                            "cohort(query=shared)"}[static_cast<std::size_t>(run) % 3]);
     const bool all_new = run % 6 == 5;  // more tasks than memory holds
     Session at_once(spec, {.seed = 1, .memory_limit = limit}), in_parts(spec, {.seed = 1, .memory_limit = limit});
     RoundBuilder all(at_once, nullptr, Rounds::kPerTask);
