@@ -137,9 +137,8 @@ class ScaledLearner final : public Learner {
     const std::size_t step = round.tasks_per_instance;
     if (examples.size() > 1)
       for (const Example& e : examples.first(std::min(kAhead, examples.size()))) prefetch(e);
-    if constexpr (requires(const Example& e) { a_->make_room(e); })  // first, as what is counted stays counted
-      if (limited_)
-        for (const Example& e : examples) a_->make_room(e);
+    if constexpr (requires { a_->make_room(examples); })  // first, as what is counted stays counted
+      if (limited_) a_->make_room(examples);
     for (std::size_t n = 0; n < examples.size(); n += step) count(examples[n].x);
     if (!scaling_.changes()) return decide_scaled(examples, rng, out);
     renew(round_, examples.size());
@@ -303,7 +302,9 @@ class ScaledLearner final : public Learner {
   }
   bool learn_once(const Example& e, const Decision& d, Answer y, Rng& rng) {
     if constexpr (requires { a_->query.reserve_task(e.task); }) a_->query.reserve_task(e.task);
-    if constexpr (requires { a_->A.ensure_tasks(1); })  // a gift, or a rebuild: no example of it may have been decided
+    if constexpr (requires { a_->ensure_tasks(std::size_t{1}); })  // a gift, or a rebuild: no example of it may have come
+      a_->ensure_tasks(std::size_t{e.task} + 1);
+    else if constexpr (requires { a_->A.ensure_tasks(1); })
       if (e.task != kUntracked) a_->A.ensure_tasks(std::size_t{e.task} + 1);
     if constexpr (requires { a_->reserve(e); })
       if (y != kNeither) a_->reserve(e);

@@ -86,26 +86,34 @@ TEST(Memory, WithoutALimitEverythingIsLeft) {
   EXPECT_EQ(bytes_left(&limited), 70u);
 }
 
-TEST(Memory, GrowthIsWhatAVectorAllocatesForTheNextElement) {
-  Memory memory;
-  std::pmr::vector<double> v(&memory);
-  for (int n = 0; n < 300; ++n) {
-    if (n == 100) v.reserve(137);
-    const std::size_t before = v.capacity(), expected = growth(v, 1);
-    v.push_back(n);
-    ASSERT_EQ(expected, v.capacity() == before ? 0 : v.capacity() * sizeof(double)) << n;
+TEST(Memory, ReserveAllocatesWhatItSaysAndUnderALimitByTheSizeAlone) {
+  for (const std::size_t limit : {Memory::kNoLimit, std::size_t{1} << 20}) {
+    Memory memory(limit);
+    std::pmr::vector<double> v(&memory), jumped(&memory);
+    for (std::size_t n = 1; n < 3000; n += 1 + n / 50) {
+      const std::size_t before = v.capacity(), expected = bytes_to_reserve(v, n);
+      reserve(v, n);
+      ASSERT_EQ(expected, v.capacity() == before ? 0 : v.capacity() * sizeof(double)) << n;
+      v.resize(n);
+      if (limit == Memory::kNoLimit) continue;
+      ASSERT_EQ(v.capacity(), room_for(n)) << n;
+    }
+    const std::size_t before = memory.bytes();
+    EXPECT_EQ(before, v.capacity() * sizeof(double));
+    if (limit == Memory::kNoLimit) continue;
+    EXPECT_THROW(reserve(v, 1 << 20), MemoryError);
+    EXPECT_EQ(memory.bytes(), before) << "what is refused leaves no trace";
+    reserve(jumped, v.size());
+    EXPECT_EQ(jumped.capacity(), v.capacity());
   }
-  for (const std::size_t more : {1u, 5u, 1000u, 1001u, 1500u}) {  // at most doubled, at least what is asked for
-    std::pmr::vector<double> w(1000, &memory);
-    w.reserve(1005);
-    const std::size_t expected = growth(w, more);
-    w.resize(1000 + more);
-    if (more <= 5)
-      EXPECT_EQ(expected, 0u) << more;
-    else
-      EXPECT_GE(expected, w.capacity() * sizeof(double)) << more;
-    EXPECT_LE(expected, std::max<std::size_t>(2 * 1005, 1000 + more) * sizeof(double)) << more;
-  }
+}
+
+TEST(Memory, SomethingIsRefusedAsAWhole) {
+  Memory memory(100);
+  check_bytes_left(&memory, 100);
+  EXPECT_THROW(check_bytes_left(&memory, 101), MemoryError);
+  check_bytes_left(std::pmr::new_delete_resource(), Memory::kNoLimit);
+  EXPECT_EQ(memory.bytes(), 0u);
 }
 
 }  // namespace

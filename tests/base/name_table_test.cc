@@ -115,10 +115,10 @@ TEST(NameTable, ARenamedOneIsAsIfTheNameHadComeThere) {
 
 TEST(NameTable, IsRenamedInFullMemoryOrStaysAsItIs) {
   for (const std::size_t size : {3u, 5000u, 20'000u}) {
-    Memory unlimited;
-    NameTable same(&unlimited);
+    Memory large(100'000'000);
+    NameTable same(&large);
     for (std::size_t i = 0; i < size; ++i) same.intern("name " + std::to_string(i));
-    Memory memory(unlimited.peak());
+    Memory memory(large.peak());
     NameTable names(&memory);
     for (std::size_t i = 0; i < size; ++i) names.intern("name " + std::to_string(i));
     memory.take(memory.left());

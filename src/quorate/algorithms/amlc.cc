@@ -110,13 +110,18 @@ struct Amlc {
   PeerBenefit peer_benefit(Task task) const { return counts(task); }
 
   /// So that decide() cannot fail.
-  void make_room(const Example& e) {
-    reserve_tasks(std::size_t{e.task} + 1);
-    w.reserve_margins(std::max(w.tasks(), std::size_t{e.task} + 1), e.x);
+  void make_room(std::span<const Example> round) {
+    std::size_t K = 0;
+    for (const Example& e : round) K = std::max(K, std::size_t{e.task} + 1);
+    reserve_tasks(K);
   }
-  void reserve_tasks(std::size_t K) {
-    if (K <= w.tasks()) return;
-    w.reserve_tasks(K);
+  /// Room for K tasks, and `rows` rows more; if memory is refused nothing changed.
+  void reserve_tasks(std::size_t K, std::size_t rows = 0) {
+    K = std::max(K, w.tasks());
+    if (is_limited(c.get_allocator().resource()))
+      check_bytes_left(c.get_allocator().resource(), w.bytes_to_reserve(K, rows) + tau.bytes_to_reserve(K) +
+                                                         counts.bytes_to_reserve(K) + bytes_to_reserve(c, K));
+    w.reserve_tasks(K, rows);
     tau.reserve_tasks(K);
     counts.reserve_tasks(K);
     reserve(c, K);
@@ -147,7 +152,9 @@ struct Amlc {
   void check() {
     if (tau.tasks() != w.tasks() || counts.tasks() != w.tasks())
       throw DataError("amlc: weights, trust and counts differ in tasks");
+    reserve(c, w.tasks());
     c.resize(w.tasks());
+    counts.fit_loaded();
   }
 };
 

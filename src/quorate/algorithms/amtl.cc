@@ -95,10 +95,18 @@ struct Amtl {
   }
 
   /// So that decide() cannot fail.
-  void make_room(const Example& e) { reserve_tasks(std::size_t{e.task} + 1); }
-  void reserve_tasks(std::size_t K) {
-    if (K <= w.tasks()) return;
-    w.reserve_tasks(K);
+  void make_room(std::span<const Example> round) {
+    std::size_t K = 0;
+    for (const Example& e : round) K = std::max(K, std::size_t{e.task} + 1);
+    reserve_tasks(K);
+  }
+  /// Room for K tasks, and `rows` rows more; if memory is refused nothing changed.
+  void reserve_tasks(std::size_t K, std::size_t rows = 0) {
+    K = std::max(K, w.tasks());
+    if (is_limited(c.get_allocator().resource()))
+      check_bytes_left(c.get_allocator().resource(),
+                       w.bytes_to_reserve(K, rows) + G.bytes_to_reserve(K) + bytes_to_reserve(c, K));
+    w.reserve_tasks(K, rows);
     G.reserve_tasks(K);
     reserve(c, K);
   }
@@ -128,6 +136,7 @@ struct Amtl {
   void check() {
     if (w.tasks() != A.tasks() || G.tasks() != A.tasks())
       throw DataError("amtl: weights, Gram matrix and graph differ in tasks");
+    reserve(c, w.tasks());
     c.resize(w.tasks());
   }
 };

@@ -357,8 +357,10 @@ struct Cohort {
   /// Before learn(e): makes places for all weights that it and its replays may change, so that under a memory limit neither
   /// can fail. If memory is refused nothing was learned.
   void reserve(const Example& e) {
+    if (slots() == 0 && limited) touch_all(e);
     if (e.task != kUntracked && e.task >= tasks.size()) tasks.reserve(std::size_t{e.task} + 1);
-    if (slots() > 0 || !limited) return;
+  }
+  void touch_all(const Example& e) {
     const auto touch = [this](const Example& one) {
       w.touch(one.group, one.x);
       if (one.task != kUntracked) v.touch(one.task, one.x);

@@ -109,14 +109,21 @@ struct Peer {
   PeerBenefit peer_benefit(Task task) const { return counts(task); }
 
   /// So that decide() cannot fail.
-  void make_room(const Example& e) {
-    reserve_tasks(std::size_t{e.task} + 1);
-    w.reserve_margins(std::max(w.tasks(), std::size_t{e.task} + 1), e.x);
-    w.reserve(e.x);
+  void make_room(std::span<const Example> round) {
+    std::size_t K = 0, rows = 0;
+    for (const Example& e : round) {
+      K = std::max(K, std::size_t{e.task} + 1);
+      rows += w.new_rows(e.x);
+    }
+    reserve_tasks(K, rows);
   }
-  void reserve_tasks(std::size_t K) {
-    if (K <= w.tasks()) return;
-    w.reserve_tasks(K);
+  /// Room for K tasks, and `rows` rows more; if memory is refused nothing changed.
+  void reserve_tasks(std::size_t K, std::size_t rows = 0) {
+    K = std::max(K, w.tasks());
+    if (is_limited(c.get_allocator().resource()))
+      check_bytes_left(c.get_allocator().resource(), w.bytes_to_reserve(K, rows) + tau.bytes_to_reserve(K) +
+                                                         counts.bytes_to_reserve(K) + bytes_to_reserve(c, K));
+    w.reserve_tasks(K, rows);
     tau.reserve_tasks(K);
     counts.reserve_tasks(K);
     reserve(c, K);
@@ -146,7 +153,9 @@ struct Peer {
   void check() {
     if (tau.tasks() != w.tasks() || counts.tasks() != w.tasks())
       throw DataError("peer: weights, trust and counts differ in tasks");
+    reserve(c, w.tasks());
     c.resize(w.tasks());
+    counts.fit_loaded();
   }
 };
 

@@ -36,7 +36,7 @@ struct ShampoSecondOrder {
     }
   };
   ShampoSecondOrder(const Params& params, const LearnerContext& context)
-      : p(params), query(params, context), full(context.memory), diagonal(context.memory), part(context.memory) {}
+      : p(params), query(params, context), full(context.memory), diagonal(context.memory) {}
 
   void prefetch(const Example&) const {}
   double score(const Example& e) const { return estimate(e).margin(); }
@@ -88,9 +88,9 @@ struct ShampoSecondOrder {
 
   Params p;
   SharedAnnotator query;
-  FullConfidence full;            // A, A^-1, w of every task
-  DiagonalConfidence diagonal;    // the same, diagonals
-  std::pmr::vector<double> part;  // scratch: an instance times the root of its weight
+  FullConfidence full;          // A, A^-1, w of every task
+  DiagonalConfidence diagonal;  // the same, diagonals
+  std::vector<double> part;     // scratch: an instance times the root of its weight
 
   template <class S>
   static void state(S& s, auto&& visit) {

@@ -26,8 +26,9 @@ class FeatureRows {
   }
   /// Bytes that add(x) may allocate, what it then frees included.
   std::size_t bytes_to_add(const Features& x) const {
-    return growth(index_, x.index.size()) + growth(value_, x.value.size()) + growth(index_end_, 1) + growth(value_end_, 1) +
-           growth(norm_, 1);
+    return bytes_to_reserve(index_, index_.size() + x.index.size()) +
+           bytes_to_reserve(value_, value_.size() + x.value.size()) + bytes_to_reserve(index_end_, size() + 1) +
+           bytes_to_reserve(value_end_, size() + 1) + bytes_to_reserve(norm_, size() + 1);
   }
   void add(const Features& x) {
     reserve(index_, index_.size() + x.index.size());

@@ -32,6 +32,10 @@ class Memory final : public std::pmr::memory_resource {
     peak_ = std::max(peak_, now_);
   }
   std::size_t left() const { return limit_ - set_aside_ - now_; }
+  /// Whether so many bytes are left; else throws MemoryError.
+  void check_left(std::size_t bytes) const {
+    if (bytes > left()) refuse(bytes);
+  }
 
  private:
   [[noreturn]] void refuse(std::size_t bytes) const {
@@ -72,6 +76,11 @@ inline std::size_t memory_limit(std::pmr::memory_resource* memory) {
   return counted != nullptr ? counted->limit() : Memory::kNoLimit;
 }
 
+/// What allocates several times asks first, so that it is refused as a whole. Throws MemoryError.
+inline void check_bytes_left(std::pmr::memory_resource* memory, std::size_t bytes) {
+  if (const auto* counted = dynamic_cast<const Memory*>(memory)) counted->check_left(bytes);
+}
+
 /// Whether there is a limit to what may be allocated.
 inline bool is_limited(std::pmr::memory_resource* memory) { return memory_limit(memory) != Memory::kNoLimit; }
 
@@ -79,18 +88,6 @@ inline bool is_limited(std::pmr::memory_resource* memory) { return memory_limit(
 template <class T>
 std::size_t bytes_of(const std::pmr::vector<T>& v) {
   return v.capacity() * sizeof(T);
-}
-
-/// Bytes that a vector allocates when it grows by `more`, the old ones being freed afterwards.
-template <class T>
-std::size_t growth(const std::pmr::vector<T>& v, std::size_t more) {
-  return v.size() + more <= v.capacity() ? 0 : std::max(2 * v.capacity(), v.size() + more) * sizeof(T);
-}
-
-/// Makes room for `size` elements, as resize(size) would: amortised O(1) an element. If memory is refused nothing changed.
-template <class T>
-void reserve(std::pmr::vector<T>& v, std::size_t size) {
-  if (size > v.capacity()) v.reserve(std::max(size, 2 * v.size()));
 }
 
 /// An empty array with room for `size` elements; never holds two, and keeps what is large enough.
@@ -102,7 +99,7 @@ void renew(Vector& v, std::size_t size) {
   v.reserve(size);
 }
 
-// Fitted arrays. A learner that forgets decides by the bytes that are left, so under a memory limit these must follow from
+// Fitted arrays. Under a memory limit what is learned and kept depends on the bytes that are left, so these must follow from
 // the model's state alone: not from how it grew, nor from when it was saved and loaded, nor from the standard library.
 
 /// Elements that a fitted array of `size` elements has room for: at most 7, or a sixteenth, more than it needs when a step
@@ -125,6 +122,20 @@ void fit(std::pmr::vector<T>& v, std::size_t size) {
 template <class T>
 void fit(std::pmr::vector<T>& v) {
   fit(v, v.size());
+}
+/// Makes room for `size` elements. If memory is refused nothing changed. Under a memory limit as fit(v, size), else twice as
+/// much as before at least: amortised O(1) an element in both.
+template <class T>
+void reserve(std::pmr::vector<T>& v, std::size_t size) {
+  if (size <= v.capacity()) return;
+  fit(v, size);
+  if (size > v.capacity()) v.reserve(std::max(size, 2 * v.size()));
+}
+/// Bytes that reserve(v, size) allocates, the old ones being freed afterwards.
+template <class T>
+std::size_t bytes_to_reserve(const std::pmr::vector<T>& v, std::size_t size) {
+  if (size <= v.capacity()) return 0;
+  return (is_limited(v.get_allocator().resource()) ? room_for(size) : std::max(size, 2 * v.size())) * sizeof(T);
 }
 /// The same for an array that was just loaded. Its copy is not part of the model, so that a model which filled its limit
 /// can be loaded.

@@ -88,7 +88,8 @@ std::size_t NameTable::text_to_add(std::size_t size) const {
 
 std::size_t NameTable::bytes_to_add(std::string_view name) const {
   const std::size_t text = text_to_add(name.size());
-  return text + (text > 0 ? growth(text_, 1) : 0) + entries_.bytes_to_grow(size() + 1) + first_.bytes_to_grow(size() + 1);
+  return text + (text > 0 ? bytes_to_reserve(text_, text_.size() + 1) : 0) + entries_.bytes_to_grow(size() + 1) +
+         first_.bytes_to_grow(size() + 1);
 }
 
 std::uint32_t NameTable::intern(std::string_view name) {
@@ -105,6 +106,7 @@ std::uint32_t NameTable::intern(std::string_view name) {
     } else {
       std::pmr::vector<char> block(text_.get_allocator());
       block.reserve(capacity);
+      reserve(text_, text_.size() + 1);
       text_.push_back(std::move(block));
     }
   }
@@ -126,7 +128,7 @@ std::uint32_t NameTable::intern(std::string_view name) {
 /// The text becomes that of `other`, in blocks of the same size. Its own is freed first.
 void NameTable::take_text(const NameTable& other) {
   text_ = std::pmr::vector<std::pmr::vector<char>>(text_.get_allocator());
-  text_.reserve(other.text_.capacity());
+  reserve(text_, other.text_.size());
   for (const auto& block : other.text_) {
     text_.emplace_back().reserve(block.capacity());
     text_.back().assign(block.begin(), block.end());

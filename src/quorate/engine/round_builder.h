@@ -96,7 +96,8 @@ class RoundBuilder {
   }
   bool has_room(const Features& x) const {
     const std::size_t to_decide = Session::kBytesOfDecision + x.value.size() * Session::kBytesOfNonZero;
-    return open_.bytes_to_add(x) + growth(waiting_, 1) + bytes_to_decide() + to_decide <= memory_.left();
+    return open_.bytes_to_add(x) + bytes_to_reserve(waiting_, waiting_.size() + 1) + bytes_to_decide() + to_decide <=
+           memory_.left();
   }
   /// A bit for each task that is known, to the next power of two; made anew, so that never two are held.
   void make_room_for_tasks() {

@@ -131,8 +131,10 @@ Task Session::task(std::string_view name) {
       bytes += learner_->bytes_for_tasks(tasks);
       if (bytes > memory_->left()) return kUntracked;
       learner_->reserve_tasks(tasks);
+    } else {
+      free_memory(bytes);
+      memory_->check_left(bytes);
     }
-    free_memory(bytes);
     ledger_.reserve_tasks(tasks);
   }
   return first_task(tasks_.intern(name));

@@ -96,7 +96,7 @@ class SharedAnnotator {
   void by_margin(std::span<const Example> round, Rng& rng, std::span<Decision> out) const;
   /// Makes room, so that learned(task, ..) cannot fail.
   void reserve_task(Task task) {
-    if (task != kUntracked) counts_.reserve(std::size_t{task} + 1);
+    if (task != kUntracked) counts_.resize(std::size_t{task} + 1);
   }
   /// Bytes that reserve_task(K - 1) may allocate.
   std::size_t bytes_for_tasks(std::size_t K) const { return counts_.bytes_to_grow(K); }

@@ -80,13 +80,14 @@ Beliefs::Packed Beliefs::pack() const {
     return {{},
             {},
             Column<float>::of(cells.size(), [&cells](std::size_t i) { return cells[i].weight; }),
-            Column<float>::of(cells.size(), [&cells](std::size_t i) { return cells[i].information; })};
+            Column<float>::of(cells.size(), [&cells](std::size_t i) { return cells[i].information; }),
+            {}};
   }
   const auto& blocks = std::get<SparseBlocks<Belief>>(store_);
   const auto order = blocks.order();
   return {blocks.block_column(order), blocks.column<Index>(order, [](Index feature, const Belief&) { return feature; }),
           blocks.column<float>(order, [](Index, const Belief& b) { return b.weight; }),
-          blocks.column<float>(order, [](Index, const Belief& b) { return b.information; })};
+          blocks.column<float>(order, [](Index, const Belief& b) { return b.information; }), blocks.rooms(order)};
 }
 
 void Beliefs::unpack(const Packed& packed) {
@@ -115,7 +116,7 @@ void Beliefs::unpack(const Packed& packed) {
     return;
   }
   auto& blocks = store_.emplace<SparseBlocks<Belief>>(memory_);
-  blocks.reserve_blocks(count);
+  blocks.reserve_blocks(count, packed.rooms);
   for (std::size_t begin = 0, end = 0; begin < n; begin = end) {  // a block at a time
     const std::uint32_t block = packed.block[begin];
     while (end < n && packed.block[end] == block) ++end;

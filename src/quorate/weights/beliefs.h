@@ -42,16 +42,19 @@ class Beliefs {
   /// as it is. beta scale^2 sum_f s_f x_f^2 <= 1. If memory is refused no belief changed. O(non-zeros).
   void learn(std::uint32_t block, const Features& x, double scale, double alpha, double beta);
 
-  /// Exact: what is not as at first, in ascending order of (block, feature). Fixed: every slot, block and feature empty.
+  /// Exact: what is not as at first, in ascending order of (block, feature); as SparseBlocks::Order says. Fixed: every slot,
+  /// block and feature empty.
   struct Packed {
     Column<std::uint32_t> block, feature;
     Column<float> weight, information;  // information: 1/s - 1
+    BlockRooms rooms = {};
     template <class S>
     static void state(S& s, auto&& v) {
       v("block", s.block);
       v("feature", s.feature);
       v("weight", s.weight);
       v("information", s.information);
+      v("rooms", s.rooms);
     }
   };
   Packed pack() const;

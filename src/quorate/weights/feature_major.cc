@@ -11,13 +11,38 @@
 
 namespace quorate {
 
-void FeatureMajorWeights::reserve_tasks(std::size_t K) {
-  if (K <= stride_) return;
-  const std::size_t stride = std::max(K, stride_ + stride_ / 2), rows = row_.size();
-  std::pmr::vector<float> grown(rows * stride, 0.0f, weights_.get_allocator());
-  for (std::size_t r = 0; r < rows; ++r) std::copy_n(weights_.data() + r * stride_, stride_, grown.data() + r * stride);
+/// Room for K tasks, and `rows` rows more. Under a memory limit it follows from what there is room for.
+FeatureMajorWeights::Room FeatureMajorWeights::room_for(std::size_t K, std::size_t rows) const {
+  const bool limited = this->limited();
+  const std::size_t all = row_.size() + rows;
+  return {K <= stride_ ? stride_
+          : limited    ? quorate::room_for(K)
+                       : std::max(K, stride_ + stride_ / 2),
+          all <= rows_ ? rows_
+          : limited    ? quorate::room_for(all)
+                       : std::max(all, 2 * row_.size())};
+}
+
+std::size_t FeatureMajorWeights::bytes_to_reserve(std::size_t K, std::size_t rows) const {
+  if (K <= stride_ && row_.size() + rows <= rows_) return 0;
+  const Room room = room_for(K, rows);
+  return room.rows * room.stride * sizeof(float) + row_.bytes_to_reserve(room.rows) + quorate::bytes_to_reserve(margins_, K);
+}
+
+void FeatureMajorWeights::reserve_tasks(std::size_t K, std::size_t rows) {
+  if (K <= stride_ && row_.size() + rows <= rows_) return;
+  const Room room = room_for(K, rows);
+  if (limited()) check_bytes_left(row_.memory(), bytes_to_reserve(K, rows));
+  quorate::reserve(margins_, K);
+  row_.reserve(limited() ? room.rows : row_.size() + rows);
+  std::pmr::vector<float> grown(weights_.get_allocator());
+  grown.reserve(room.rows * room.stride);
+  grown.resize(row_.size() * room.stride, 0.0f);
+  for (std::size_t r = 0; r < row_.size(); ++r)
+    std::copy_n(weights_.data() + r * stride_, stride_, grown.data() + r * room.stride);
   weights_.swap(grown);
-  stride_ = stride;
+  stride_ = room.stride;
+  rows_ = room.rows;
 }
 
 void FeatureMajorWeights::ensure_tasks(std::size_t K) {
@@ -100,12 +125,6 @@ std::span<const double> FeatureMajorWeights::margins(const Features& x) {
   return margins_;
 }
 
-void FeatureMajorWeights::reserve_margins(std::size_t K, const Features& x) {
-  quorate::reserve(margins_, K);
-  quorate::reserve(of_index_, x.index.size());
-  quorate::reserve(of_value_, x.size());
-}
-
 std::uint32_t FeatureMajorWeights::row_at(Index feature) {
   const auto rows = static_cast<std::uint32_t>(row_.size());
   std::uint32_t& row = row_.at(feature);
@@ -116,14 +135,14 @@ std::uint32_t FeatureMajorWeights::row_at(Index feature) {
   return row;
 }
 
+std::size_t FeatureMajorWeights::new_rows(const Features& x) const {
+  std::size_t rows = 0;
+  for (std::size_t k = 0; k < x.size(); ++k) rows += row_.find(x.at(k)) == nullptr;
+  return rows;
+}
+
 void FeatureMajorWeights::reserve(const Features& x) {
-  const auto room = [&](std::size_t more) { return (row_.size() + more) * stride_; };
-  if (row_.has_room(x.size()) && room(x.size()) <= weights_.capacity()) return;
-  std::size_t more = 0;
-  for (std::size_t k = 0; k < x.size(); ++k) more += row_.find(x.at(k)) == nullptr;
-  if (more == 0) return;
-  row_.reserve(row_.size() + more);
-  quorate::reserve(weights_, room(more));
+  if (row_.size() + x.size() > rows_) reserve_tasks(tasks_, new_rows(x));
 }
 
 void FeatureMajorWeights::add(std::span<const double> c, const Features& x) {
@@ -172,9 +191,11 @@ FeatureMajorWeights::Packed FeatureMajorWeights::pack() const {
   row_.for_each([&](Index feature, std::uint32_t row) { rows->emplace_back(feature, row); });
   std::sort(rows->begin(), rows->end());
   return {tasks_, Column<std::uint32_t>::of(rows->size(), [rows](std::size_t r) { return (*rows)[r].first; }),
-          Column<float>::of(rows->size() * tasks_, [this, rows](std::size_t i) {
-            return weights_[std::size_t{(*rows)[i / tasks_].second} * stride_ + i % tasks_];
-          })};
+          Column<float>::of(rows->size() * tasks_,
+                            [this, rows](std::size_t i) {
+                              return weights_[std::size_t{(*rows)[i / tasks_].second} * stride_ + i % tasks_];
+                            }),
+          limited() ? std::vector<std::uint64_t>{rows_} : std::vector<std::uint64_t>()};
 }
 
 void FeatureMajorWeights::unpack(const Packed& packed) {
@@ -191,12 +212,15 @@ void FeatureMajorWeights::unpack(const Packed& packed) {
   }
   for (std::size_t i = 0; i < packed.value.size(); ++i)
     if (!std::isfinite(packed.value[i])) throw DataError("weights: a value is not finite");
+  const std::size_t room = limited() && !packed.room.empty() ? packed.room[0] : rows;
+  if (room < rows || room > std::size_t{kMaxIndex} + 2) throw DataError("weights: room for rows that cannot be");
   FeatureMajorWeights out(weights_.get_allocator().resource());
+  out.reserve_tasks(packed.tasks, room);
   out.ensure_tasks(packed.tasks);
-  out.row_.reserve(rows);
-  out.weights_.resize(rows * out.tasks_);
-  for (std::size_t r = 0; r < rows; ++r) out.row_.at(packed.feature[r]) = static_cast<std::uint32_t>(r);
-  packed.value.read(0, out.weights_);
+  for (std::size_t r = 0; r < rows; ++r) {
+    const std::uint32_t row = out.row_at(packed.feature[r]);
+    packed.value.read(r * out.tasks_, std::span(out.weights_).subspan(row * out.stride_, out.tasks_));
+  }
   *this = std::move(out);
 }
 

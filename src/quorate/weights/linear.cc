@@ -27,7 +27,7 @@ void Linear::add(std::uint32_t block, double a, const Features& x) {
 Linear::Packed Linear::pack() const {
   const auto order = w_.order();
   return {w_.block_column(order), w_.column<Index>(order, [](Index feature, float) { return feature; }),
-          w_.column<float>(order, [](Index, float w) { return w; })};
+          w_.column<float>(order, [](Index, float w) { return w; }), w_.rooms(order)};
 }
 
 void Linear::unpack(const Packed& packed) {
@@ -46,7 +46,7 @@ void Linear::unpack(const Packed& packed) {
     before = place;
   }
   w_ = SparseBlocks<float>(w_.memory());
-  w_.reserve_blocks(blocks);
+  w_.reserve_blocks(blocks, packed.rooms);
   for (std::size_t begin = 0, end = 0; begin < n; begin = end) {  // a block at a time
     const std::uint32_t block = packed.block[begin];
     while (end < n && packed.block[end] == block) ++end;

@@ -22,15 +22,17 @@ class Linear {
   /// w_block += a x. If memory is refused nothing changed. O(non-zeros), amortised when it grows.
   void add(std::uint32_t block, double a, const Features& x);
 
-  /// Non-zero weights in ascending order of (block, feature).
+  /// Non-zero weights in ascending order of (block, feature); as SparseBlocks::Order says.
   struct Packed {
     Column<std::uint32_t> block, feature;
     Column<float> value;
+    BlockRooms rooms = {};
     template <class S>
     static void state(S& s, auto&& v) {
       v("block", s.block);
       v("feature", s.feature);
       v("value", s.value);
+      v("rooms", s.rooms);
     }
   };
   Packed pack() const;

@@ -689,7 +689,7 @@ void Scaling::unpack(const Packed& packed) {
     }
     auto& blocks = store.template emplace<SparseBlocks<Cell>>(memory_);
     if (size == 0) return;
-    blocks.reserve_blocks(1);
+    blocks.reserve_blocks(1, {});
     blocks.restore(
         0, size, [&](std::size_t k) { return feature[k]; }, cell);
   };

@@ -36,22 +36,35 @@ FullConfidence::One& FullConfidence::prepare(Task task, const Features& x) {
                     " features: --bits 0, which numbers only the names that occur, or diagonal=true");
   if (const std::uint32_t* place = place_.find(task)) {
     One& one = tasks_[*place];
-    if (n > one.w.size()) grow(one, n);
+    if (n <= one.w.size()) return one;
+    check_bytes_left(place_.memory(), bytes_to_grow(one, n));
+    grow(one, n);
     return one;
   }
-  place_.reserve(place_.size() + 1);
-  reserve(tasks_, tasks_.size() + 1);
+  const std::size_t tasks = tasks_.size() + 1;
   One made(place_.memory());
+  check_bytes_left(place_.memory(),
+                   place_.bytes_to_reserve(tasks) + bytes_to_reserve(tasks_, tasks) + bytes_to_grow(made, n));
+  place_.reserve(tasks);
+  reserve(tasks_, tasks);
   grow(made, n);
   place_.at(task) = static_cast<std::uint32_t>(tasks_.size());  // from here on nothing can fail
   tasks_.push_back(std::move(made));
   return tasks_.back();
 }
 
-/// To n features, or leaves it as it is if memory is refused.
+std::size_t FullConfidence::bytes_to_grow(const One& one, std::size_t n) const {
+  return bytes_to_reserve(g_, n) + bytes_to_reserve(check_, n) + one.A.bytes_to_reserve(n) +
+         one.inverse.bytes_to_reserve(n) + bytes_to_reserve(one.w, n) + bytes_to_reserve(one.u, n);
+}
+
+/// To n features.
 void FullConfidence::grow(One& one, std::size_t n) {
-  if (n > g_.size()) g_.resize(n);
-  if (n > check_.size()) check_.resize(n);
+  for (auto* scratch : {&g_, &check_}) {
+    if (n <= scratch->size()) continue;
+    reserve(*scratch, n);
+    scratch->resize(n);
+  }
   one.A.reserve(n);
   one.inverse.reserve(n);
   reserve(one.w, n);
@@ -163,6 +176,7 @@ void FullConfidence::unpack(const Packed& packed) {
   Table<Task, std::uint32_t> place(memory);
   std::pmr::vector<One> ones(memory);
   place.reserve(tasks);
+  fit(ones, tasks);
   ones.reserve(tasks);
   const double *w = packed.w.data(), *u = packed.u.data();
   std::size_t begin = 0;  // of the task's triangles
@@ -173,8 +187,8 @@ void FullConfidence::unpack(const Packed& packed) {
     one.updates = packed.updates[i];
     one.A.assign(n, packed.A, begin);
     one.inverse.assign(n, packed.inverse, begin);
-    one.w.assign(w, w + n);
-    one.u.assign(u, u + n);
+    load_fitted(one.w, std::span(w, n));
+    load_fitted(one.u, std::span(u, n));
     for (std::size_t f = 0; f < n; ++f)  // what learning keeps true; between features rounding may break any bound
       check(one.A(f, f) >= 1 && one.inverse(f, f) > 0, "a matrix is not positive");
     begin += triangle, w += n, u += n;
@@ -183,8 +197,10 @@ void FullConfidence::unpack(const Packed& packed) {
   tasks_ = std::move(ones);
   std::size_t largest = 0;
   for (const One& one : tasks_) largest = std::max(largest, one.w.size());
-  g_.resize(largest);
-  check_.resize(largest);
+  for (auto* scratch : {&g_, &check_}) {
+    fit(*scratch, largest);
+    scratch->resize(largest);
+  }
 }
 
 RidgeEstimate DiagonalConfidence::operator()(Task task, const Features& x) const {

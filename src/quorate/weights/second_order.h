@@ -63,6 +63,7 @@ class FullConfidence {
     std::uint64_t updates = 0;
   };
   One& prepare(Task task, const Features& x);
+  std::size_t bytes_to_grow(const One& one, std::size_t n) const;
   void grow(One& one, std::size_t n);
   void repair(One& one, const Features& x);
   void rebuild(One& one);  // A^-1 and u, from A and w
@@ -76,7 +77,7 @@ class FullConfidence {
 /// The same with diagonals: A_f = 1 + the sum of x_f^2 over the task's updates.
 class DiagonalConfidence {
  public:
-  explicit DiagonalConfidence(std::pmr::memory_resource* memory) : w_(memory), squares_(memory), square_(memory) {}
+  explicit DiagonalConfidence(std::pmr::memory_resource* memory) : w_(memory), squares_(memory) {}
 
   RidgeEstimate operator()(Task task, const Features& x) const;  ///< O(non-zeros)
   void update(Task task, double y, const Features& x);           ///< O(non-zeros)
@@ -90,8 +91,8 @@ class DiagonalConfidence {
   }
 
  private:
-  Linear w_, squares_;               // K x d each
-  std::pmr::vector<double> square_;  // scratch: of an instance's values
+  Linear w_, squares_;          // K x d each
+  std::vector<double> square_;  // scratch: of an instance's values
 };
 
 }  // namespace quorate

@@ -19,6 +19,18 @@
 
 namespace quorate {
 
+/// Room that every block has, in ascending order of the blocks. A model with a memory limit saves it, so that whoever loads
+/// it has as much memory left as if it had never been saved.
+struct BlockRooms {
+  Column<std::uint32_t> block;
+  Column<std::uint64_t> room;  ///< of a table twice its slots; of a row twice its length, and 1
+  template <class S>
+  static void state(S& s, auto&& v) {
+    visit_unless_empty(v, "block", s.block);
+    visit_unless_empty(v, "room", s.room);
+  }
+};
+
 /// One Cell for every block and feature, Cell{} unless it was changed. Any number of either, none known beforehand: a block
 /// costs nothing until something in it changes. Each block lies in a plain row or in a hash table of its own, whichever is
 /// smaller, so that a small problem is a matrix and one of a million tasks touches only the memory of the task at hand. A
@@ -30,7 +42,7 @@ class SparseBlocks {
   static constexpr std::size_t kSpare = std::size_t{4} << 20;
 
   explicit SparseBlocks(std::pmr::memory_resource* memory)
-      : place_(memory), blocks_(memory), spare_(is_limited(memory) ? 0 : kSpare) {}
+      : place_(memory), blocks_(memory), limited_(is_limited(memory)), spare_(limited_ ? 0 : kSpare) {}
 
   std::pmr::memory_resource* memory() const { return blocks_.get_allocator().resource(); }
 
@@ -82,6 +94,7 @@ class SparseBlocks {
     }
   }
   /// Where the cells that are not Cell{} lie, in ascending order of (block, feature): parts of a row, or a whole table.
+  /// Under a memory limit also those of tables that are Cell{} again, as they take room.
   struct Part {
     std::uint32_t block, place;
     Index begin;            ///< of a row: its first feature
@@ -166,13 +179,47 @@ class SparseBlocks {
           return std::span<const T>(read->out);
         });
   }
-  /// Makes room for so many blocks, and no more.
-  void reserve_blocks(std::size_t blocks) {
-    place_.reserve(blocks);
-    blocks_.reserve(blocks);
+  /// None without a memory limit. As order(), which it is made of.
+  BlockRooms rooms(const std::shared_ptr<const Order>& order) const {
+    if (!limited_) return {};
+    const auto first = std::make_shared<std::vector<std::uint32_t>>();  // part of each block
+    for (std::size_t i = 0; i < order->parts.size(); ++i)
+      if (order->parts[i].begin == 0) first->push_back(static_cast<std::uint32_t>(i));
+    return {
+        Column<std::uint32_t>::of(first->size(), [order, first](std::size_t i) { return order->parts[(*first)[i]].block; }),
+        Column<std::uint64_t>::of(first->size(), [this, order, first](std::size_t i) {
+          const Block& b = blocks_[order->parts[(*first)[i]].place];
+          if (const auto* cells = std::get_if<Cells>(&b)) return 2 * std::uint64_t{cells->slots()};
+          return 2 * std::uint64_t{std::get<Row>(b).size()} + 1;
+        })};
+  }
+  /// Makes room for `blocks` of them, under a memory limit as the file says, if it does. Throws DataError.
+  void reserve_blocks(std::size_t blocks, const BlockRooms& rooms) {
+    const auto check = [](bool good) {
+      if (!good) throw DataError("blocks: rooms that cannot be");
+    };
+    check(rooms.block.size() == rooms.room.size());
+    const std::size_t given = limited_ ? rooms.block.size() : 0, all = std::max(blocks, given);
+    place_.reserve(all);
+    fit(blocks_, all);
+    blocks_.reserve(all);
+    for (std::size_t i = 0; i < given; ++i) {
+      const std::uint32_t block = rooms.block[i];
+      const std::uint64_t room = rooms.room[i] / 2;
+      check(block != 0xFFFFFFFFu && place_.find(block) == nullptr);
+      Block made{Cells(memory())};
+      if (rooms.room[i] % 2 == 0) {
+        check(std::get<Cells>(made).reserve_slots(room));
+      } else {
+        check(room <= std::size_t{kMaxIndex} + 2);
+        made.template emplace<Row>(room, Cell{}, memory());
+      }
+      place_.at(block) = static_cast<std::uint32_t>(blocks_.size());
+      blocks_.push_back(std::move(made));
+    }
   }
   /// Fills a block that has never changed with n cells: feature(k), in ascending order, and value(k), k < n. After
-  /// reserve_blocks() it never takes more than the block took when it was saved.
+  /// reserve_blocks() it takes no more than the block took when it was saved.
   template <class Feature, class Value>
   void restore(std::uint32_t block, std::size_t n, Feature feature, Value value) {
     Block& b = block_for(block, n, std::size_t{feature(n - 1)} + 1);
@@ -200,7 +247,8 @@ class SparseBlocks {
     const auto put = [&](Index feature, const Cell& cell) {
       if (!(cell == Cell{})) f(feature, cell);
     };
-    if (const auto* cells = std::get_if<Cells>(&blocks_[part.place])) return cells->for_each(put);
+    if (const auto* cells = std::get_if<Cells>(&blocks_[part.place]))
+      return limited_ ? cells->for_each(f) : cells->for_each(put);
     const Row& row = std::get<Row>(blocks_[part.place]);
     const std::size_t end = std::min(row.size(), part.begin + kPartOfRow);
     for (std::size_t feature = part.begin; feature < end; ++feature) put(static_cast<Index>(feature), row[feature]);
@@ -259,17 +307,19 @@ class SparseBlocks {
     return true;
   }
   /// The block, made if there was none, with room for `more` features below `extent`. If memory is refused the blocks are
-  /// as they were.
+  /// as they were, and so is the room for them.
   Block& block_for(std::uint32_t block, std::size_t more, std::size_t extent) {
     if (const std::uint32_t* place = place_.find(block)) {
       Block& b = blocks_[*place];
       reserve_for(b, more, extent);
       return b;
     }
-    place_.reserve(place_.size() + 1);
-    quorate::reserve(blocks_, blocks_.size() + 1);
     Block made{Cells(memory())};
     reserve_for(made, more, extent);
+    const std::size_t blocks = blocks_.size() + 1;
+    if (limited_) check_bytes_left(memory(), place_.bytes_to_reserve(blocks) + bytes_to_reserve(blocks_, blocks));
+    place_.reserve(blocks);
+    quorate::reserve(blocks_, blocks);
     place_.at(block) = static_cast<std::uint32_t>(blocks_.size());  // from here on nothing can fail
     blocks_.push_back(std::move(made));
     return blocks_.back();
@@ -296,7 +346,7 @@ class SparseBlocks {
     if (extent * sizeof(Cell) <= 2 * Cells::slots_for(used + more) * Cells::kSlotBytes ||
         spare((grown - row.size()) * sizeof(Cell))) {
       row.reserve(grown);
-      row.resize(row.capacity(), Cell{});
+      row.resize(limited_ ? grown : row.capacity(), Cell{});
       return;
     }
     Cells cells(memory());
@@ -308,6 +358,7 @@ class SparseBlocks {
 
   Table<std::uint32_t, std::uint32_t> place_;  // block -> its place in blocks_, in order of first use
   std::pmr::vector<Block> blocks_;
+  bool limited_;       // memory is
   std::size_t spare_;  // bytes of kSpare that are left
 };
 

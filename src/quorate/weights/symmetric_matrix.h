@@ -27,6 +27,13 @@ class SymmetricMatrix {
     while (rows_.size() > n_) rows_.pop_back();
     fit(rows_);
   }
+  /// Bytes that reserve(n) allocates, the old ones of the list of rows being freed afterwards.
+  std::size_t bytes_to_reserve(std::size_t n) const {
+    if (n <= rows_.size()) return 0;
+    std::size_t bytes = quorate::bytes_to_reserve(rows_, n);
+    for (std::size_t i = rows_.size(); i < n; ++i) bytes += (i + 1) * sizeof(double);
+    return bytes;
+  }
   /// Bytes that grow(size() + 1) adds.
   std::size_t bytes_to_grow() const {
     return n_ < rows_.size() ? 0 : bytes_to_fit(rows_, n_ + 1) + (n_ + 1) * sizeof(double);

@@ -56,9 +56,20 @@ class Table {
   }
   /// Whether `more` new keys fit without growing.
   bool has_room(std::size_t more) const { return 4 * (size_ + more) <= 3 * slots_.size(); }
+  /// Bytes that reserve(entries) allocates, the old ones being freed afterwards.
+  std::size_t bytes_to_reserve(std::size_t entries) const {
+    return entries > 0 && slots_for(entries) > slots_.size() ? slots_for(entries) * kSlotBytes : 0;
+  }
+  std::size_t slots() const { return slots_.size(); }
   /// Room for `entries` in all; for none it takes no memory.
   void reserve(std::size_t entries) {
     if (entries > 0 && slots_for(entries) > slots_.size()) resize(slots_for(entries));
+  }
+  /// Of an empty table: so many slots. Returns false if no table has so many.
+  bool reserve_slots(std::size_t slots) {
+    if (slots != 0 && (slots < 4 || !std::has_single_bit(slots))) return false;
+    if (slots > 0) resize(slots);
+    return true;
   }
   /// Slots that a table of so many entries has at least.
   static std::size_t slots_for(std::size_t entries) {

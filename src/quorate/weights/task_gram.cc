@@ -27,6 +27,12 @@ void TaskGram::reserve_tasks(std::size_t K) {
   reserve(diagonal_, K);
 }
 
+std::size_t TaskGram::bytes_to_reserve(std::size_t K) const {
+  if (K <= tasks()) return 0;
+  return quorate::bytes_to_reserve(below_, row(K)) + quorate::bytes_to_reserve(c_, kWaiting * K) +
+         quorate::bytes_to_reserve(p_, kWaiting * K) + quorate::bytes_to_reserve(diagonal_, K);
+}
+
 void TaskGram::ensure_tasks(std::size_t K) {
   if (K <= tasks()) return;
   reserve_tasks(K);

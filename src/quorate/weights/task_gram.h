@@ -22,6 +22,8 @@ class TaskGram {
   void ensure_tasks(std::size_t K);
   /// Makes room for K tasks, so that ensure_tasks(K) cannot fail.
   void reserve_tasks(std::size_t K);
+  /// Bytes that this allocates, the old ones being freed afterwards.
+  std::size_t bytes_to_reserve(std::size_t K) const;
 
   /// w_j += c[j] x for all j, where p[j] = <w_j, x> before and xx = |x|^2:
   /// G[j,l] += c_j p_l + c_l p_j + c_j c_l |x|^2. c.size() == p.size() == tasks(). O(K^2).

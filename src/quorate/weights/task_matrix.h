@@ -9,6 +9,7 @@
 #include "quorate/base/column.h"
 #include "quorate/base/error.h"
 #include "quorate/base/features.h"
+#include "quorate/base/memory.h"
 
 namespace quorate {
 
@@ -23,10 +24,14 @@ class TaskMatrix {
     reserve_tasks(K);
     tasks_ = std::max(tasks_, K);
   }
+  /// Bytes that reserve_tasks(K) allocates, the old ones being freed afterwards.
+  std::size_t bytes_to_reserve(std::size_t K) const {
+    return K <= stride_ ? 0 : stride_for(K) * stride_for(K) * sizeof(double);
+  }
   /// Makes room for K tasks, so that ensure_tasks(K) cannot fail.
   void reserve_tasks(std::size_t K) {
     if (K <= stride_) return;
-    const std::size_t stride = std::max(K, stride_ + stride_ / 2);
+    const std::size_t stride = stride_for(K);
     std::pmr::vector<double> grown(stride * stride, initial_, values_.get_allocator());
     for (std::size_t j = 0; j < tasks_; ++j) std::copy_n(values_.data() + j * stride_, tasks_, grown.data() + j * stride);
     values_.swap(grown);
@@ -62,6 +67,10 @@ class TaskMatrix {
   }
 
  private:
+  std::size_t stride_for(std::size_t K) const {
+    return is_limited(values_.get_allocator().resource()) ? room_for(K) : std::max(K, stride_ + stride_ / 2);
+  }
+
   double initial_;
   std::size_t tasks_ = 0, stride_ = 0;
   std::pmr::vector<double> values_;  // stride_ x stride_, row-major; initial_ outside tasks_ x tasks_

@@ -18,6 +18,7 @@ class Trust {
   std::size_t tasks() const { return tau_.tasks(); }
   void ensure_tasks(std::size_t K) { tau_.ensure_tasks(K); }
   void reserve_tasks(std::size_t K) { tau_.reserve_tasks(K); }  ///< as TaskMatrix
+  std::size_t bytes_to_reserve(std::size_t K) const { return tau_.bytes_to_reserve(K); }
   double operator()(Task k, Task m) const { return tau_(k, m); }
 
   std::span<const double> row(Task k) const { return tau_.row(k); }
@@ -116,6 +117,14 @@ class PeerBenefitCounts {
   void reserve_tasks(std::size_t K) {
     reserve(hurt_, K);
     reserve(helped_, K);
+  }
+  std::size_t bytes_to_reserve(std::size_t K) const {
+    return quorate::bytes_to_reserve(hurt_, K) + quorate::bytes_to_reserve(helped_, K);
+  }
+  /// After loading.
+  void fit_loaded() {
+    quorate::fit_loaded(hurt_);
+    quorate::fit_loaded(helped_);
   }
   void add(Task task, bool own_right, bool others_right) {
     hurt_[task] += own_right && !others_right;
