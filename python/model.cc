@@ -678,6 +678,7 @@ class Core {
     const nb::gil_scoped_release others;
     const std::unique_lock lock(mutex_);
     work(kept());
+    model().session.check_none_left_out();
   }
 
   Model model_;

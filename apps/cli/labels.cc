@@ -88,6 +88,7 @@ int cross_validate(const LabelsOptions& o, const Model& model) {
     std::vector<std::uint64_t> ids;
     for (std::size_t n = fold; n < used.size(); n += o.folds) ids.push_back(labels[used[n]].id);
     without.session.undo(ids);
+    without.session.check_none_left_out();
     for (std::size_t n = fold; n < used.size(); n += o.folds) {
       const KeptLabel& label = labels[used[n]];
       const bool good = predicted(without.session.learner().score(labels.example(used[n], memory))) == label.answer();

@@ -59,6 +59,7 @@ int run(const RebuildOptions& o) {
     session.relearn(parse_spec(o.learner));
   else if (o.undo.empty() && (o.forget.empty() || !o.correct.empty()))
     session.rebuild(o.strict);
+  session.check_none_left_out();
   model.save(out);
   if (!o.quiet)
     std::cout << out << ": " << to_text(session.spec()) << " learned again from " << grouped(session.labels().size())

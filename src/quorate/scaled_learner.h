@@ -270,14 +270,15 @@ class ScaledLearner final : public Learner {
       a_ = nullptr;  // there may be no memory for both
       a_ = std::make_unique<A>(params_, again, slots);
     } else {
+      if (limited_) a_ = nullptr;
       a_ = std::make_unique<A>(params_, again);
     }
     if constexpr (requires { a_->query.prior_weights(); }) a_->query.set_prior_weights(prior);
     if constexpr (requires { a_->A.pack(); }) {
-      graph.tasks = context.tasks.size();
+      if (!limited_) graph.tasks = context.tasks.size();  // memory has held no others
       a_->A.unpack(graph);
+      if constexpr (requires { a_->ensure_tasks(std::size_t{}); }) a_->ensure_tasks(graph.tasks);
     }
-    if constexpr (requires { a_->ensure_tasks(std::size_t{}); }) a_->ensure_tasks(context.tasks.size());
   }
 
   static constexpr std::size_t kAhead = 4;  // examples of a round prefetched: more would push each other out

@@ -95,6 +95,12 @@ void Desk::learn_held(std::uint64_t id) {
   note_curve();
 }
 
+/// After a rebuild: labels may have found no memory, as they came in another order than they are kept.
+void Desk::note_left_out() {
+  if (const std::uint64_t labels = model_.session.left_out())
+    full_ = "made anew, it had no memory for " + counted(labels, "label") + " of those that are kept";
+}
+
 /// Something was forgotten: the learner may have memory again.
 void Desk::has_room() {
   full_.clear();
@@ -127,6 +133,7 @@ void Desk::unlearn(std::uint64_t id, Question& question) {
   }
   if (!question.labels.empty()) {
     model_.session.undo(question.labels);
+    note_left_out();
     question.class_tasks = std::move(class_tasks);
   }
   question.labels.clear();

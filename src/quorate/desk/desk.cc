@@ -401,6 +401,7 @@ DeskReply Desk::forget_task(const Json& event) {
   for (const std::uint64_t id : ids) drop(id);
   std::erase_if(pool_, [&](const Posted& item) { return item.task == task; });
   has_room();
+  if (held) note_left_out();
   Json left = Json::array();
   if (!held) left.push_back("its labels: memory had no room for the task, so they went to what all tasks share");
   if (model_.session.learner().scale() != "none") left.push_back("counts of its features, by which values are scaled");
@@ -436,7 +437,10 @@ DeskReply Desk::forget_example(const Json& event) {
     session.undo(ids);  // which says why it cannot
   }
   if (question != nullptr) drop(number - 1);
-  if (forgot) has_room();
+  if (forgot) {
+    has_room();
+    note_left_out();
+  }
   const std::size_t labels = ids.size();
   const Learner& learner = session.learner();  // another one, if it was rebuilt
   Json left = Json::array();

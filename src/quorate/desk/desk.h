@@ -205,6 +205,7 @@ class Desk {
   void learn_held(std::uint64_t id);
   void let_go(std::uint64_t id, Question& question);
   void has_room();
+  void note_left_out();
   bool learn_due();
   void unlearn(std::uint64_t id, Question& question);
   void take_answer(std::uint64_t id, Question& question, Given given, const Json& event);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 
+#include "quorate/base/counted.h"
 #include "quorate/base/utf8.h"
 #include "quorate/learner.h"
 #include "quorate/registry.h"
@@ -24,6 +25,17 @@ constexpr std::uint64_t kMostRounds = 16;  // of a rebuild through the unasked e
 std::size_t round_part(const Spec& spec, std::size_t limit) {
   if (limit == Memory::kNoLimit) return limit;
   return capabilities(spec).selects ? limit / kRoundPart : 0;
+}
+
+/// Whether there was memory for it. If not, the learner is as it was.
+template <class Work>
+bool finds_memory(Work work) {
+  try {
+    work();
+    return true;
+  } catch (const MemoryError&) {
+    return false;
+  }
 }
 
 [[noreturn]] void refuse_rebuild(const Spec& spec) {
@@ -350,15 +362,16 @@ void Session::check_rebuilds() const {
 }
 
 /// Where all examples are kept each is counted in its place, so words are scaled as they were when it came. Else they are
-/// counted before, or counts stay.
-void Session::learn_kept(Learner& learner, const Kept& kept, bool recount) const {
+/// counted before, or counts stay. Returns how many labels found no memory; such an example without a label is not looked
+/// at.
+std::uint64_t Session::learn_kept(Learner& learner, const Kept& kept, bool recount) const {
   UnpackedInstance memory;
   if (recount && !kept.all()) {
     for (std::size_t i = 0; i < kept.labels.size(); ++i) learner.count(kept.labels.example(i, memory).x);
     for (std::size_t i = 0; i < kept.unasked.size(); ++i) learner.count(kept.unasked.example(i, memory).x);
   }
   Rng rng = make_rng(seed_.value_or(0), kRebuildStream);
-  std::uint64_t looked = 0;
+  std::uint64_t looked = 0, left_out = 0;
   for (std::size_t i = 0; i < kept.labels.size(); ++i) {
     look_at_unasked(learner, kept, i, looked);
     const KeptLabel& label = kept.labels[i];
@@ -370,9 +383,10 @@ void Session::learn_kept(Learner& learner, const Kept& kept, bool recount) const
     d.probability = label.probability;
     d.ask = true;
     d.selection_score = label.selection_score;
-    learner.learn(e, d, label.answer(), rng);
+    left_out += !finds_memory([&] { learner.learn(e, d, label.answer(), rng); });
   }
   look_at_unasked(learner, kept, kept.labels.size(), looked);
+  return left_out;
 }
 
 /// Before kept label number `next` is learned. Where all unasked examples are kept, those that came before the label; else
@@ -385,7 +399,7 @@ void Session::look_at_unasked(Learner& learner, const Kept& kept, std::size_t ne
   const auto look = [&](std::size_t i) {
     const Example e = unasked.example(i, memory);
     if (kept.all()) learner.count(e.x);
-    if (unasked[i].asked == 0) learner.look(e);
+    if (unasked[i].asked == 0) finds_memory([&] { learner.look(e); });
   };
   if (kept.all_unasked()) {
     const std::uint64_t id = next < labels.size() ? labels[next].id : labels.next_id();
@@ -413,7 +427,7 @@ void Session::start_anew(bool recount, Change change, Also also) {
       learner_->restart(context(false), recount || kept_.all());
       also();
       if (memory_->limited() && learner_->capabilities().untracked_tasks) learner_->reserve_tasks(task_count());
-      learn_kept(*learner_, kept_, recount);
+      left_out_ = learn_kept(*learner_, kept_, recount);
     });
   } catch (const Error& e) {
     broken_ = e.what();
@@ -426,6 +440,7 @@ template <class Change>
 bool Session::start_beside(bool recount, Change change) {
   if (!beside_ || memory_->limited()) return false;
   std::unique_ptr<Learner> learner;
+  left_out_ = 0;
   try {
     beside_([&] {
       Kept after = kept_;
@@ -503,6 +518,12 @@ void Session::relearn(const Spec& spec) {
   learner_ = std::move(learner);
   spec_ = other;
   guarded([&] { learn_kept(*learner_, kept_, true); });
+}
+
+void Session::check_none_left_out() const {
+  if (left_out_ > 0)
+    throw MemoryError("learned again, the model has no memory for " + counted(left_out_, "label") +
+                      " of those that are kept; expected a model with a larger memory limit");
 }
 
 std::size_t Session::check_kept(std::uint64_t id) const {

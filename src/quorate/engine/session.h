@@ -157,8 +157,11 @@ class Session {
   /// about. Exactly repeatable. Features are scaled by the counts of all examples so far; with `recount` by those of the
   /// kept examples alone, so that nothing is left of any other. Counts, limits and audits stay.
   /// No file is read again: the graph and the prior of tasks stay. Throws UsageError if the learner cannot (`rebuilds`) or
-  /// keeps none; then nothing has changed. O(all that is kept).
+  /// keeps none; then nothing has changed. Under a memory limit a label that finds no memory is left out, and stays kept:
+  /// left_out(). O(all that is kept).
   void rebuild(bool recount = false);
+  std::uint64_t left_out() const { return left_out_; }  ///< kept labels, of the latest rebuild; not saved
+  void check_none_left_out() const;                     ///< throws MemoryError
   /// From now on, without a memory limit, a new learner is made beside the one at work, and takes its place when it is done.
   /// run(work) calls work(); meanwhile other threads may call const members, but not memory() or what counts its bytes.
   /// Equal to the bit. Takes memory for two learners and two lists of kept examples at a time; where the machine has none,
@@ -289,7 +292,7 @@ class Session {
   template <class Change>
   bool start_beside(bool recount, Change change);
   std::unique_ptr<Learner> copy_of_learner();
-  void learn_kept(Learner& learner, const Kept& kept, bool recount) const;
+  std::uint64_t learn_kept(Learner& learner, const Kept& kept, bool recount) const;
   static void look_at_unasked(Learner& learner, const Kept& kept, std::size_t next, std::uint64_t& looked);
   std::string name_of_forgotten(std::uint32_t place) const;
   LearnerContext context(bool restore);
@@ -312,7 +315,7 @@ class Session {
   RunBeside beside_;
   std::vector<std::byte> packed_;  // scratch
   std::optional<std::uint64_t> seed_;
-  std::uint64_t labels_per_round_ = 1, too_late_ = 0, next_ticket_ = 0, max_pending_ = 0, no_room_ = 0;
+  std::uint64_t labels_per_round_ = 1, too_late_ = 0, next_ticket_ = 0, max_pending_ = 0, no_room_ = 0, left_out_ = 0;
   bool keep_waiting_ = false;
   std::string broken_;  // why it can be used no more; empty: it can
 
