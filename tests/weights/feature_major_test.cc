@@ -7,6 +7,7 @@
 #include <map>
 
 #include "quorate/base/memory.h"
+#include "quorate/store/state.h"
 #include "support/make.h"
 
 namespace quorate::test {
@@ -127,6 +128,41 @@ TEST(FeatureMajorWeights, KeepsWeightsWhenTasksArrive) {
   EXPECT_LT(memory.bytes(), 200u * 4 * 2 + 200 * 8 + 16 * 8) << "one row of weights, with some room to grow";
 }
 
+TEST(FeatureMajorWeights, TakeTheSameBytesWhetherTheyWereSavedOrNot) {
+  Rng rng = make_rng(5, 0);
+  for (int run = 0; run < 40; ++run) {
+    const std::size_t limit = 4'000 + below(60'000, rng);
+    Memory memory(limit), other(limit);
+    FeatureMajorWeights never(&memory);
+    auto often = std::make_unique<FeatureMajorWeights>(&other);
+    for (int n = 0; n < 100; ++n) {
+      const std::size_t K = 1 + below(static_cast<std::size_t>(n) + 1, rng), kind = below(3, rng);
+      const auto x = sparse({static_cast<Index>(below(60, rng)), static_cast<Index>(100 + below(200, rng))}, {1, 2});
+      const auto full = [&](FeatureMajorWeights& w) {
+        try {
+          if (kind == 0) w.ensure_tasks(K);
+          if (kind == 1) w.reserve(x);
+          if (kind == 2 && w.tasks() > 0) w.add(static_cast<Task>(w.tasks() - 1), 1, x);
+        } catch (const MemoryError&) {
+          return true;
+        }
+        return false;
+      };
+      ASSERT_EQ(full(never), full(*often)) << run << ' ' << n;
+      ASSERT_EQ(memory.bytes(), other.bytes()) << run << ' ' << n;
+      if (n % 9 != 0) continue;
+      Tensors tensors;
+      const Writer writer(tensors);
+      writer("w", *often);
+      often = nullptr;
+      often = std::make_unique<FeatureMajorWeights>(&other);
+      Reader reader(tensors);
+      reader("w", *often);
+      ASSERT_EQ(memory.bytes(), other.bytes()) << run << ' ' << n;
+    }
+  }
+}
+
 TEST(FeatureMajorWeights, UnpackRefusesWhatIsNoModel) {
   const auto unpack = [](std::uint64_t tasks, std::vector<std::uint32_t> feature, std::vector<float> value) {
     Memory memory;
@@ -139,6 +175,7 @@ TEST(FeatureMajorWeights, UnpackRefusesWhatIsNoModel) {
   EXPECT_THROW(unpack(2, {1, 4}, {1, 2, 3}), DataError);
   EXPECT_THROW(unpack(2, {}, {1}), DataError);
   EXPECT_THROW(unpack(3, {1}, {1, 2}), DataError);
+  EXPECT_THROW(unpack(1'000'001, {}, {}), DataError) << "too many tasks";
   EXPECT_THROW(unpack(1, {4, 1}, {1, 2}), DataError) << "out of order";
   EXPECT_THROW(unpack(1, {1, 1}, {1, 2}), DataError) << "twice";
   EXPECT_THROW(unpack(1, {0xFFFFFFFFu}, {1}), DataError);

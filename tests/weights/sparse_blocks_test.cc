@@ -68,6 +68,79 @@ RC_GTEST_PROP(SparseBlocks, AreAMapFromBlockAndFeatureToACell, ()) {
   RC_ASSERT((back.column<Cell>(same, [](Index, const Cell& c) { return c; }).list() == cell.list()));
 }
 
+/// Under a memory limit, with the limit reached now and then: saved and loaded they take the same bytes, and go on alike.
+RC_GTEST_PROP(SparseBlocks, TakeTheSameBytesWhetherTheyWereSavedOrNot, ()) {
+  Rng rng = make_rng(*rc::gen::arbitrary<std::uint64_t>(), 0);
+  const std::size_t limit = 2'000 + below(30'000, rng);
+  struct Kept {
+    explicit Kept(std::size_t limit) : memory(limit), blocks(&memory) {}
+    Memory memory;
+    SparseBlocks<Cell> blocks;
+  };
+  const auto never = std::make_unique<Kept>(limit);
+  auto often = std::make_unique<Kept>(limit);
+  for (int n = 0; n < 120; ++n) {
+    const auto block = static_cast<std::uint32_t>(below(40, rng));
+    const Index far = block % 2 == 0 ? 1 : 1'003;
+    Vector x;
+    for (Index f = 0; f < 60; ++f)
+      if (uniform(rng) < 0.1) {
+        x.index.push_back(f * far);
+        x.value.push_back(0);
+      }
+    const auto value = static_cast<float>(below(3, rng));  // 0: the cell is as if it had never changed, but has its room
+    const bool change = below(4, rng) > 0;
+    const auto full = [&](Kept& kept) {
+      try {
+        if (change)
+          kept.blocks.change(block, x, [&](std::size_t, Cell& cell) { cell = {value, 0}; });
+        else
+          kept.blocks.reserve(block, x);
+      } catch (const MemoryError&) {
+        return true;
+      }
+      return false;
+    };
+    RC_ASSERT(full(*never) == full(*often));
+    RC_ASSERT(never->memory.bytes() == often->memory.bytes());
+    if (n % 7 != 0) continue;
+    auto back = std::make_unique<Kept>(limit);
+    const SparseBlocks<Cell>& from = often->blocks;
+    const auto order = from.order();
+    const auto of_block = from.block_column(order);
+    const auto feature = from.column<Index>(order, [](Index f, const Cell&) { return f; });
+    const auto cell = from.column<Cell>(order, [](Index, const Cell& c) { return c; });
+    back->blocks.reserve_blocks(0, from.rooms(order));
+    for (std::size_t begin = 0, end = 0; begin < cell.size(); begin = end) {
+      while (end < cell.size() && of_block[end] == of_block[begin]) ++end;
+      back->blocks.restore(
+          of_block[begin], end - begin, [&](std::size_t k) { return feature[begin + k]; },
+          [&](std::size_t k) { return cell[begin + k]; });
+    }
+    RC_ASSERT(back->memory.bytes() == never->memory.bytes());
+    RC_ASSERT(back->memory.peak() <= limit);
+    often = std::move(back);
+  }
+}
+
+TEST(SparseBlocks, RefuseRoomsThatCannotBe) {
+  const auto reserve = [](std::vector<std::uint32_t> block, std::vector<std::uint64_t> room) {
+    Memory memory(100'000);
+    SparseBlocks<Cell> blocks(&memory);
+    blocks.reserve_blocks(1, {std::move(block), std::move(room)});
+    return memory.bytes();
+  };
+  EXPECT_GT(reserve({1, 4}, {2 * 8, 2 * 5 + 1}), 8 * sizeof(Cell)) << "8 slots; a row of 5";
+  EXPECT_GT(reserve({1}, {0}), 0u) << "an example without features";
+  EXPECT_THROW(reserve({1}, {2 * 9}), DataError) << "no power of two";
+  EXPECT_THROW(reserve({1}, {2 * 2}), DataError) << "too few slots";
+  EXPECT_THROW(reserve({1, 1}, {16, 16}), DataError) << "twice";
+  EXPECT_THROW(reserve({0xFFFFFFFFu}, {16}), DataError);
+  EXPECT_THROW(reserve({1}, {16, 16}), DataError) << "sizes differ";
+  EXPECT_THROW(reserve({1}, {~std::uint64_t{0}}), DataError) << "a row of too many";
+  EXPECT_THROW(reserve({1}, {std::uint64_t{1} << 40}), MemoryError);
+}
+
 TEST(SparseBlocks, ABlockThatNeverChangedIsNotReadAndCostsNothing) {
   Memory memory;
   SparseBlocks<Cell> blocks(&memory);

@@ -30,6 +30,19 @@ RC_GTEST_PROP(Table, IsAMap, ()) {
   RC_ASSERT(seen == oracle);
 }
 
+TEST(Table, AKnownKeyNeedsNoRoom) {
+  Memory memory;
+  Table<std::uint32_t, float> table(&memory);
+  table.reserve(48);
+  for (std::uint32_t i = 0; i < 48; ++i) table.at(i) = 1;
+  const std::size_t bytes = memory.bytes();
+  EXPECT_FALSE(table.has_room(1));
+  for (std::uint32_t i = 0; i < 48; ++i) EXPECT_EQ(table.at(i), 1);
+  EXPECT_EQ(memory.bytes(), bytes);
+  table.at(48) = 1;
+  EXPECT_GT(memory.bytes(), bytes);
+}
+
 TEST(Table, GrowsToManyEntriesAndStaysReasonablyFull) {
   Memory memory;
   Table<std::uint32_t, std::uint32_t> table(&memory);

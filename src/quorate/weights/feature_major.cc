@@ -8,6 +8,7 @@
 #include "quorate/base/memory.h"
 #include "quorate/base/prefetch.h"
 #include "quorate/base/simd.h"
+#include "quorate/weights/task_matrix.h"
 
 namespace quorate {
 
@@ -200,7 +201,7 @@ FeatureMajorWeights::Packed FeatureMajorWeights::pack() const {
 
 void FeatureMajorWeights::unpack(const Packed& packed) {
   const std::size_t rows = packed.feature.size();
-  if (packed.tasks > 0xFFFFFFFEu || (rows > 0 && packed.value.size() / rows != packed.tasks) ||
+  if (packed.tasks > TaskMatrix::kMost || (rows > 0 && packed.value.size() / rows != packed.tasks) ||
       packed.value.size() != rows * packed.tasks)
     throw DataError("weights: expected a value for each of " + std::to_string(packed.tasks) + " tasks in each row");
   Index before = 0;

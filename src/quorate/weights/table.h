@@ -46,13 +46,16 @@ class Table {
   }
   /// The value at `key`, made as Value{} if it is new. Valid until the next insertion.
   Value& at(Key key) {
-    if (!has_room(1)) resize(slots_for(size_ + 1));
-    Slot& slot = slots_[slot_of(key)];
-    if (slot.key != key) {
-      slot.key = key;
-      ++size_;
+    if (slots_.empty()) resize(slots_for(1));
+    Slot* slot = &slots_[slot_of(key)];
+    if (slot->key == key) return slot->value;
+    if (!has_room(1)) {
+      resize(slots_for(size_ + 1));
+      slot = &slots_[slot_of(key)];
     }
-    return slot.value;
+    slot->key = key;
+    ++size_;
+    return slot->value;
   }
   /// Whether `more` new keys fit without growing.
   bool has_room(std::size_t more) const { return 4 * (size_ + more) <= 3 * slots_.size(); }

@@ -137,7 +137,7 @@ TaskGram::Packed TaskGram::pack() const {
 
 void TaskGram::unpack(const Packed& packed) {
   const std::size_t K = packed.tasks;
-  if (K > 1'000'000 || packed.value.size() != K * K) throw DataError("Gram matrix: expected tasks x tasks values");
+  if (K > TaskMatrix::kMost || packed.value.size() != K * K) throw DataError("Gram matrix: expected tasks x tasks values");
   const auto value = [&](std::size_t j, std::size_t l) { return packed.value[j * K + l]; };
   for (std::size_t j = 0; j < K; ++j)
     for (std::size_t l = 0; l < K; ++l)

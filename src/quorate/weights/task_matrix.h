@@ -15,6 +15,8 @@ namespace quorate {
 
 class TaskMatrix {
  public:
+  static constexpr std::size_t kMost = 1'000'000;  ///< tasks in a model file
+
   /// Entries of a new task, in its row and in its column, start at `initial`.
   TaskMatrix(double initial, std::pmr::memory_resource* memory) : initial_(initial), values_(memory) {}
 
@@ -57,7 +59,7 @@ class TaskMatrix {
   }
   void unpack(const Packed& packed) {  ///< throws DataError: not K x K, not finite
     const std::size_t K = packed.tasks;
-    if (K > 1'000'000 || packed.value.size() != K * K) throw DataError("matrix of tasks: expected tasks x tasks values");
+    if (K > kMost || packed.value.size() != K * K) throw DataError("matrix of tasks: expected tasks x tasks values");
     for (std::size_t i = 0; i < K * K; ++i)
       if (!std::isfinite(packed.value[i])) throw DataError("matrix of tasks: a value is not finite");
     TaskMatrix out(initial_, values_.get_allocator().resource());
