@@ -20,6 +20,7 @@
 #include "fair_shared_mutex.h"
 #include "module.h"
 #include "options.h"
+#include "quorate/base/hash.h"
 #include "quorate/engine/explanation.h"
 #include "quorate/engine/model.h"
 #include "quorate/engine/round_builder.h"
@@ -220,7 +221,8 @@ class Core {
           place = alone ? 0 : session.task(named ? std::string_view(tasks->names[tasks->codes(n)]) : kOnlyTask);
         const double weight = weights ? (*weights)(n) : 1;
         builder.add(*place, labels && weight != 0 ? Label::from_code((*labels)(n)) : Label(),
-                    times ? std::optional((*times)(n)) : std::nullopt, x, weight == 0 ? 1 : weight);
+                    times ? std::optional((*times)(n)) : std::nullopt, x, weight == 0 ? 1 : weight,
+                    named && *place == kUntracked ? hash64(tasks->names[tasks->codes(n)]) : 0);
         interrupted = interrupt();
       }
       builder.flush();

@@ -12,6 +12,7 @@
 #include "common.h"
 #include "help.h"
 #include "options.h"
+#include "quorate/base/hash.h"
 #include "quorate/base/nearest.h"
 #include "quorate/engine/learning_options.h"
 #include "quorate/engine/model.h"
@@ -266,7 +267,8 @@ int run(const TrainOptions& o) {
       with_task += item.task != kOnlyTask;
       prefetcher.tasks([&](std::size_t ahead) { return examples.coming_task(ahead); });
       const bool by_task = model.by_task();  // otherwise an instance is shown to all tasks there are
-      builder.add(by_task ? session.task(item.task) : 0, item.label, item.time, item.x, item.weight);
+      const Task task = by_task ? session.task(item.task) : 0;
+      builder.add(task, item.label, item.time, item.x, item.weight, task == kUntracked ? hash64(item.task) : 0);
       lines(seen - o.skip);
       if (o.save_every > 0 && (seen - o.skip) % o.save_every == 0) saved |= save_meanwhile(o, model);
     }

@@ -5,6 +5,7 @@
 #include <array>
 #include <memory>
 
+#include "quorate/base/hash.h"
 #include "quorate/store/tensors.h"
 #include "support/allocations.h"
 #include "support/dense_matrix.h"
@@ -67,9 +68,10 @@ TEST(RoundBuilder, UnderALimitABuilderForEachRoundDoesWhatOneForAllDoes) {
       std::vector<Index> index;
       for (std::size_t f = 0, size = 1 + below(widest, rng); f < size; ++f) index.push_back(static_cast<Index>(f));
       const std::vector<double> value(index.size(), 0.1);
-      const std::string name = "t" + std::to_string(all_new ? static_cast<std::size_t>(n) : below(tasks, rng));
+      const std::string name = "t" + std::to_string(all_new ? static_cast<std::size_t>(n % 1'100) : below(tasks, rng));
       const auto add = [&](Session& session, RoundBuilder& builder) {
-        builder.add(session.task(name), n % 3 ? kYes : kNo, std::nullopt, {index, value});
+        const Task task = session.task(name);
+        builder.add(task, n % 3 ? kYes : kNo, std::nullopt, {index, value}, 1, task == kUntracked ? hash64(name) : 0);
       };
       add(at_once, all);
       const std::uint64_t before = part->rounds();
@@ -90,6 +92,28 @@ TEST(RoundBuilder, UnderALimitABuilderForEachRoundDoesWhatOneForAllDoes) {
     ASSERT_EQ(all.rounds(), rounds + 1) << run;
     ASSERT_EQ(to_bytes(one), to_bytes(other)) << run;
   }
+}
+
+TEST(RoundBuilder, ATaskThatMemoryHasNoRoomForComesOnceInARound) {
+  Session session(parse_spec("cohort(query=shared)"), {.seed = 1, .memory_limit = 60'000});
+  RoundBuilder rounds(session, nullptr, Rounds::kPerTask);
+  const auto add = [&](int n) {
+    const std::string name = "t" + std::to_string(n);
+    const Task task = session.task(name);
+    rounds.add(task, kYes, std::nullopt, sparse({static_cast<Index>(n)}, {1}), 1, task == kUntracked ? hash64(name) : 0);
+    return task;
+  };
+  for (int n = 0; n < 300; ++n) add(n);
+  rounds.flush();
+  const std::uint64_t before = rounds.rounds();
+  ASSERT_EQ(add(288), kUntracked);
+  add(289);
+  EXPECT_EQ(rounds.rounds(), before) << "two of those have a round together";
+  add(288);
+  EXPECT_EQ(rounds.rounds(), before + 1);
+  EXPECT_EQ(rounds.drop(), 1u);
+  add(288);
+  EXPECT_EQ(rounds.drop(), 1u) << "a round that was dropped is forgotten";
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ class RoundBuilder {
         memory_(session.round_memory()),
         in_round_(&memory_),
         waiting_(&memory_),
+        strangers_(&memory_),
         open_(&memory_),
         progressive_(classes_) {
     if (rounds == Rounds::kPerTask && memory_.limited() && !session.learner().capabilities().selects)
@@ -41,10 +42,12 @@ class RoundBuilder {
           " does not select among a round's examples; expected a learner that does, as shampo, or query=shared");
   }
 
-  /// task: the session's (Session::task), not looked at with classes without users. Throws as Session::decide and
-  /// Session::reply.
-  void add(Task task, Label label, std::optional<double> time, const Features& x, double weight = 1) {
-    if (rounds_ == Rounds::kPerTask) return add_to_round(task, label, time, x, weight);
+  /// task: the session's (Session::task), not looked at with classes without users. stranger: of a task that memory has no
+  /// room for (kUntracked), a number by which it is known when it comes again, as the hash of its name. Throws as
+  /// Session::decide and Session::reply.
+  void add(Task task, Label label, std::optional<double> time, const Features& x, double weight = 1,
+           std::uint64_t stranger = 0) {
+    if (rounds_ == Rounds::kPerTask) return add_to_round(task, label, time, x, weight, stranger);
     if (time) session_.set_time(*time);
     examples_.clear();
     if (classes_ != nullptr)
@@ -69,9 +72,11 @@ class RoundBuilder {
     for (const Waiting& w : waiting_)
       if (w.task < in_round_.size()) in_round_[w.task] = false;
     waiting_.clear();
+    strangers_.clear();
     open_.clear();
     if (memory_.limited()) {  // as if it had held no round yet
       waiting_ = std::pmr::vector<Waiting>(&memory_);
+      strangers_ = std::pmr::vector<std::uint64_t>(&memory_);
       open_ = FeatureRows(&memory_);
       session_.release_round();
       examples_ = {};
@@ -96,7 +101,8 @@ class RoundBuilder {
   }
   bool has_room(const Features& x) const {
     const std::size_t to_decide = Session::kBytesOfDecision + x.value.size() * Session::kBytesOfNonZero;
-    return open_.bytes_to_add(x) + bytes_to_reserve(waiting_, waiting_.size() + 1) + bytes_to_decide() + to_decide <=
+    return open_.bytes_to_add(x) + bytes_to_reserve(waiting_, waiting_.size() + 1) +
+               bytes_to_reserve(strangers_, strangers_.size() + 1) + bytes_to_decide() + to_decide <=
            memory_.left();
   }
   /// A bit for each task that is known, to the next power of two; made anew, so that never two are held.
@@ -109,15 +115,22 @@ class RoundBuilder {
     for (const Waiting& w : waiting_)
       if (w.task != kUntracked) in_round_[w.task] = true;
   }
-  void add_to_round(Task task, Label label, std::optional<double> time, const Features& x, double weight) {
+  void add_to_round(Task task, Label label, std::optional<double> time, const Features& x, double weight,
+                    std::uint64_t stranger) {
     make_room_for_tasks();
-    if ((task != kUntracked && in_round_[task]) || !has_room(x)) flush();
+    if (task != kUntracked ? in_round_[task] : std::ranges::binary_search(strangers_, stranger)) flush();
+    if (!has_room(x)) flush();
     if (time) session_.set_time(*time);
     if (!has_room(x)) {  // a round of its own
       examples_.assign(1, {task, x, 0, weight});
       return run([&](std::size_t) { return label; });
     }
-    if (task != kUntracked) in_round_[task] = true;
+    if (task != kUntracked) {
+      in_round_[task] = true;
+    } else {
+      reserve(strangers_, strangers_.size() + 1);
+      strangers_.insert(std::ranges::upper_bound(strangers_, stranger), stranger);
+    }
     open_.add(x);
     reserve(waiting_, waiting_.size() + 1);
     waiting_.push_back({task, label, weight});
@@ -143,7 +156,8 @@ class RoundBuilder {
   Memory memory_;                    // first among what it serves
   std::pmr::vector<bool> in_round_;  // of a task: whether the open round has an example of it
   std::pmr::vector<Waiting> waiting_;
-  FeatureRows open_;  // of waiting_
+  std::pmr::vector<std::uint64_t> strangers_;  // of waiting_, ascending
+  FeatureRows open_;                           // of waiting_
   std::vector<Example> examples_;
   ProgressiveCount progressive_;
 };
