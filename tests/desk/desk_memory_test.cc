@@ -42,9 +42,14 @@ TEST_P(FullDesk, WhatIsReplayedFromAnyMomentIsWhatHappened) {
     settings.classes = choices = {"a", "b", "c", "d"};
   else
     settings.negative = choices[0], settings.positive = choices[1];
-  Rng rng = make_rng(GetParam(), 0);
+  Rng rng = make_rng(28'000 + GetParam(), 0);
   const auto draw = [&](std::uint64_t n) { return below(n, rng); };
-  const auto word = [&] { return "w" + std::to_string(draw(300)); };
+  const std::uint64_t words_there_are = GetParam() % 2 == 0 ? 300 : 3'000;
+  const auto word = [&] {  // of letters, as digits are none
+    std::string out = "w";
+    for (std::uint64_t n = draw(words_there_are); n > 0; n /= 26) out += static_cast<char>('a' + n % 26);
+    return out;
+  };
   std::optional<Desk> desk;
   try {
     desk.emplace(settings);
@@ -62,7 +67,7 @@ TEST_P(FullDesk, WhatIsReplayedFromAnyMomentIsWhatHappened) {
     std::string model, state;
   };
   std::vector<Snapshot> snapshots;
-  std::vector<std::string> leases;
+  std::vector<Json> asked;
   std::size_t posted = 0, refused = 0;
   double now = 1'000'000;
   const auto send = [&](Json event, const std::string& lines = "") {
@@ -78,7 +83,7 @@ TEST_P(FullDesk, WhatIsReplayedFromAnyMomentIsWhatHappened) {
   };
   for (int step = 0; step < 160; ++step) {
     if (step % 20 == 7) snapshots.push_back({journal.size(), desk->model().to_bytes(), desk->save()});
-    const std::uint64_t kind = draw(10);
+    const std::uint64_t kind = draw(11);
     if (kind < 5) {
       std::string lines;
       for (std::uint64_t n = draw(2) == 0 ? 1 : 10; n > 0; --n) {
@@ -92,9 +97,18 @@ TEST_P(FullDesk, WhatIsReplayedFromAnyMomentIsWhatHappened) {
       send({{"do", "examples"}}, lines);
     } else if (kind < 8) {
       const Json reply = send({{"do", "next"}, {"annotator", "ann"}});
-      if (reply.contains("question") && !reply["question"].is_null())
-        send({{"do", "answer"}, {"lease", reply["question"]["lease"]}, {"label", choices[draw(choices.size())]}});
-    } else if (kind == 8) {
+      if (reply.contains("question") && !reply["question"].is_null()) asked.push_back(reply["question"]);
+      if (!asked.empty() && draw(4) > 0)
+        send({{"do", "answer"}, {"lease", asked.back()["lease"]}, {"label", choices[draw(choices.size())]}});
+    } else if (kind == 8 && !asked.empty()) {  // another label
+      const Json& question = asked[asked.size() - 1 - draw(std::min<std::size_t>(asked.size(), 8))];
+      send({{"do", "put"},
+            {"annotator", "ann"},
+            {"source", "s" + std::to_string(step)},
+            {"ticket", question["ticket"]},
+            {"example", question["example"]},
+            {"label", choices[draw(choices.size())]}});
+    } else if (kind == 9) {
       send({{"do", "undo"}, {"annotator", "ann"}});
     } else if (draw(2) == 0) {
       send({{"do", "forget_example"}, {"example", "m" + std::to_string(draw(posted + 1))}});

@@ -192,10 +192,9 @@ void Desk::note_answer(std::uint64_t id, const Given& given, const Json& event) 
   if (annotator.latest.size() > kMostTimes) annotator.latest.pop_front();
 }
 
-/// An open question is answered, or answered a second time.
+/// An open question is answered, or answered a second time. After check_memory(), if it is the first.
 void Desk::take_answer(std::uint64_t id, Question& question, Given given, const Json& event) {
   if (question.given.empty()) {
-    check_memory();
     // An audit's answer cannot be taken back, and one whose question was withdrawn has no label of the budget to wait with.
     if (const double wait = hold(); wait > 0 && !question.audit && !question.tickets.empty()) {
       question.held = true;
@@ -257,6 +256,7 @@ DeskReply Desk::answer(const Json& event) {
   choice_of(word);
   const std::string name = question->holder;
   check_holder(event, name);
+  if (question->given.empty()) check_memory();
   if (const auto daily = settings_.desk.labels_per_annotator; daily && answers_today(name) >= *daily)
     throw Refused{409, "you have given " + counted(*daily, "answer") + " in 24 hours, the limit; this one is not saved",
                   "daily-limit"};
@@ -322,6 +322,7 @@ DeskReply Desk::put(const Json& event) {
   if (given == question->given.end()) {
     if (back) return done(false);
     if (!open_.contains(id)) throw Refused{409, "ticket " + std::to_string(id) + ": somebody else answered it before"};
+    if (question->given.empty()) check_memory();
     take_answer(id, *question, {name, word, source, now_}, event);
     return done(true);
   }
