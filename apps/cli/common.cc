@@ -2,6 +2,9 @@
 
 #include <signal.h>
 #include <unistd.h>
+#if __has_include(<malloc.h>)
+#include <malloc.h>
+#endif
 
 #include <algorithm>
 #include <charconv>
@@ -288,6 +291,12 @@ CLI::Validator whole(std::uint64_t least, std::uint64_t most) {
         return good ? std::string() : quoted_value(text) + "; expected a whole number" + range;
       },
       "");
+}
+
+void free_large_arrays_at_once([[maybe_unused]] const Model& model) {
+#ifdef M_MMAP_THRESHOLD
+  if (model.session.memory().limited()) mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+#endif
 }
 
 std::string examples_text(const Model& model) {

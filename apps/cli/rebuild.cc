@@ -41,6 +41,7 @@ int run(const RebuildOptions& o) {
   if (!o.learner.empty()) check_output({"--out", out}, files_of_learner(o.learner));
   const FileLock lock(out);
   Model model = Model::load(o.model);
+  free_large_arrays_at_once(model);
   Session& session = model.session;
   if (!o.forget.empty() && model.classes && !model.users())
     throw UsageError("--forget: the tasks of " + o.model + " are its classes; expected a model with users or tasks");

@@ -1,7 +1,4 @@
 // quorate train: learns a model from a stream, or continues one.
-#if __has_include(<malloc.h>)
-#include <malloc.h>
-#endif
 #include <unistd.h>
 
 #include <cmath>
@@ -108,15 +105,6 @@ Model open_model(const TrainOptions& o) {
   Labels labels = o.classes.labels(o.features, std::move(found.names));
   Classes classes = o.classes.classes(labels.classes(), found.users, find_data(o.data));
   return Model::make(learner, options, o.features.settings, std::move(labels), std::move(classes));
-}
-
-/// From now on memory of a freed array of 128 KB or more goes back to the machine. By default glibc keeps more and more of
-/// it, as holes between arrays that grow, and the process exceeds the model's limit (by 7 MB of 16 in a kernel learner).
-/// Without a limit that is worth its speed: training would take 6 % longer.
-void free_large_arrays_at_once() {
-#ifdef M_MMAP_THRESHOLD
-  mallopt(M_MMAP_THRESHOLD, 128 * 1024);
-#endif
 }
 
 /// A line at 1, 2, 4, 8, ... examples: the labels bought and the accuracy of predictions, in all and since the line before.
@@ -228,7 +216,7 @@ int run(const TrainOptions& o) {
   const FileLock lock(o.model);
   const bool fresh = !file_exists(o.model);
   Model model = open_model(o);
-  if (model.session.memory().limited()) free_large_arrays_at_once();
+  free_large_arrays_at_once(model);
   Session& session = model.session;
   const Capabilities& can = session.learner().capabilities();
   const Rounds rounds = resolve_rounds(o.learning.rounds, model.classes.has_value(), can);
@@ -248,13 +236,17 @@ int run(const TrainOptions& o) {
   Lines lines(o, model, builder.progressive());
   std::uint64_t labelled = 0, with_task = 0;
   bool saved = false;
+  const std::uint64_t left_out_before = model.featurizer.names_left_out();
   std::uint64_t open = 0;     // examples of a round that was not ended: not learned from
   std::string out_of_memory;  // why, if it is
   try {
     const Progress progress_line(o.progress, share_read(examples.path(), consumed), [&] { return seen.load(); });
     ExampleReader::Item item;
     while (!stop.stop_requested() && examples.next(item)) {
-      if (++seen <= o.skip) continue;
+      if (++seen <= o.skip) {
+        model.featurizer.set_names_left_out(left_out_before);
+        continue;
+      }
       consumed = examples.consumed();
       if (by_time && !item.time)
         throw DataError(examples.path() + ":" + std::to_string(examples.line_number()) + ": no time, which labels " +

@@ -279,6 +279,28 @@ def test_skip_passes_over_the_first_examples(quorate, folder):
     assert (folder / "m").read_bytes() == before
 
 
+def test_skip_counts_no_feature_that_is_left_out_a_second_time(quorate, folder):
+    lines = [f"{1 if i % 3 else -1} |f {' '.join(f'n{(7 * i + 13 * j) % 2000}' for j in range(10))}\n" for i in range(200)]
+    (folder / "all.vw").write_text("".join(lines))
+    (folder / "first.vw").write_text("".join(lines[:150]))
+    options = ["--learner", "perceptron", "--bits", 0, "--memory", "30KB", "--quiet"]
+    for data, model, more in [("all.vw", "whole", []), ("first.vw", "parts", []), ("all.vw", "parts", ["--skip", 150])]:
+        quorate.ok("train", "--data", data, "--model", model, *options, *more)
+    assert inspect(quorate, "parts")["names_left_out"] > 0
+    assert (folder / "parts").read_bytes() == (folder / "whole").read_bytes()
+
+
+def test_a_graph_of_tasks_that_are_no_questions_of_the_classes_is_refused(quorate, folder):
+    (folder / "three.vw").write_text("".join(f"{i % 3} |f a{i % 3}\n" for i in range(30)))
+    (folder / "graph.csv").write_text("task,group\n0,x\n1,x\nann,y\n")
+    train = ["train", "--data", "three.vw", "--model", "k", "--classes", "one-vs-rest"]
+    result = quorate(*train, "--learner", "cmtl(graph=cliques(file=graph.csv))")
+    assert result.code == 2 and "'ann'" in result.err and "as '0'" in result.err and not (folder / "k").exists()
+    (folder / "graph.csv").write_text("task,group\n0,x\n1,x\n2,y\n")
+    quorate.ok(*train, "--learner", "cmtl(graph=cliques(file=graph.csv))")
+    assert len(inspect(quorate, "k")["tasks"]) == 3
+
+
 NO_MORE = {"rate": None, "per_task": None, "pace": None, "pending": 0, "too_late": 0}  # limits, late answers
 
 

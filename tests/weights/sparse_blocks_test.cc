@@ -138,7 +138,8 @@ TEST(SparseBlocks, RefuseRoomsThatCannotBe) {
   EXPECT_THROW(reserve({0xFFFFFFFFu}, {16}), DataError);
   EXPECT_THROW(reserve({1}, {16, 16}), DataError) << "sizes differ";
   EXPECT_THROW(reserve({1}, {~std::uint64_t{0}}), DataError) << "a row of too many";
-  EXPECT_THROW(reserve({1}, {std::uint64_t{1} << 40}), MemoryError);
+  EXPECT_THROW(reserve({1}, {std::uint64_t{1} << 33}), MemoryError);
+  EXPECT_THROW(reserve({1}, {std::uint64_t{1} << 62}), DataError) << "more slots than there are features";
 }
 
 TEST(SparseBlocks, ABlockThatNeverChangedIsNotReadAndCostsNothing) {

@@ -123,6 +123,10 @@ Model Model::make(const Spec& learner, SessionOptions options, const FeatureSett
   options.memory_for_names = memory_for_names(features.bits, options.memory_limit);
   Model out{Session(learner, options), make_featurizer(features, options.memory_limit), std::move(labels),
             std::move(classes)};
+  if (out.classes && !out.users() && out.session.tasks().size() > out.classes->tasks())
+    throw UsageError("learner: a file of it names the task " +
+                     quoted_value(out.session.tasks()[static_cast<std::uint32_t>(out.classes->tasks())]) +
+                     "; expected tasks of the classes, as " + quoted_value(out.session.tasks()[0]));
   out.session.set_kinds(out.featurizer.kinds());
   count_classes(out);
   return out;

@@ -150,6 +150,8 @@ class Featurizer {
   std::size_t bytes() const { return memory_->bytes(); }      ///< of names
   std::size_t peak_bytes() const { return memory_->peak(); }  ///< the most there ever were
   std::uint64_t names_left_out() const { return left_out_; }  ///< times that a feature was left out
+  /// For examples that are passed over, as they were counted before.
+  void set_names_left_out(std::uint64_t times) { left_out_ = times; }
   const NameTable& column_names() const { return columns_; }  ///< numeric columns, in the first file's order
   const Schema& schema() const { return schema_; }            ///< of the first file; empty: none was begun, or it has none
   FeatureKinds kinds() const;                                 ///< of places; after begin()

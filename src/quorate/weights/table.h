@@ -70,7 +70,7 @@ class Table {
   }
   /// Of an empty table: so many slots. Returns false if no table has so many.
   bool reserve_slots(std::size_t slots) {
-    if (slots != 0 && (slots < 4 || !std::has_single_bit(slots))) return false;
+    if (slots != 0 && (slots < 4 || slots > std::size_t{1} << 33 || !std::has_single_bit(slots))) return false;
     if (slots > 0) resize(slots);
     return true;
   }
