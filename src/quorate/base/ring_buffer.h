@@ -16,7 +16,7 @@ template <class T>
 class RingBuffer {
  public:
   RingBuffer(std::pmr::memory_resource* memory, std::size_t most) : array_(memory), most_(most) {}
-  RingBuffer(RingBuffer&&) = default;
+  RingBuffer(RingBuffer&&) noexcept = default;
   /// In memory of its own, from the default resource.
   RingBuffer(const RingBuffer& other) : most_(other.most_) {
     array_.reserve(other.size_);

@@ -45,7 +45,7 @@ bool finds_memory(Work work) {
 
 }  // namespace
 
-Session::Session(Session&&) = default;
+Session::Session(Session&&) noexcept = default;
 Session::~Session() = default;
 
 Session::Session(const Spec& spec, std::size_t memory_limit, std::size_t memory_for_names, std::size_t keep_labels)

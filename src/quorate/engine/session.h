@@ -87,7 +87,7 @@ class Session {
   /// A new learner. `spec` may leave parameters out. Throws as make_learner; UsageError for options out of range.
   explicit Session(const Spec& spec, const SessionOptions& options = {});
 
-  Session(Session&&);
+  Session(Session&&) noexcept;
   ~Session();
   Session& operator=(Session&&) = delete;  // its parts live in its own memory
 
