@@ -6,6 +6,7 @@ import { showExample } from './example.js';
 
 const MOST_QUESTIONS = 30;
 let status = null;
+let arrived = 0; // figures, from an event or a reply
 const drawn = new Map();
 
 // Makes a part anew only if what it shows changed, so that focus, selection and scrolling stay.
@@ -145,13 +146,16 @@ function questions() {
 }
 
 function use(fresh) {
+  arrived += 1;
   status = fresh;
   draw();
 }
 
 async function refresh() {
+  const before = arrived;
   try {
-    use(await get('/v1/status'));
+    const fresh = await get('/v1/status');
+    if (arrived === before) use(fresh); // else an event has told what is newer
     notice('status');
   } catch (problem) {
     if (!status) notice('status', 'quiet', `The figures did not arrive. ${sentence(problem)}`.trim(), 'Try now', refresh);

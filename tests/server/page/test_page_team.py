@@ -11,7 +11,7 @@ def some(count=6):
 def test_figures_and_their_words(visit):
     v = visit(some())
     page = v.open("/team")
-    page.locator("#link.live").wait_for()
+    page.locator("#accuracy", has_text="96.4").wait_for()
     text = page.locator("#grid").inner_text().replace("\u00a0", " ")
     for part in ("96.4 %", "95 % interval 93.1 % to 98.3 %, 41 audits", "361 left of 500", "To reach 98 %", "about 430", "labels in all, 300 to 750; 291 more",
                  "median of 3 people", "8 of 41, those with most labels"):
