@@ -41,6 +41,20 @@ def test_it_is_live_and_connects_again(visit):
     page.locator("#labels", has_text="150").wait_for()
 
 
+def test_a_late_reply_does_not_bring_back_older_figures(visit):
+    v = visit(some())
+    v.desk.slow["/v1/status"] = 1.0  # made at once, sent a second later: the event of a newer state is there first
+    with v.page.expect_response("**/v1/status") as late:
+        page = v.open("/team")
+        page.locator("#labels", has_text="139").wait_for()  # by the event of connecting
+        v.desk.bought = 140
+        v.desk.changes += 1
+        page.locator("#labels", has_text="140").wait_for()
+    late.value.finished()
+    page.evaluate("new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+    assert "140" in page.locator("#labels").inner_text()
+
+
 def test_tables_are_sorted_by_their_heads_and_keep_focus(visit):
     v = visit(some())
     page = v.open("/team")
