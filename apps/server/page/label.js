@@ -23,6 +23,7 @@ let undoing = false, lastActive = Date.now();
 let reasons = null; // the explanation on the screen: {ticket, reply} or null
 let session = tab.get('quorate.session') ?? [];
 let budget = null, accepted = []; // leases answered by this page: a server's slow reply must not bring them back
+let told = 0; // how many replies told the budget
 
 // What is held ------------------------------------------------------------------------------------------------------------
 
@@ -83,9 +84,10 @@ async function look() {
   let again = false;
   try {
     while (held.length < AHEAD && who === name && !undoing) {
+      const before = told;
       const reply = await post('/v1/next', { annotator: name });
       if (who !== name) break;
-      if (reply.labels) spend(reply.labels);
+      if (reply.labels && told === before) spend(reply.labels); // else the reply to an answer has told what is newer
       const question = reply.question;
       const known = question && (held.some(other => other.lease === question.lease) || accepted.includes(question.lease) || waiting().some(entry => entry.lease === question.lease));
       if (known) { // a server that hands out one at a time, while the answer is still on its way
@@ -117,6 +119,7 @@ async function look() {
 }
 
 function spend(labels) {
+  told += 1;
   budget = labels;
   showBudget(labels);
 }

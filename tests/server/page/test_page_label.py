@@ -26,6 +26,24 @@ def test_keys_answer_the_question_shown_and_the_next_one_is_there_at_once(visit)
     assert v.complaints == []
 
 
+def test_a_late_reply_does_not_bring_back_an_older_budget(visit):
+    v = visit(SEVERAL)
+    page = v.open()
+    v.settle()
+    before, answers = len(v.calls("/v1/next")), []
+    page.route("**/v1/answer", lambda route: answers.append(route))  # held back until the server has made its reply to /v1/next
+    v.desk.slow["/v1/next"] = 1.0  # which arrives last
+    with page.expect_response("**/v1/next") as late:
+        page.keyboard.press("1")
+        while not answers or len(v.calls("/v1/next")) == before:
+            page.wait_for_timeout(20)
+        answers[0].continue_()
+        page.locator("#budget", has_text="140").wait_for()
+    late.value.finished()
+    page.evaluate("new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+    assert "140" in page.locator("#budget").inner_text()
+
+
 def test_saved_appears_only_after_the_servers_reply(visit):
     v = visit(SEVERAL)
     v.desk.slow["/v1/answer"] = 0.8
