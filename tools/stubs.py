@@ -51,7 +51,7 @@ from typing import Any, Literal, TypedDict
 # Those that only Python declares, as the program's are flags or files: type and meaning.
 OF_PYTHON = {
     "classes": ('Literal["one-vs-rest", "one-vs-one"]', "labels are two or more classes, learned as a binary task for each or "
-                "for each pair; tasks in the data are then users, each with own weights for every class"),
+                "for each pair; tasks in the data are then users, each with its own weights for every class"),
     "users": ("bool", "with classes: look at the tasks in the data (default: True)"),
     "positive": ("str | int", "label that means +1; every other label means -1 (default: of two words in "
                  "memory the second in order)"),

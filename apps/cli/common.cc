@@ -109,7 +109,7 @@ void ClassOptions::add(CLI::App& app) {
   choose(app.add_option(
              "--classes", reduction,
              "labels are two or more classes, learned as binary tasks over the same instances: one for each class or each "
-             "pair; if the data name tasks, each of these users has own tasks, and classes are shared by all"),
+             "pair; if the data name tasks, each of these users has its own tasks, and classes are shared by all"),
          {to_text(Classes::Reduction::kOneVsRest), to_text(Classes::Reduction::kOneVsOne)});
   const InGroup group(app, kReading);
   app.add_flag("--no-users", no_users, "with --classes: ignore the tasks that the data name");

@@ -119,7 +119,7 @@ std::vector<std::string> warnings_of(const ColumnReport& c, std::string_view lab
   if (feature && present > 0 && c.distinct == 1 && c.missing == 0) out.push_back("has one value only");
   if (feature && present == 0) out.push_back("is empty in the rows looked at; its values will be words");
   if (feature && is_number(c.kind) && c.distinct == present && present >= 20 && c.why.starts_with("whole"))
-    out.push_back("is another whole number in every row: is it an id? --ignore-column " + c.name);
+    out.push_back("has a different whole number in every row: is it an id? --ignore-column " + c.name);
   if (c.kind == ColumnKind::kId && c.why.starts_with("a word"))
     out.push_back("never repeats, so it is taken for an id; --categorical-column or --text-column if it is none");
   if (feature && c.decides_label) out.push_back("contains the answer: each of its values has one label only");

@@ -73,7 +73,7 @@ int run_server(ServeOptions& o) {
   how.archive = o.archive;
   if (!o.archive.empty() && how.keep_segments.value_or(0) == 0)
     throw UsageError("--archive " + o.archive + ": with --keep-journal " + o.keep_journal +
-                     " no file is ever old, or none may stay; expected --keep-journal N, 1 or more");
+                     " no file is moved there; expected --keep-journal N, 1 or more");
   const std::stop_token stop = interrupt();
   server::Service service(how);
   std::string name = o.name;

@@ -60,8 +60,9 @@ void print(const Json& document, const std::vector<RunResult>& runs, const Exper
   std::cout << document["learner"].get<std::string>() << "\n"
             << counted(document["tasks"], "task")
             << (loaded.users() ? " (" + counted(loaded.tasks.size(), "user") + "), " : ", ")
-            << counted(document["features"], "feature") << ", " << counted(document["examples"], "example") << ", "
-            << counted(runs.size(), "run") << (!tested ? "; no test set: add --test-share 0.2, or --test FILE\n\n" : "\n\n");
+            << counted(document["features"], "feature") << ", "
+            << counted(document["examples"], loaded.classes ? "instance" : "example") << ", " << counted(runs.size(), "run")
+            << (!tested ? "; no test set: add --test-share 0.2, or --test FILE\n\n" : "\n\n");
   std::vector<std::vector<std::string>> rows{{"", "mean", "std"}};
   for (const auto& [name, value] : mean.items()) {
     const auto show = [count = is_count(name)](const Json& v) {

@@ -70,7 +70,7 @@ class Estimator(ClassifierMixin, Asker):
         sample_weight : n importance weights of labels, 0 to 1000: a label of weight 2 teaches as much as two labels, 0 is no
             label. Labels are counted, and accuracy is measured, without weights
         task : n names or whole numbers, or one for all; default: all examples are of one task. With more than two classes
-            these are users: each has own weights for every class, and shares each class with all users (`Cohort`,
+            these are users: each has its own weights for every class, and shares each class with all users (`Cohort`,
             `Perceptron`, `Shampo`, `ShampoSecondOrder`)
         time : n dates, or seconds since 1970; needed for limits as labels="20/day"
         classes : all classes, if y may lack some

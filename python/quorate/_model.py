@@ -98,7 +98,7 @@ class ModelHolder(Parameters):
         return self.reduction if hasattr(self, "classes_") and len(self.classes_) > 2 else ""
 
     def _new(self, classes: npt.NDArray[Any], examples: int | None, users: bool) -> None:
-        """`users`: tasks are given; of several classes, then, each has own tasks for all of them."""
+        """`users`: tasks are given; of several classes, then, each has its own tasks for all of them."""
         if len(classes) < 2:
             what = f"only one class: {classes.tolist()[0]!r}" if len(classes) else "no class at all"
             raise ValueError(f"y has {what}; expected two classes or more (see `classes`)")

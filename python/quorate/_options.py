@@ -10,9 +10,10 @@ from typing import Any, Literal, TypedDict
 class Options(TypedDict, total=False):
     """Options of every experiment; None means the default.
 
-    labels             label budget, a hard limit: 500 in total, 50/1000 in any window of examples, or 20/day (second,
-                       minute, hour, day, week) by the time of the examples, or, where all examples are known
-                       beforehand, a share of them, as 10%; several: a list, for a total and a rate (default: none)
+    labels             label budget, a hard limit: 500 (in total), 50/1000 (at most 50 in any 1,000 examples), 20/day
+                       (or second, minute, hour, week; by the time of the examples, in serve by its clock), or, where
+                       all examples are known beforehand, a share of them, as 10%; several: a list, for a total and a
+                       rate (default: none)
     labels_per_task    label budget of each task, a hard limit (default: none)
     pace               even: spend the total of the labels evenly over the examples, by scaling the b of the query
                        rule; default: as the rule asks (a rate always scales b)
@@ -49,7 +50,7 @@ class Options(TypedDict, total=False):
     cache              folder that caches parsed examples for later commands; larger than text, safe to delete
     threads            runs at the same time; results do not depend on it (default: 1)
     classes            labels are two or more classes, learned as a binary task for each or for each pair; tasks in
-                       the data are then users, each with own weights for every class
+                       the data are then users, each with its own weights for every class
     users              with classes: look at the tasks in the data (default: True)
     positive           label that means +1; every other label means -1 (default: of two words in memory the second in
                        order)

@@ -49,7 +49,7 @@ inline constexpr std::array kCapabilities{
     CapabilityInfo{"untracked-tasks", "answers tasks that memory does not hold by what all tasks share",
                    &Capabilities::untracked_tasks},
     CapabilityInfo{"additive", "its margins are sums over features, which explain them", &Capabilities::additive},
-    CapabilityInfo{"groups", "learns users and classes at once: each user has own weights for every class",
+    CapabilityInfo{"groups", "learns users and classes at once: each user has its own weights for every class",
                    &Capabilities::groups},
     CapabilityInfo{"rebuilds", "can be learned again from the labels it keeps, without those that are taken back",
                    &Capabilities::rebuilds},

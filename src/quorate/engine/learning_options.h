@@ -30,12 +30,11 @@ struct LearningOptions {
   static constexpr auto fields() {
     using O = LearningOptions;
     return std::tuple{
-        Field{
-            &O::labels, "labels", kAny,
-            "label budget, a hard limit: 500 in total, 50/1000 in any window of examples, or 20/day (second, minute, hour, "
-            "day, week) by the time of the examples, or, where all examples are known beforehand, a share of them, as 10%; "
-            "repeatable, for a total and a rate (default: none)",
-            ""},
+        Field{&O::labels, "labels", kAny,
+              "label budget, a hard limit: 500 (in total), 50/1000 (at most 50 in any 1,000 examples), 20/day (or second, "
+              "minute, hour, week; by the time of the examples, in serve by its clock), or, where all examples are known "
+              "beforehand, a share of them, as 10%; repeatable, for a total and a rate (default: none)",
+              ""},
         Field{&O::labels_per_task, "labels-per-task", Interval{0}, "label budget of each task, a hard limit (default: none)",
               ""},
         Field{&O::pace, "pace", kAny,
@@ -63,9 +62,10 @@ struct LearningOptions {
               ""},
         Field{
             &O::keep_labels, "keep-labels", kAny,
-            "bytes for the labels bought, with their examples, and for the latest examples that nobody was asked about: "
-            "to export them, to take answers back and to learn again (quorate labels, rebuild); if they do not fit, a fair "
-            "sample of the labels; of a memory limit an eighth at most; 0B: none",
+            "bytes for the bought labels with their examples, and for the latest examples without a label, from which "
+            "labels, "
+            "rebuild and undo work; labels that do not fit: a fair sample is kept; at most an eighth of a memory limit; 0B: "
+            "none",
             ""},
         Field{
             &O::rounds, "rounds", kAny,
@@ -75,7 +75,8 @@ struct LearningOptions {
         Field{&O::labels_per_round, "labels-per-round", Interval{1, 1e9},
               "labels bought in each round, by learners that select", ""},
         Field{&O::max_pending, "max-pending", Interval{1, 1e12},
-              "questions that may wait for answers; beyond that the oldest is withdrawn", ""},
+              "questions that may wait for answers; beyond that train withdraws the oldest, serve and label ask no more",
+              ""},
         Field{&O::seed, "seed", Interval{0}, "random seed", ""}};
   }
 

@@ -324,7 +324,7 @@ SimulateResult simulate(const Dataset& train, const Dataset* test, const NameTab
   if (o.folds > 1 && (test != nullptr || o.train_per_task > 0 || o.test_share > 0))
     throw UsageError("folds and a test set: expected one of them");
   if (o.audit == 0 && (o.stop_when || o.forecast))
-    throw UsageError("a rule when to stop and a forecast rest on audited labels; expected audit, too");
+    throw UsageError("stop-when and forecast need audited labels; expected audit, too, as 0.1");
   if (o.forecast && !(*o.forecast > 0 && *o.forecast < 1))  // before the run, not after it
     throw UsageError("forecast for accuracy " + std::to_string(*o.forecast) + ": expected a number above 0 and below 1");
   if (o.audit != 0 && o.delay) throw UsageError("audit and delay: an audit does not wait for answers; expected one of them");
