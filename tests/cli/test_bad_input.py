@@ -52,7 +52,8 @@ BAD_LINES = {
     "svm no label": ("svm", "task:t 1:1", ["'task:t'", "label"]),
     "svm an unknown label": ("svm", "spam task:t 1:1", ["'spam'", "--positive"]),
     "svm broken UTF-8": ("svm", b"1 task:\xc3\x28 1:1", ["0xc3", ":8:"]),
-    "jsonl not JSON": ("jsonl", '{"task":"t","label":1,"x":{"a":1}', ["JSON"]),
+    "jsonl cut short": ("jsonl", '{"task":"t","label":1,"x":{"a":1}', ["JSON", "the line ends inside an object", ":34:"]),
+    "jsonl a word after the object": ("jsonl", '{"task":"t","label":1,"x":{"a":1}} trailing', ["'trailing'", ":36:"]),
     "jsonl nan": ("jsonl", '{"task":"t","label":1,"x":{"a":NaN}}', ["NaN", ":32:"]),
     "jsonl too large": ("jsonl", '{"task":"t","label":1,"x":{"a":1e19}}', ["'a'", "finite"]),
     "jsonl beyond a double": ("jsonl", '{"task":"t","label":1,"x":{"a":1e999}}', []),
@@ -152,7 +153,7 @@ def test_a_file_of_nothing_but_bad_lines_is_refused_with_their_reason(quorate):
 
 
 @pytest.mark.parametrize("command", ["train", "predict", "convert"])
-@pytest.mark.parametrize("case", ["csv inf", "svm a descending index", "jsonl not JSON", "vw no bar", "csv broken UTF-8"])
+@pytest.mark.parametrize("case", ["csv inf", "svm a descending index", "jsonl cut short", "vw no bar", "csv broken UTF-8"])
 def test_every_command_that_reads_data_refuses_them_alike(quorate, command, case):
     kind, line, said = BAD_LINES[case]
     (quorate.folder / f"good.{kind}").write_text(GOOD[kind])

@@ -486,8 +486,13 @@ class JsonlReader final : public RecordReader {
       bad(at, "lists or objects nested more than " + std::to_string(kMostDepth) + " deep; expected fewer");
     ErrorPosition error;
     if (!nlohmann::json::sax_parse(line, &error) && error.syntax) {
-      const std::size_t at = std::min(error.byte, line.size());
-      bad(at, quoted_value(line.substr(at)) + "; expected JSON, one object a line");
+      std::size_t at = std::min(error.byte, line.size());
+      const auto letter = [line](std::size_t i) {
+        return i < line.size() && (line[i] | 0x20) >= 'a' && (line[i] | 0x20) <= 'z';
+      };
+      while (at > 0 && letter(at) && letter(at - 1)) --at;  // to where the word begins
+      const std::string found = at == line.size() ? "the line ends inside an object" : quoted_value(line.substr(at));
+      bad(at, found + "; expected JSON, one object a line");
     }
     bad(0, quoted_value(line) + "; expected JSON, one object a line, numbers that fit a double");
   }
