@@ -48,13 +48,13 @@ def write(path: Path, rows: list[Row]) -> None:
         out.writerows(rows)
 
 
-def of_quorate(program: str, train: list[Row], test: list[Row], *options: str, passes: int = 1) -> float:
+def of_quorate(program: str, train: list[Row], test: list[Row], *options: str, classes: str = "one-vs-rest", passes: int = 1) -> float:
     with tempfile.TemporaryDirectory() as name:
         at = Path(name)
         write(at / "train.csv", train)
         write(at / "test.csv", test)
         for _ in range(passes):
-            subprocess.run([program, "train", "--data", at / "train.csv", "--model", at / "m", "--classes", "one-vs-rest", "--task-column",
+            subprocess.run([program, "train", "--data", at / "train.csv", "--model", at / "m", "--classes", classes, "--task-column",
                             "user", "--label-column", "class", "--learner", "cohort(query=always)", "--quiet", *options], check=True)
         said = subprocess.run([program, "evaluate", "--model", at / "m", "--data", at / "test.csv", "--json"], check=True,
                               capture_output=True).stdout
@@ -103,8 +103,9 @@ def accuracies(o: argparse.Namespace) -> None:
         train = early + late
         random.Random(seed).shuffle(train)
         found.setdefault("with users", []).append(of_quorate(o.program, train, test))
-        found.setdefault("with users, learned twice", []).append(of_quorate(o.program, train, test, passes=2))
-        found.setdefault("with users, learned five times", []).append(of_quorate(o.program, train, test, passes=5))
+        for reduction, passes in (("one-vs-rest", 2), ("one-vs-rest", 5), ("one-vs-one", 1), ("one-vs-one", 2), ("one-vs-one", 5)):
+            name = f"with users, {reduction}, learned {passes} times"
+            found.setdefault(name, []).append(of_quorate(o.program, train, test, classes=reduction, passes=passes))
         found.setdefault("without users", []).append(of_quorate(o.program, train, test, "--no-users"))
         if o.no_peers:
             continue
