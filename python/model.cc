@@ -202,7 +202,7 @@ class Core {
       const std::unique_lock lock(mutex_);
       Session& session = model().session;
       const Classes* classes = model().classes ? &*model().classes : nullptr;
-      const Capabilities& can = session.learner().capabilities();
+      const Capabilities& can = session.capabilities();
       const Rounds cut = resolve_rounds(rounds_of(rounds), classes != nullptr, can);
       check_labels_per_round(session.labels_per_round(), to_text(session.spec()), can);
       check_times(times.has_value());
@@ -239,7 +239,7 @@ class Core {
       const nb::gil_scoped_release others;
       const std::unique_lock lock(mutex_);
       Session& session = model().session;
-      if (!session.learner().capabilities().selects)
+      if (!session.capabilities().selects)
         throw UsageError(to_text(session.spec()) +
                          " does not select among examples; expected a learner that does, as shampo, or query=shared");
       batch.begin(model().featurizer, true);
@@ -562,9 +562,9 @@ class Core {
     out["keep_labels"] = s.keep_labels();
     out["memory_limit"] =
         s.memory_limit() == Memory::kNoLimit ? nb::object(nb::none()) : nb::object(nb::int_(s.memory_limit()));
-    out["scale"] = s.learner().scale();
-    out["selects"] = s.learner().capabilities().selects;
-    out["calibrated"] = s.learner().capabilities().calibrated;
+    out["scale"] = s.scale();
+    out["selects"] = s.capabilities().selects;
+    out["calibrated"] = s.capabilities().calibrated;
     out["users"] = model().users();
     out["questions"] = model().classes ? model().classes->tasks() : 1;
     out["reduction"] = model().classes ? to_text(model().classes->reduction()) : std::string();

@@ -20,7 +20,7 @@ struct InspectOptions {
 
 /// Tasks with more predictions spoiled than corrected by their peers.
 void print_listening(const Session& s, Task K) {
-  if (!s.learner().capabilities().peer_benefit) return;
+  if (!s.capabilities().peer_benefit) return;
   std::string hurt;
   std::uint64_t number = 0;
   for (Task i = 0; i < s.tasks().size(); ++i) {
@@ -41,7 +41,7 @@ double influence(const Session& s, std::uint32_t to, std::uint32_t from) {
 }
 
 void print_influence(const Session& s, Task K) {
-  std::cout << (s.learner().capabilities().peer_benefit
+  std::cout << (s.capabilities().peer_benefit
                     ? "\ninfluence: weight of the column task in the committee of the row task\n"
                     : "\ninfluence: fraction of an update for the column task that is applied to the row task\n");
   std::vector<std::vector<std::string>> rows{{""}};
@@ -58,7 +58,7 @@ void print_influence(const Session& s, Task K) {
 }
 
 void draw_influence(const std::string& path, const Session& s, Task K) {
-  const bool listens = s.learner().capabilities().peer_benefit;
+  const bool listens = s.capabilities().peer_benefit;
   HeatMap map{listens ? "weights of peers" : "influence of updates",
               listens ? "peer" : "task of the update",
               listens ? "task" : "task that changes",
@@ -228,10 +228,10 @@ int run(const InspectOptions& o) {
                {"char_ngrams", f.char_ngrams},
                {"binary", f.binary},
                {"interactions", f.interactions}}},
-             {"scale", s.learner().scale()},
+             {"scale", s.scale()},
              {"columns", columns_json(model)},
              {"label_words", {{"positive", model.labels.word(1)}, {"negative", model.labels.word(-1)}}},
-             {"labels_per_round", s.learner().capabilities().selects ? Json(s.labels_per_round()) : Json(nullptr)},
+             {"labels_per_round", s.capabilities().selects ? Json(s.labels_per_round()) : Json(nullptr)},
              {"task_count", s.task_count()},
              {"tasks", Json::array()},
              {"influence", Json::array()}};
@@ -253,7 +253,7 @@ int run(const InspectOptions& o) {
       if (model.classes && !model.users()) out["tasks"].back()["question"] = model.classes->question(i);
       Json row = Json::array();
       for (Task j = 0; j < K; ++j) row.push_back(number(influence(s, i, j)));
-      if (s.learner().capabilities().peer_benefit) {
+      if (s.capabilities().peer_benefit) {
         const PeerBenefit benefit = s.learner().peer_benefit(i);
         out["tasks"].back()["hurt_by_listening"] = benefit.hurt;
         out["tasks"].back()["helped_by_listening"] = benefit.helped;
@@ -277,7 +277,7 @@ int run(const InspectOptions& o) {
             << (f.bias ? ", constant feature" : "") << (f.normalize ? ", unit length" : "")
             << (f.ngrams > 1 ? ", up to " + std::to_string(f.ngrams) + " words in a row" : "")
             << (f.char_ngrams > 0 ? ", " + std::to_string(f.char_ngrams) + " letters in a row" : "")
-            << (f.binary ? ", each word once" : "") << "; scale: " << s.learner().scale();
+            << (f.binary ? ", each word once" : "") << "; scale: " << s.scale();
   if (model.classes)
     std::cout << "; " << model.classes->size() << " classes, " << to_text(model.classes->reduction()) << "\n\n";
   else

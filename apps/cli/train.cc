@@ -218,7 +218,7 @@ int run(const TrainOptions& o) {
   Model model = open_model(o);
   free_large_arrays_at_once(model);
   Session& session = model.session;
-  const Capabilities& can = session.learner().capabilities();
+  const Capabilities& can = session.capabilities();
   const Rounds rounds = resolve_rounds(o.learning.rounds, model.classes.has_value(), can);
   check_labels_per_round(session.labels_per_round(), to_text(session.spec()), can);
   ReadOptions reading = o.read.options(model.featurizer.settings());

@@ -110,7 +110,7 @@ TEST(Committees, CountWhomListeningHurtAndHelped) {
     EXPECT_GT(helped, 0u) << spec;
   }
   const Session alone(parse_spec("perceptron"), {.seed = 1});
-  EXPECT_FALSE(alone.learner().capabilities().peer_benefit);
+  EXPECT_FALSE(alone.capabilities().peer_benefit);
 }
 
 }  // namespace

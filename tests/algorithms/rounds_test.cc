@@ -57,7 +57,7 @@ TEST_P(SharedRounds, ExactlySoManyLabelsAreBoughtInEachWhileTheBudgetLasts) {
   const NameTable names = task_names(kTasks);
   for (const std::uint64_t m : {1u, 2u, 5u, 6u, 9u}) {
     Session session(spec(), {.seed = 3, .limits = {.total = 50}, .tasks = &names, .labels_per_round = m});
-    const std::uint64_t each = session.learner().capabilities().selects ? std::min<std::uint64_t>(m, kTasks) : kTasks;
+    const std::uint64_t each = session.capabilities().selects ? std::min<std::uint64_t>(m, kTasks) : kTasks;
     EXPECT_EQ(session.labels_per_round(), m);
     for (std::size_t r = 0; r < 40; ++r) {
       const std::uint64_t left = 50 - session.budget().bought();
@@ -89,7 +89,7 @@ TEST_P(SharedRounds, ARoundOfFewTasksBuysNoMoreThanItHas) {
     std::vector<Outcome> steps(K);
     run_round(
         session, round, [&](std::size_t k) { return s.y[n + k]; }, steps);
-    ASSERT_EQ(asked(steps), session.learner().capabilities().selects ? std::min<std::size_t>(K, 2) : K);
+    ASSERT_EQ(asked(steps), session.capabilities().selects ? std::min<std::size_t>(K, 2) : K);
     n += K;
   }
 }
@@ -124,8 +124,7 @@ TEST_P(SharedRounds, ASeedDecidesEverythingAndOnlyAChoiceAtRandomNeedsOne) {
 
 TEST_P(SharedRounds, ChoosesUnlessItWatchesAll) {
   const auto model = new_model(spec(), 1);
-  EXPECT_EQ(model->session.learner().capabilities().selects,
-            to_text(canonical(spec())).find("choose=all") == std::string::npos);
+  EXPECT_EQ(model->session.capabilities().selects, to_text(canonical(spec())).find("choose=all") == std::string::npos);
 }
 
 TEST_P(SharedRounds, TheSteadyStateAllocatesNothing) {

@@ -8,7 +8,6 @@
 
 #include "quorate/base/rng.h"
 #include "quorate/desk/desk.h"
-#include "quorate/learner.h"
 
 namespace quorate {
 namespace {
@@ -498,7 +497,7 @@ class RandomOffice {
     const std::uint64_t ticket = question["ticket"].get<std::uint64_t>();
     if (asked(ticket) == nullptr || asked(ticket)->lease != question["lease"].get<std::string>()) leased(question, who);
     const Session& session = desk.model().session;
-    const bool answers_learn = session.learner().capabilities().rebuilds && setting_.desk.desk.hold.value_or(0) == 0,
+    const bool answers_learn = session.capabilities().rebuilds && setting_.desk.desk.hold.value_or(0) == 0,
                first = asked(ticket)->answers.empty();
     Model without = Model::from_bytes(desk.model().to_bytes());
     const std::uint64_t before = answered;

@@ -19,7 +19,7 @@ Model learned(const std::string& learner, std::optional<Classes> classes = {}, c
   Labels labels = classes ? Labels::of_classes(ClassNames(classes->names()), false) : Labels("");
   Model model = Model::make(parse_spec(learner), options, {.bits = bits}, std::move(labels), std::move(classes));
   RoundBuilder builder(model.session, model.classes ? &*model.classes : nullptr,
-                       resolve_rounds({}, model.classes.has_value(), model.session.learner().capabilities()));
+                       resolve_rounds({}, model.classes.has_value(), model.session.capabilities()));
   for (int n = 0; n < 200; ++n) {
     Record r;
     const bool yes = n % 3 == 0, ann = n % 2 == 0;

@@ -7,7 +7,6 @@
 #include "quorate/base/hash.h"
 #include "quorate/desk/replies.h"
 #include "quorate/engine/progressive.h"
-#include "quorate/learner.h"
 
 namespace quorate {
 namespace {
@@ -69,7 +68,7 @@ std::string Desk::problem() const {
 }
 
 double Desk::hold() const {
-  const bool unlearns = model_.session.learner().capabilities().rebuilds && model_.session.labels().keeps();
+  const bool unlearns = model_.session.capabilities().rebuilds && model_.session.labels().keeps();
   return settings_.desk.hold.value_or(unlearns ? 0 : kHold);
 }
 
@@ -117,7 +116,7 @@ bool Desk::learn_due() {
 /// The learner never had the question's label, which stays bought; one that was held back was never bought.
 void Desk::unlearn(std::uint64_t id, Question& question) {
   if (question.held) return let_go(id, question);
-  if (!model_.session.learner().capabilities().rebuilds)
+  if (!model_.session.capabilities().rebuilds)
     throw Refused{409, "this answer cannot be taken back any more: it was learned from, and " +
                            parse_spec(settings_.learner).word + " cannot unlearn" +
                            (hold() > 0 ? "; answers wait " + shortest(hold()) + " s before that (--hold)" : "; see --hold")};

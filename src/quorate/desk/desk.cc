@@ -5,7 +5,6 @@
 
 #include "quorate/base/hash.h"
 #include "quorate/desk/replies.h"
-#include "quorate/learner.h"
 #include "quorate/stream/example_reader.h"
 
 namespace quorate {
@@ -404,7 +403,7 @@ DeskReply Desk::forget_task(const Json& event) {
   if (held) note_left_out();
   Json left = Json::array();
   if (!held) left.push_back("its labels: memory had no room for the task, so they went to what all tasks share");
-  if (model_.session.learner().scale() != "none") left.push_back("counts of its features, by which values are scaled");
+  if (model_.session.scale() != "none") left.push_back("counts of its features, by which values are scaled");
   if (settings_.features.bits == 0) left.push_back("names of its features");
   DeskReply out = reply({{"forgotten", {{"task", task}, {"questions", ids.size()}, {"left", left}}}}, true);
   out.forgot = true;
@@ -417,7 +416,7 @@ DeskReply Desk::forget_example(const Json& event) {
   if (found == seen_.end()) throw Refused{404, "example '" + example + "': not posted, or long ago"};
   const std::uint64_t number = found->second;
   Session& session = model_.session;
-  const bool rebuilds = session.learner().capabilities().rebuilds && session.labels().keeps();
+  const bool rebuilds = session.capabilities().rebuilds && session.labels().keeps();
   const Question* question = number > 0 ? find(number - 1) : nullptr;
   const auto item = std::find_if(pool_.begin(), pool_.end(), [&](const Posted& p) { return p.example == example; });
   const bool known = question != nullptr || item != pool_.end();  // its text
@@ -442,13 +441,12 @@ DeskReply Desk::forget_example(const Json& event) {
     note_left_out();
   }
   const std::size_t labels = ids.size();
-  const Learner& learner = session.learner();  // another one, if it was rebuilt
   Json left = Json::array();
   if (!known)
     left.push_back(number > 0 ? "its label: it was given too long ago" : "what is kept of it: it came too long ago");
   if (!all_kept) left.push_back("its label: there was no room to keep it (--keep-labels)");
-  if (!rebuilds && learner.capabilities().learns_unasked) left.push_back("what was learned from it without a label");
-  if (learner.scale() != "none") left.push_back("counts of its features, by which values are scaled");
+  if (!rebuilds && session.capabilities().learns_unasked) left.push_back("what was learned from it without a label");
+  if (session.scale() != "none") left.push_back("counts of its features, by which values are scaled");
   if (settings_.features.bits == 0) left.push_back("names of its features");
   std::erase(seen_order_, found->first);
   seen_.erase(found);

@@ -270,7 +270,7 @@ double Desk::sureness(double margin) const {
 double Desk::sureness(const Example& e) const { return sureness(model_.session.learner().score(e)); }
 
 bool Desk::may_be_sure() const {
-  return model_.session.learner().capabilities().calibrated && model_.session.total().labels >= kFewLabels;
+  return model_.session.capabilities().calibrated && model_.session.total().labels >= kFewLabels;
 }
 
 /// The most uncertain of some of the pool that may be asked about, spread over it, others with each lease and second.

@@ -82,7 +82,7 @@ DeskReply Desk::explain(std::uint64_t ticket) const {
   if (found == open_.end()) return refusal(404, "this question is not open");
   const Question& question = found->second;
   if (!model_.session.broken().empty()) return refusal(507, problem());
-  if (question.audit || !model_.session.learner().capabilities().additive)
+  if (question.audit || !model_.session.capabilities().additive)
     return refusal(403, "there is no explanation for this question");
   Json out{{"ticket", ticket}};
   const std::string& task = question.about.task;

@@ -51,7 +51,7 @@ Parts parts_of(const Model& model, Task first, const Features& x, std::size_t pr
 }  // namespace
 
 void check_explains(const Model& model) {
-  if (model.session.learner().capabilities().additive) return;
+  if (model.session.capabilities().additive) return;
   throw UsageError("the margins of " + model.session.spec().word +
                    " are no sums over features, so it cannot explain them; expected one of " +
                    learners_with(&Capabilities::additive));

@@ -10,7 +10,6 @@
 #include "quorate/base/feature_rows.h"
 #include "quorate/engine/progressive.h"
 #include "quorate/engine/rounds.h"
-#include "quorate/learner.h"
 
 namespace quorate {
 
@@ -36,7 +35,7 @@ class RoundBuilder {
         strangers_(&memory_),
         open_(&memory_),
         progressive_(classes_) {
-    if (rounds == Rounds::kPerTask && memory_.limited() && !session.learner().capabilities().selects)
+    if (rounds == Rounds::kPerTask && memory_.limited() && !session.capabilities().selects)
       throw UsageError(
           "rounds per-task under a memory limit: " + to_text(session.spec()) +
           " does not select among a round's examples; expected a learner that does, as shampo, or query=shared");

@@ -84,7 +84,7 @@ Session::Session(const Spec& spec, const SessionOptions& o)
   check_groups();
   if (memory_->limited()) {
     ledger_.reserve_tasks(task_count());
-    if (learner_->capabilities().untracked_tasks) learner_->reserve_tasks(task_count());
+    if (capabilities().untracked_tasks) learner_->reserve_tasks(task_count());
   }
   set_limits(o.limits);
   if (o.spread_over > 0) set_spread_over(o.spread_over);
@@ -105,12 +105,12 @@ void Session::check_groups() const {
   if (tasks_per_name_ > 1) check_can_group(spec_);
 }
 
-void Session::set_limits(const LabelLimits& limits) { ledger_.set_limits(limits, learner_->capabilities().paced); }
+void Session::set_limits(const LabelLimits& limits) { ledger_.set_limits(limits, capabilities().paced); }
 
 void Session::set_spread_over(std::uint64_t examples) {
   if (examples > 0 && budget().limits().total == LabelLimits::kNone)
     throw UsageError("pace even: no total of labels; expected one, as 500");
-  if (examples > 0 && !learner_->capabilities().paced)
+  if (examples > 0 && !capabilities().paced)
     throw UsageError("pace even: " + to_text(spec_) +
                      " has no query threshold b; expected a learner with one, as query=margin");
   ledger_.spread_over(examples);
@@ -123,12 +123,15 @@ void Session::pass_time(double seconds) {
   ledger_.pass_time();
 }
 
+const Capabilities& Session::capabilities() const { return learner_->capabilities(); }
+std::string Session::scale() const { return learner_->scale(); }
+
 std::optional<std::size_t> Session::support_vectors() const {
-  return learner_->capabilities().keeps_instances ? std::optional(learner_->support_vectors()) : std::nullopt;
+  return capabilities().keeps_instances ? std::optional(learner_->support_vectors()) : std::nullopt;
 }
 
 void Session::free_memory(std::size_t bytes) {
-  if (memory_->limited() && learner_->capabilities().forgets) learner_->free_memory(bytes);
+  if (memory_->limited() && capabilities().forgets) learner_->free_memory(bytes);
 }
 
 Task Session::task(std::string_view name) {
@@ -139,7 +142,7 @@ Task Session::task(std::string_view name) {
   if (memory_->limited()) {
     const std::size_t tasks = task_count() + tasks_per_name_;
     std::size_t bytes = tasks_.bytes_to_add(name) + ledger_.bytes_for_tasks(tasks);
-    if (learner_->capabilities().untracked_tasks) {
+    if (capabilities().untracked_tasks) {
       bytes += learner_->bytes_for_tasks(tasks);
       if (bytes > memory_->left()) return kUntracked;
       learner_->reserve_tasks(tasks);
@@ -346,7 +349,7 @@ void Session::keep_unasked(const Example& e, bool asked) {
   kept_.latest_ticket = 0;
   if (asked && kept_.counted_more) return;  // it would be kept for what was counted alone
   ++kept_.unasked_seen;
-  if (!learner_->capabilities().learns_unasked) return;
+  if (!capabilities().learns_unasked) return;
   const auto packed = pack_instance(e.x, packed_);
   if (!kept_.unasked.could_fit(packed.size()) || !kept_.unasked.take_memory()) return;
   if (asked && !kept_.unasked.fits(packed.size())) return;  // those that a rebuild learns from stay
@@ -357,7 +360,7 @@ void Session::keep_unasked(const Example& e, bool asked) {
 void Session::check_rebuilds() const {
   check_whole();
   if (asked_ || next_ < round_.size()) throw UsageError("a round is open; expected a reply to each of its questions first");
-  if (!learner_->capabilities().rebuilds) refuse_rebuild(spec_);
+  if (!capabilities().rebuilds) refuse_rebuild(spec_);
   if (!kept_.labels.keeps()) throw UsageError("the model keeps no labels; expected one that was made with --keep-labels");
 }
 
@@ -426,7 +429,7 @@ void Session::start_anew(bool recount, Change change, Also also) {
       change(kept_);
       learner_->restart(context(false), recount || kept_.all());
       also();
-      if (memory_->limited() && learner_->capabilities().untracked_tasks) learner_->reserve_tasks(task_count());
+      if (memory_->limited() && capabilities().untracked_tasks) learner_->reserve_tasks(task_count());
       left_out_ = learn_kept(*learner_, kept_, recount);
     });
   } catch (const Error& e) {
@@ -489,7 +492,7 @@ void Session::leave_example(Kept& kept, std::uint64_t id) {
   const auto label = kept.labels.find(id);
   if (!label || kept.labels[*label].apart != 0 || !kept.all()) return;
   ++kept.unasked_seen;
-  if (!learner_->capabilities().learns_unasked) return;
+  if (!capabilities().learns_unasked) return;
   UnpackedInstance memory;
   const Example e = kept.labels.example(*label, memory);
   const auto packed = pack_instance(e.x, packed_);
@@ -510,8 +513,8 @@ void Session::relearn(const Spec& spec) {
   if (memory_->limited())
     throw UsageError("another learner: the model has a memory limit; expected a new model, trained with that learner");
   const Spec other = canonical(spec);
-  if (!capabilities(other).rebuilds) refuse_rebuild(other);
-  if (pace() && !capabilities(other).paced)
+  if (!quorate::capabilities(other).rebuilds) refuse_rebuild(other);
+  if (pace() && !quorate::capabilities(other).paced)
     throw UsageError(to_text(other) + " has no query threshold b to keep the model's pace; expected a learner with one");
   if (tasks_per_name_ > 1) check_can_group(other);
   auto learner = make_learner(other, context(false));
@@ -809,11 +812,11 @@ Session Session::load(const Spec& spec, Reader& reader, std::size_t memory_for_n
   out.check_groups();
   out.learner_ = make_learner(out.spec_, out.context(true));
   // Before and after: lists that are filled grow without a second copy, and have all the room they had.
-  const bool reserves = memory_limit != Memory::kNoLimit && out.learner_->capabilities().untracked_tasks;
+  const bool reserves = memory_limit != Memory::kNoLimit && out.capabilities().untracked_tasks;
   if (reserves) out.learner_->reserve_tasks(out.task_count());
   Reader part = reader.part("learner.");
   out.learner_->load(part);
-  const Capabilities& can = out.learner_->capabilities();
+  const Capabilities& can = out.capabilities();
   if (out.pace() && !can.paced) throw DataError("model file: a pace for a learner without a query threshold");
   if (reserves) out.learner_->reserve_tasks(out.task_count());
   return out;

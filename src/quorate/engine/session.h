@@ -13,6 +13,7 @@
 #include "quorate/base/learner_context.h"
 #include "quorate/base/memory.h"
 #include "quorate/base/name_table.h"
+#include "quorate/capabilities.h"
 #include "quorate/engine/kept_labels.h"
 #include "quorate/engine/label_ledger.h"
 #include "quorate/engine/pending_questions.h"
@@ -199,6 +200,8 @@ class Session {
   void set_spread_over(std::uint64_t examples);
 
   const Learner& learner() const { return *learner_; }
+  const Capabilities& capabilities() const;          ///< of the learner, with its parameters
+  std::string scale() const;                         ///< how the learner scales features: Learner::scale
   const Spec& spec() const { return spec_; }         ///< canonical
   const NameTable& tasks() const { return tasks_; }  ///< their names, each of tasks_per_name() tasks
   std::size_t tasks_per_name() const { return tasks_per_name_; }
