@@ -203,14 +203,13 @@ std::span<const Outcome> Session::decide(const Round& round) {
   renew(decisions_, round.examples.size());
   renew(outcomes_, round.examples.size());
   decisions_.resize(round.examples.size());
-  outcomes_.resize(round.examples.size());
   try {
     guarded([&] { learner_->decide(round, rng_, decisions_); });
   } catch (...) {
     ledger_.cancel_round(round.examples.size());
     throw;
   }
-  for (std::size_t n = 0; n < outcomes_.size(); ++n) outcomes_[n] = {.decision = decisions_[n]};
+  for (const Decision& decision : decisions_) outcomes_.push_back({.decision = decision});
   if (kept_.labels.keeps()) guarded([&] { keep_unasked(round); });
   round_ = round.examples;
   next_ = 0;

@@ -129,10 +129,7 @@ std::span<const double> FeatureMajorWeights::margins(const Features& x) {
 std::uint32_t FeatureMajorWeights::row_at(Index feature) {
   const auto rows = static_cast<std::uint32_t>(row_.size());
   std::uint32_t& row = row_.at(feature);
-  if (row_.size() > rows) {
-    row = rows;
-    weights_.resize((std::size_t{rows} + 1) * stride_, 0.0f);
-  }
+  if (row_.size() > rows) row = rows;
   return row;
 }
 
@@ -161,6 +158,7 @@ void FeatureMajorWeights::add(std::span<const double> c, const Features& x) {
   for (std::size_t begin = 0; begin < x.size(); begin += kRows) {
     const std::size_t n = std::min(kRows, x.size() - begin), stride = stride_;
     for (std::size_t k = 0; k < n; ++k) rows[k] = row_at(x.at(begin + k));
+    weights_.resize(row_.size() * stride_, 0.0f);
     float* const weights = weights_.data();
     const double* const value = x.value.data() + begin;
     simd([=] {
@@ -180,6 +178,7 @@ void FeatureMajorWeights::add(Task task, double a, const Features& x) {
   for (std::size_t begin = 0; begin < x.size(); begin += kRows) {
     const std::size_t n = std::min(kRows, x.size() - begin);
     for (std::size_t k = 0; k < n; ++k) rows[k] = row_at(x.at(begin + k));
+    weights_.resize(row_.size() * stride_, 0.0f);
     for (std::size_t k = 0; k < n; ++k) {
       float& w = weights_[std::size_t{rows[k]} * stride_ + task];
       w = static_cast<float>(static_cast<double>(w) + a * x.value[begin + k]);
@@ -220,6 +219,7 @@ void FeatureMajorWeights::unpack(const Packed& packed) {
   out.ensure_tasks(packed.tasks);
   for (std::size_t r = 0; r < rows; ++r) {
     const std::uint32_t row = out.row_at(packed.feature[r]);
+    out.weights_.resize(out.row_.size() * out.stride_, 0.0f);
     packed.value.read(r * out.tasks_, std::span(out.weights_).subspan(row * out.stride_, out.tasks_));
   }
   *this = std::move(out);

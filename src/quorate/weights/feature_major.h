@@ -64,7 +64,7 @@ class FeatureMajorWeights {
     const std::uint32_t* row = row_.find(feature);
     return row == nullptr ? nullptr : weights_.data() + std::size_t{*row} * stride_;
   }
-  std::uint32_t row_at(Index feature);  // after reserve()
+  std::uint32_t row_at(Index feature);  // after reserve(); a new row has no weights yet
   struct Room {
     std::size_t stride, rows;
   };
