@@ -143,8 +143,8 @@ def gaussians(seed: int, n: int = 3000, train: int = 2000) -> Table:
     return Table({name: "task" if name == "user" else "label" if name == "spam" else "number" for name in rows[0]}, rows, train=train)
 
 
-def accuracy(predicted: list[int], t: Table) -> float:
-    return sum(p == r["spam"] for p, r in zip(predicted, t.test, strict=True)) / len(t.test)
+def accuracy(predicted: list[int], rows: list[dict]) -> float:
+    return sum(p == r["spam"] for p, r in zip(predicted, rows, strict=True)) / len(rows)
 
 
 def write(path: Path, kinds: dict, rows: list[dict], label: bool = True) -> None:
@@ -169,7 +169,7 @@ def of_quorate(program: str, t: Table, labels: int | None, learner: str | None =
         subprocess.run([str(a) for a in args], check=True, stdout=subprocess.DEVNULL)
         said = subprocess.run([program, "predict", "--data", at / "test.csv", "--model", at / "m", "--quiet"], check=True,
                               capture_output=True, text=True).stdout
-    return accuracy([int(json.loads(line)["label"]) for line in said.splitlines()], t)
+    return accuracy([int(json.loads(line)["label"]) for line in said.splitlines()], t.test)
 
 
 def vw_line(t: Table, row: dict, label: bool) -> str:
@@ -188,17 +188,22 @@ def vw_line(t: Table, row: dict, label: bool) -> str:
 VW = ("", "--loss_function logistic", "--loss_function logistic -q a:", "--loss_function hinge")
 
 
-def of_vw(t: Table, rows: list[dict]) -> float:
+def of_vw(t: Table, rows: list[dict], held_out: bool) -> float:
+    """Accuracy of the setting that is best on the test rows or, held_out, on the last fifth of `rows` after the others."""
     import vowpalwabbit
-    found = []
-    for options in VW:
+
+    def after(options: str, rows: list[dict], test: list[dict]) -> float:
         vw = vowpalwabbit.Workspace(f"--quiet {options}")
         for row in rows:
             vw.learn(vw_line(t, row, True))
-        cut = 0
-        found.append(accuracy([int(vw.predict(vw_line(t, row, False)) > cut) for row in t.test], t))
+        found = accuracy([int(vw.predict(vw_line(t, row, False)) > 0) for row in test], test)
         vw.finish()
-    return max(found)
+        return found
+
+    if not held_out:
+        return max(after(options, rows, t.test) for options in VW)
+    cut = len(rows) * 4 // 5
+    return after(max(VW, key=lambda options: after(options, rows[:cut], rows[cut:])), rows, t.test)
 
 
 def of_sklearn(t: Table, rows: list[dict]) -> float:
@@ -220,7 +225,7 @@ def of_sklearn(t: Table, rows: list[dict]) -> float:
     parts += [(name, TfidfVectorizer(), name) for name in names["text"]]
     model = make_pipeline(ColumnTransformer(parts), SGDClassifier(random_state=1))
     model.fit(both[0], both[0]["spam"])
-    return accuracy([int(p) for p in model.predict(both[1])], t)
+    return accuracy([int(p) for p in model.predict(both[1])], t.test)
 
 
 def main() -> None:
@@ -230,6 +235,7 @@ def main() -> None:
     p.add_argument("--runs", type=int, default=5)
     p.add_argument("--only", help="tables whose name has this in it")
     p.add_argument("--no-peers", action="store_true")
+    p.add_argument("--held-out", action="store_true", help="Vowpal Wabbit's setting is chosen on rows to learn from")
     p.add_argument("--learner", help="instead of cohort; with query=always where it gets all labels")
     p.add_argument("--out", type=Path)
     o = p.parse_args()
@@ -255,7 +261,7 @@ def main() -> None:
             always = (o.learner[:-1] + ",query=always)" if o.learner.endswith(")") else f"{o.learner}(query=always)") if o.learner else None
             row = [of_quorate(o.program, t, None, always), of_quorate(o.program, t, len(tenth), o.learner)]
             if not o.no_peers:
-                row += [of_vw(t, t.train), of_vw(t, tenth), of_sklearn(t, t.train), of_sklearn(t, tenth)]
+                row += [of_vw(t, t.train, o.held_out), of_vw(t, tenth, o.held_out), of_sklearn(t, t.train), of_sklearn(t, tenth)]
             found.append(row)
         means = [statistics.mean(column) for column in zip(*found)]
         errors = [statistics.stdev(column) / math.sqrt(len(column)) if len(column) > 1 else 0 for column in zip(*found)]

@@ -203,7 +203,8 @@ class Core {
       Session& session = model().session;
       const Classes* classes = model().classes ? &*model().classes : nullptr;
       const Capabilities& can = session.capabilities();
-      const Rounds cut = resolve_rounds(rounds_of(rounds), classes != nullptr, can);
+      if (!rounds.empty()) model().rounds = rounds_of(rounds);
+      const Rounds cut = resolve_rounds(model().rounds, classes != nullptr, can);
       check_labels_per_round(session.labels_per_round(), to_text(session.spec()), can);
       check_times(times.has_value());
       batch.begin(model().featurizer, true);
@@ -562,6 +563,9 @@ class Core {
     out["keep_labels"] = s.keep_labels();
     out["memory_limit"] =
         s.memory_limit() == Memory::kNoLimit ? nb::object(nb::none()) : nb::object(nb::int_(s.memory_limit()));
+    if (model().rounds) out["rounds"] = std::string(word_of(*model().rounds));
+    if (s.pace().even()) out["pace"] = std::string(word_of(PaceRule::kEven));
+    if (s.seed()) out["seed"] = *s.seed();
     out["scale"] = s.scale();
     out["selects"] = s.capabilities().selects;
     out["calibrated"] = s.capabilities().calibrated;
@@ -701,7 +705,9 @@ void add_model(nb::module_& m) {
             FeatureSettings features;
             read_options(options, learning);
             read_options(options, features);
-            new (self) Core(make_model(spec, learning.session(), features, reduction, classes, tasks, users));
+            Model model = make_model(spec, learning.session(), features, reduction, classes, tasks, users);
+            model.rounds = learning.rounds;
+            new (self) Core(std::move(model));
           },
           nb::kw_only(), "spec"_a, "classes"_a, "reduction"_a, "tasks"_a, "users"_a, "options"_a)
       .def_static("from_bytes", &Core::from_bytes, "data"_a)

@@ -144,7 +144,8 @@ int run(CompareOptions& o) {
   if (o.json + o.csv + o.markdown > 1) throw UsageError("--json, --csv and --markdown: expected one of them");
   for (const std::string& learner : o.learners) canonical(parse_spec(learner));
   if (!o.plot.empty()) check_picture(o.plot);
-  check_output({"--plot", o.plot}, o.data.files(o.learners));
+  for (const NamedFile& out : {NamedFile{"--plot", o.plot}, {"standard output", "-"}})
+    check_output(out, o.data.files(o.learners));
   const ExperimentData data = o.data.load();
   WorkDone done;
   Comparison found;

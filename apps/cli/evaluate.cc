@@ -148,6 +148,7 @@ void print_confusion(const ClassConfusion& confusion, const std::vector<std::str
 
 int run(const EvaluateOptions& o) {
   const std::stop_token stop = interrupt();
+  check_output({"standard output", "-"}, {{"--model", o.model}, data_file("--data", o.data)});
   Model model = Model::load(o.model);
   ReadOptions reading = o.read.options();
   reading.labelled = true;
@@ -192,6 +193,10 @@ int run(const EvaluateOptions& o) {
   if (all.empty())
     throw DataError(examples.path() + ": none of " + counted(seen, "example") +
                     " has a label; expected --label-column to name theirs");
+  const auto warn = [&](const std::string& what) { std::cerr << "quorate: " << examples.path() << ": " << what << "\n"; };
+  if (model.labels.other_words())
+    warn("none of " + counted(all.size(), "labelled example") + " " + model.labels.no_positive());
+  if (const std::string unmet = examples.unmet(); !unmet.empty()) warn(unmet);
   const std::vector<Measured> overall = measured(all, classes);
   const std::vector<std::string> names =
       model.classes ? model.classes->names() : std::vector{model.labels.word(-1), model.labels.word(1)};

@@ -181,6 +181,7 @@ void print_features(const InspectOptions& o, const Model& model, const HeavyFeat
 
 int run(const InspectOptions& o) {
   check_output({"--plot", o.plot}, {{"--model", o.model}});
+  check_output({"standard output", "-"}, {{"--model", o.model}});
   if (o.features == 0 && (!o.data.empty() || !o.task.empty()))
     throw UsageError(std::string(o.data.empty() ? "--task" : "--data") + ": for --features; expected both");
   Model model = Model::load(o.model);

@@ -110,7 +110,7 @@ std::string line_of(const Record& record, const std::string& id, const ReadOptio
   if (!names.time.empty() && !record.time.empty()) out[names.time] = record.time;
   if (!names.weight.empty() && record.weight != 1) out[names.weight] = record.weight;
   for (const RawText& text : record.texts) out[std::string(text.name)] = text.text;
-  if (schema.empty()) {
+  if (!schema.has_columns()) {
     if (record.entries.empty() && !record.texts.empty()) return out.dump() + "\n";
     Json& x = out["x"] = Json::object();
     for (const Entry& e : record.entries) x[entry_name(e)] = e.value;

@@ -63,7 +63,7 @@ Seen read(RecordReader& reader) {
     else if (out.labels.size() <= 1000)
       ++out.labels[std::string(record.label)];
     if (!record.task.empty() && out.tasks.size() <= 100'000) ++out.tasks[std::string(record.task)];
-    if (!reader.schema().empty()) continue;
+    if (reader.schema().has_columns()) continue;
     std::map<std::string, bool> here;
     for (const Entry& e : record.entries) {
       const std::string name = group_of(e);
@@ -162,10 +162,36 @@ std::string share(std::uint64_t part, std::uint64_t whole) {
   return part == 0 ? "-" : percent(static_cast<double>(part) / static_cast<double>(whole));
 }
 
+/// Why these labels cannot be learned, or "".
+std::string not_learned(const std::map<std::string, std::uint64_t>& labels) {
+  if (labels.size() > ClassNames::kMost)
+    return "more than " + grouped(ClassNames::kMost) + " different labels; expected a column of classes, not of numbers";
+  if (labels.size() < 3) return "";
+  std::vector<std::string> names;
+  for (const auto& [name, times] : labels) names.push_back(name);
+  try {
+    check_one_label_each(names);
+  } catch (const DataError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+/// That one of two labels is rare, and what may help; or "".
+std::string rare(const std::map<std::string, std::uint64_t>& labels) {
+  constexpr double kRare = 0.1;
+  if (labels.size() != 2) return "";
+  const auto &first = *labels.begin(), &second = *labels.rbegin(), &less = first.second < second.second ? first : second;
+  const double part = static_cast<double>(less.second) / static_cast<double>(first.second + second.second);
+  if (part >= kRare) return "";
+  return "label " + quoted_value(less.first) + " is rare (" + percent(part) +
+         "); --learner 'cohort(cost=balanced)' if missing it costs more than a false alarm";
+}
+
 /// The command that learns from the file, with the words that are needed.
 std::string command(const LookOptions& o, const Seen& seen, const Guess& guessed) {
-  std::string out = "quorate train --data " + shell_quoted(o.data) + " --model " +
-                    shell_quoted(std::filesystem::path(o.data).stem().stem().string() + ".model");
+  const std::string stem = o.data == "-" ? "my" : std::filesystem::path(o.data).stem().stem().string();
+  std::string out = "quorate train --data " + shell_quoted(o.data) + " --model " + shell_quoted(stem + ".model");
   const auto add = [&](const std::string& flag, const std::string& value) {
     if (!value.empty()) out += " " + flag + " " + shell_quoted(value);
   };
@@ -220,6 +246,9 @@ int run(const LookOptions& o) {
     wrong.emplace_back("", "no row has a label: --label-column names the column");
   else if (seen.labels.size() == 1)
     wrong.emplace_back("", "every label is " + quoted_value(seen.labels.begin()->first));
+  const std::string unlearned = not_learned(seen.labels);
+  for (const std::string& what : {unlearned, rare(seen.labels)})
+    if (!what.empty()) wrong.emplace_back("", what);
   if (o.json) {
     Json out{{"file", reader->path()}, {"rows", seen.rows}, {"columns", Json::array()}, {"namespaces", Json::array()}};
     for (const ColumnReport& c : now)
@@ -238,7 +267,7 @@ int run(const LookOptions& o) {
     out["missing_labels"] = seen.missing_labels;
     out["warnings"] = Json::array();
     for (const auto& [name, what] : wrong) out["warnings"].push_back({{"column", name}, {"what", what}});
-    out["command"] = command(o, seen, guessed);
+    out["command"] = unlearned.empty() ? Json(command(o, seen, guessed)) : Json(nullptr);
     std::cout << out.dump(2) << "\n";
     return kDone;
   }
@@ -279,7 +308,7 @@ int run(const LookOptions& o) {
   if (!seen.tasks.empty()) std::cout << "tasks: " << grouped(seen.tasks.size()) << "\n";
   for (const auto& [name, what] : wrong) std::cout << "look: " << (name.empty() ? "" : name + " ") << what << "\n";
   if (const std::string hint = without_task(now, label); !hint.empty()) std::cout << "look: " << hint << "\n";
-  std::cout << "\nnext:\n  " << command(o, seen, guessed) << "\n";
+  if (unlearned.empty()) std::cout << "\nnext:\n  " << command(o, seen, guessed) << "\n";
   report_skipped(*reader);
   return kDone;
 }

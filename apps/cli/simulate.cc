@@ -104,7 +104,8 @@ int run(SimulateCommandOptions& o) {
     options.stop_when.emplace(o.stop_when);
     if (!options.forecast) options.forecast = options.stop_when->accuracy();
   }
-  check_output({"--trace", o.trace}, o.data.files({o.learner}));
+  for (const NamedFile& out : {NamedFile{"--trace", o.trace}, {"standard output", "-"}})
+    check_output(out, o.data.files({o.learner}));
   const ExperimentData loaded = o.data.load();
 
   std::unique_ptr<OutputFile> trace;

@@ -83,6 +83,12 @@ void check_options(const TrainOptions& o, const Model& model) {
                      " was made with users; leave it out");
 }
 
+/// Spends the labels evenly over that many examples, those before included. What is so already goes on as it is.
+void spread(Session& session, std::uint64_t length) {
+  const std::uint64_t seen = session.total().examples, rest = length > seen ? length - seen : 1;
+  if (!session.pace().even() || session.pace().remaining() != static_cast<double>(rest)) session.set_spread_over(rest);
+}
+
 Model open_model(const TrainOptions& o) {
   const SessionOptions options = o.learning.session();
   if (file_exists(o.model)) {
@@ -96,15 +102,21 @@ Model open_model(const TrainOptions& o) {
     if (options.limits.per_task != LabelLimits::kNone) limits.per_task = options.limits.per_task;
     if (options.limits.rate) limits.rate = options.limits.rate;
     model.session.set_limits(limits);
-    if (o.learning.pace) model.session.set_spread_over(options.spread_over * (model.classes ? model.classes->tasks() : 1));
+    if (o.learning.rounds) model.rounds = o.learning.rounds;
+    if (o.learning.pace) spread(model.session, options.spread_over * (model.classes ? model.classes->tasks() : 1));
     return model;
   }
   const Spec learner = parse_spec(o.learner.empty() ? kDefaultLearner : o.learner);
-  if (!o.classes) return Model::make(learner, options, o.features.settings, Labels(o.features.positive));
+  const auto make = [&](Labels labels, std::optional<Classes> classes = {}) {
+    Model model = Model::make(learner, options, o.features.settings, std::move(labels), std::move(classes));
+    model.rounds = o.learning.rounds;
+    return model;
+  };
+  if (!o.classes) return make(Labels(o.features.positive));
   ClassesAndUsers found = read_class_names(o);
   Labels labels = o.classes.labels(o.features, std::move(found.names));
   Classes classes = o.classes.classes(labels.classes(), found.users, find_data(o.data));
-  return Model::make(learner, options, o.features.settings, std::move(labels), std::move(classes));
+  return make(std::move(labels), std::move(classes));
 }
 
 /// A line at 1, 2, 4, 8, ... examples: the labels bought and the accuracy of predictions, in all and since the line before.
@@ -162,17 +174,6 @@ std::string_view task_column(const TrainOptions& o) {
   return o.read.read.task.empty() ? std::string_view("task") : o.read.read.task;
 }
 
-/// That no example has the label --positive, and which labels there are.
-std::string other_labels(const TrainOptions& o, const Labels& labels) {
-  std::vector<std::string_view> names(labels.negatives().begin(), labels.negatives().end());
-  if (names.empty()) names.push_back(labels.negative());
-  std::string out =
-      "has the label --positive " + o.features.positive + did_you_mean(o.features.positive, names) + "; the labels are ";
-  for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 10); ++i)
-    out += (i > 0 ? ", " : "") + quoted_value(names[i]);
-  return out + (names.size() > 10 ? ", ..." : "");
-}
-
 /// After that many labelled examples none of which had the label --positive, train says so.
 constexpr std::uint64_t kPositiveBy = 1000;
 
@@ -180,17 +181,16 @@ constexpr std::uint64_t kPositiveBy = 1000;
 std::string without_effect(const TrainOptions& o, const Model& model, std::uint64_t examples, std::uint64_t labelled,
                            std::uint64_t with_task, const std::string& unmet) {
   if (examples == 0) return "";
-  if (!unmet.empty()) return "--ignore-column: " + unmet + " in any line";
   const std::string none = "none of " + counted(examples, "example") + " ";
   if (labelled == 0)
     return none + "has a label; expected labels in " +
            (o.read.read.label.empty() ? "the column label, or --label-column to name theirs"
                                       : "--label-column " + o.read.read.label);
-  if (!model.classes && !o.features.positive.empty() && !model.labels.positive_seen())
-    return none + other_labels(o, model.labels);
+  if (!o.features.positive.empty() || model.labels.other_words())
+    if (const std::string labels = model.labels.no_positive(); !labels.empty()) return none + labels;
   if (!o.read.read.task.empty() && with_task == 0 && !model.classes)
     return none + "names a task in --task-column " + o.read.read.task;
-  return "";
+  return unmet;
 }
 
 /// Saves the model before the end. A full disk then is no reason to lose what was learned: the last save decides. Returns
@@ -213,13 +213,15 @@ int run(const TrainOptions& o) {
   std::vector<NamedFile> inputs = files_of_learner(o.learner.empty() ? kDefaultLearner : o.learner);
   inputs.push_back(data_file("--data", o.data));
   check_output({"--model", o.model}, inputs);
+  inputs.push_back({"--model", o.model});
+  check_output({"standard output", "-"}, inputs);
   const FileLock lock(o.model);
   const bool fresh = !file_exists(o.model);
   Model model = open_model(o);
   free_large_arrays_at_once(model);
   Session& session = model.session;
   const Capabilities& can = session.capabilities();
-  const Rounds rounds = resolve_rounds(o.learning.rounds, model.classes.has_value(), can);
+  const Rounds rounds = resolve_rounds(model.rounds, model.classes.has_value(), can);
   check_labels_per_round(session.labels_per_round(), to_text(session.spec()), can);
   ReadOptions reading = o.read.options(model.featurizer.settings());
   reading.labelled = true;
@@ -252,10 +254,10 @@ int run(const TrainOptions& o) {
         throw DataError(examples.path() + ":" + std::to_string(examples.line_number()) + ": no time, which labels " +
                         to_text(*rate) + " need; expected --time-column to name it");
       labelled += item.label.known();
-      if (labelled == kPositiveBy && item.label.known() && !model.classes && !o.features.positive.empty() &&
-          !model.labels.positive_seen())
-        std::cerr << "quorate: " << examples.path() << ": none of the first " << counted(labelled, "labelled example") << " "
-                  << other_labels(o, model.labels) << "\n";
+      if (labelled == kPositiveBy && item.label.known() && !o.features.positive.empty())
+        if (const std::string labels = model.labels.no_positive(); !labels.empty())
+          std::cerr << "quorate: " << examples.path() << ": none of the first " << counted(labelled, "labelled example")
+                    << " " << labels << "\n";
       with_task += item.task != kOnlyTask;
       prefetcher.tasks([&](std::size_t ahead) { return examples.coming_task(ahead); });
       const bool by_task = model.by_task();  // otherwise an instance is shown to all tasks there are
@@ -343,7 +345,8 @@ int run(const TrainOptions& o) {
                    "needs no names\n";
     if (session.unanswered() > 0)
       std::cout << counted(session.unanswered(), "label")
-                << " asked for where the example has none (--label-column names the column)\n";
+                << (out_of_memory.empty() ? " asked for where the example has none (--label-column names the column)\n"
+                                          : " asked for and not learned: the example has none, or memory ran out\n");
   }
   if (!out_of_memory.empty()) {
     std::cerr << "quorate: " << examples.path() << ":" << examples.line_number() << ": " << out_of_memory << "; " << o.model

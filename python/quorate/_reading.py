@@ -76,6 +76,8 @@ class Reader(ModelHolder):
 
     def _columns_of_model(self, schema: list[tuple[str, str]]) -> None:
         """What `_name_columns` told a model that was loaded, or the columns of a file that it learned from."""
+        if any(kind == "features" for _, kind in schema):
+            schema = []  # of a file without columns
         task = [name for name, kind in schema if kind == "task"]
         kinds = _FEATURES | _TIMES if self.time_parts else _FEATURES
         features = {name: kinds[kind] for name, kind in schema if kind in kinds}
@@ -99,6 +101,9 @@ class Reader(ModelHolder):
         if _inputs.is_frame(X):
             batch = self._read_frame(X, anew)
         elif _inputs.is_records(X):
+            if isinstance(X[0], Mapping) and (self.text_column or self.categorical_columns):
+                name, value = ("text_column", self.text_column) if self.text_column else ("categorical_columns", self.categorical_columns)
+                raise ValueError(f"{name}={value!r}: expected a frame; in dicts a string is one word, and a list of strings words each")
             batch = _inputs.records(X)
         else:
             X = validate_data(

@@ -134,6 +134,7 @@ def _from_model(model: Any) -> Estimator:
     shared["keep_labels"] = info["keep_labels"]
     shared["audit"], shared["audit_floor"] = info["audit_share"], info["audit_floor"]
     shared["labels_per_round"] = info["labels_per_round"]
+    shared |= {name: info[name] for name in ("rounds", "pace", "seed") if name in info}
     limits = info["limits"]
     shared["labels_per_task"] = limits["per_task"]
     labels = [limit for limit in (limits["total"], limits["rate"]) if limit is not None]

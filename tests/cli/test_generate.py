@@ -100,7 +100,7 @@ def test_what_users_say_only_to_themselves_is_lost_on_one_learner_for_all(quorat
     quorate.ok(*USERS, "m.jsonl", "--tasks", 50, "--examples", 10000, "--exponent", 0, "--words", 500, "--personal", 1)
     mistakes = lambda *options: quorate.ok("simulate", "--data", "m.jsonl", "--in-order", "--json", "--learner", "perceptron",  # noqa: E731
                                            *options).json()["mean"]["mistakes"]
-    assert mistakes() < 0.8 * mistakes("--task-column", "none")
+    assert mistakes() < 0.8 * mistakes("--ignore-column", "task")
 
 
 @pytest.mark.parametrize("options, word", [(["--tasks", 0], "--tasks"), (["--exponent", 5], "exponent"), (["--words", 5], "--words"),

@@ -207,7 +207,7 @@ def test_words_for_yes_and_no_are_labels(quorate, table, yes, no):
 
 
 @pytest.mark.parametrize("options, says", [
-    (["--label-column", "spam", "--positive", "Yes"], ["--positive Yes"]),
+    (["--label-column", "spam", "--positive", "Yes"], ["label 'Yes', which means +1"]),
     (["--task-column", "user"], ["--label-column", "no column of labels"]),
 ])
 def test_an_option_without_effect_is_an_error(quorate, table, options, says):
@@ -360,19 +360,19 @@ def test_examples_without_a_task_are_counted(quorate):
 
 def test_a_positive_word_that_no_example_has_is_answered_with_the_labels(quorate):
     (quorate.folder / "a.csv").write_text("label,a\n" + "".join(f"{'yes' if i % 2 else 'no'},{i % 7}\n" for i in range(40)))
-    said = fails(quorate, 1, "train", "--data", "a.csv", "--model", "m", "--positive", "Yes")
-    assert "--positive Yes (did you mean yes?); the labels are 'no', 'yes'; m is not written" in said
+    said = fails(quorate, 1, "train", "--data", "a.csv", "--model", "m", "--positive", "yess")
+    assert "label 'yess', which means +1 (did you mean yes?); the labels are 'no', 'yes'; m is not written" in said
 
 
 def test_a_positive_word_that_the_first_thousand_labels_are_not_is_said_at_once(quorate):
     rows = "label,a\n" + "".join(f"{'yes' if i % 2 else 'no'},{i % 7}\n" for i in range(1200))
     (quorate.folder / "a.csv").write_text(rows)
-    said = fails(quorate, 1, "train", "--data", "a.csv", "--model", "m", "--positive", "Yes").splitlines()
-    assert said[0].endswith("a.csv: none of the first 1,000 labelled examples has the label --positive Yes (did you mean yes?); the labels are 'no', 'yes'")
+    said = fails(quorate, 1, "train", "--data", "a.csv", "--model", "m", "--positive", "yess").splitlines()
+    assert said[0].endswith("a.csv: none of the first 1,000 labelled examples has the label 'yess', which means +1 (did you mean yes?); the labels are 'no', 'yes'")
     assert "none of 1,200 examples" in said[1]
-    (quorate.folder / "b.csv").write_text(rows + "Yes,1\n")  # it came after all
-    assert quorate.ok("train", "--data", "b.csv", "--model", "m", "--positive", "Yes").err.count("--positive") == 1
-    assert "--positive" not in quorate.ok("train", "--data", "b.csv", "--model", "n", "--positive", "yes").err
+    (quorate.folder / "b.csv").write_text(rows + "yess,1\n")  # it came after all
+    assert quorate.ok("train", "--data", "b.csv", "--model", "m", "--positive", "yess").err.count("which means +1") == 1
+    assert "which means +1" not in quorate.ok("train", "--data", "b.csv", "--model", "n", "--positive", "yes").err
 
 
 def test_json_lines_of_other_keys_than_the_models_are_refused(quorate):

@@ -859,3 +859,13 @@ def test_a_column_that_is_left_out_is_told():
         model = Cohort().fit(frame, np.arange(60) % 2)
     assert ["'key'" in str(w.message) or "'when'" in str(w.message) for w in said] == [True, True]
     assert [kind for _, kind in model.info_["schema"]] == ["ignored", "number", "ignored"]
+
+
+def test_a_loaded_learner_has_the_seed_the_rounds_and_the_pace(tmp_path):
+    X, y = DATA.X, DATA.y
+    learner = quorate.Perceptron(seed=7, rounds="each", labels=20, pace="even", query="margin(b=5)").fit(X, y)
+    learner.save(tmp_path / "m")
+    loaded = quorate.load(tmp_path / "m")
+    assert (loaded.seed, loaded.rounds, loaded.pace) == (7, "each", "even")
+    again = [clone(one).fit(X, y).decision_function(X).tolist() for one in (learner, loaded)]
+    assert again[0] == again[1]

@@ -5,6 +5,7 @@ import os
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -158,3 +159,14 @@ def test_a_learner_that_ran_out_of_memory_stays_usable(name):
     assert model.info_["peak_bytes"] <= 20_000
     again = pickle.loads(pickle.dumps(model))
     assert (again.predict(rows, task=tasks) == model.predict(rows, task=tasks)).all() and np.isfinite(margins).all()
+
+
+def test_what_has_no_effect_on_dicts_or_a_frame_is_refused():
+    rows = [{"s": f"free money {i}", "n": i % 3} for i in range(20)]
+    y = np.arange(20) % 2
+    for name in ("text_column", "categorical_columns"):
+        value = "s" if name == "text_column" else ["s"]
+        with pytest.raises(ValueError, match=f"{name}=.*expected a frame"):
+            quorate.Cohort(**{name: value}).fit(rows, y)
+    with pytest.raises(ValueError, match="no column 'm'"):
+        quorate.Cohort(interactions="n*m").fit(pd.DataFrame({"n": np.arange(20), "k": np.arange(20) % 3}), y)

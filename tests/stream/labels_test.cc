@@ -164,7 +164,33 @@ TEST(Labels, SeveralInOneAreRefusedWhereTheirPartsAreClasses) {
   EXPECT_THROW(check_one_label_each({"spam;work", "work;urgent", "spam;urgent"}), DataError) << "none alone";
   EXPECT_THROW(check_one_label_each({"spam,work", "none", "work,urgent", "spam,urgent"}), DataError) << "most";
   EXPECT_NO_THROW(check_one_label_each({"Paris, France", "Lyon, France", "Rome, Italy"})) << "Paris occurs once";
+  EXPECT_THROW(check_one_label_each({"ham", "spam", "ham;urgent", "spam;urgent"}), DataError) << "urgent beside both";
+  EXPECT_NO_THROW(check_one_label_each({"Paris", "Paris, France", "Lyon, France"})) << "beside one of them";
   EXPECT_NO_THROW(check_one_label_each({"child|S", "child|M", "adult|S", "adult|M"})) << "each part has its place";
+}
+
+TEST(Labels, ThePositiveWordInOtherLettersIsRefused) {
+  Labels labels("spam");
+  EXPECT_EQ(labels("ham"), Label(kNo));
+  EXPECT_THROW(labels("Spam"), DataError);
+  Labels pair;
+  EXPECT_EQ(pair("yes"), Label(kYes));
+  EXPECT_EQ(pair("YES"), Label(kYes)) << "of a pair any letters will do";
+}
+
+TEST(Labels, OfAModelOtherWordsAreNoticed) {
+  const auto read = [](Labels labels, std::initializer_list<const char*> words) {
+    for (const char* word : words) labels(word);
+    return labels;
+  };
+  Labels one, several;
+  one.restore("spam", "ham");
+  several.restore("spam", "not-spam");
+  EXPECT_FALSE(read(one, {"ham"}).other_words()) << "a word that it knows";
+  EXPECT_FALSE(read(one, {"junk", "spam"}).other_words()) << "the positive one came";
+  EXPECT_TRUE(read(one, {"junk", "ham"}).other_words());
+  EXPECT_FALSE(read(several, {"junk"}).other_words()) << "it may have known junk";
+  EXPECT_THAT(read(one, {"junk", "fine"}).no_positive(), HasSubstr("'spam', which means +1; the labels are 'fine', 'junk'"));
 }
 
 TEST(Labels, ThePositiveWordAmongSeveralIsRefusedOnceTheOthersOccurredAlone) {

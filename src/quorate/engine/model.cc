@@ -1,6 +1,7 @@
 #include "quorate/engine/model.h"
 
 #include "quorate/base/utf8.h"
+#include "quorate/engine/rounds.h"
 #include "quorate/registry.h"
 #include "quorate/store/files.h"
 
@@ -54,6 +55,7 @@ Tensors tensors_of(const Model& model) {
   out.metadata["positive"] = model.labels.positive();
   out.metadata["negative"] = model.labels.negative();
   if (model.labels.yes_no()) out.metadata["yes_no"] = "true";
+  if (model.rounds) out.metadata["rounds"] = word_of(*model.rounds);
   model.session.save(writer);
   out.metadata["classes"] = model.classes ? to_text(model.classes->reduction()) : "";
   if (model.users()) out.metadata["users"] = "yes";
@@ -86,6 +88,11 @@ Model read_model(const Column<std::byte>& file) {
     out.featurizer.check();
     out.begin_file();
     out.labels.restore(text("positive"), text("negative"), in.metadata.contains("yes_no"));
+    if (const auto rounds = in.metadata.find("rounds"); rounds != in.metadata.end()) {
+      out.rounds = value_named<Rounds>(rounds->second);
+      if (!out.rounds) throw DataError("model file: rounds " + quoted_value(rounds->second));
+      resolve_rounds(out.rounds, !text("classes").empty(), out.session.capabilities());
+    }
     if (const std::string reduction = text("classes"); !reduction.empty()) {
       const bool users = in.metadata.contains("users");
       if (users) check_can_group(out.session.spec());

@@ -10,6 +10,8 @@
 
 namespace quorate {
 
+enum class Rounds;  // engine/rounds.h
+
 /// Thread-safety: one thread at a time; or any number that call const members only.
 struct Model {
   /// A new model; its tasks are those of the classes, if it has any without users; options.tasks_per_name follows from them.
@@ -22,6 +24,7 @@ struct Model {
   Featurizer featurizer;
   Labels labels;
   std::optional<Classes> classes = {};  ///< whose tasks are the session's (of each user); labels are theirs
+  std::optional<Rounds> rounds = {};    ///< that were asked for; nothing: resolve_rounds' default
   std::size_t names_counted_ = 0;       // bytes of names that are part of the session's memory
 
   bool users() const { return classes && classes->users(); }

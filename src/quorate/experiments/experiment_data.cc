@@ -11,6 +11,7 @@ ExperimentData::ExperimentData(const FeatureSettings& features, const std::strin
     : featurizer(features),
       labels(reduction.empty() ? Labels(positive) : Labels::of_classes({}, true)),
       reduction_(reduction_named(reduction)),
+      positive_given_(!positive.empty()),
       users_(users) {
   if (!positive.empty() && !reduction.empty()) throw UsageError("--classes and --positive: expected one of them");
   if (!reduction.empty() && !reduction_)
@@ -23,10 +24,14 @@ auto ExperimentData::read(const std::string& file, const ReadOptions& options, D
   ExampleReader examples(file, labelled, featurizer, labels);
   if (path.empty()) path = examples.path();
   part.read(examples, tasks, options.stop);
+  if (const std::string unmet = examples.unmet(); !unmet.empty() && &part == &train && !options.stop.stop_requested())
+    throw DataError(examples.path() + ": " + unmet);
   return {examples.path(), examples.skipped(), examples.first_skipped()};
 }
 
 void ExperimentData::finish() {
+  if (const std::string none = labels.no_positive(); positive_given_ && !none.empty())
+    throw DataError(path + ": no example " + none);
   if (!reduction_) return;
   const auto index = labels.classes().sort();
   train.move_classes(index);

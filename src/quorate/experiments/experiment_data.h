@@ -59,7 +59,7 @@ class ExperimentData {
 
  private:
   std::optional<Classes::Reduction> reduction_;
-  bool users_;
+  bool positive_given_, users_;
 };
 
 }  // namespace quorate

@@ -34,12 +34,12 @@ class CsvReader final : public RecordReader {
     if (!split(line, fields_)) bad(0, "a quote is not closed in the header");
     read_header();
     name_roles(options);
-    if (options.schema != nullptr && !options.schema->empty())
+    if (options.schema != nullptr && options.schema->has_columns())
       take_kinds(*options.schema);
     else
       infer_kinds();
     schema_.time_parts =
-        options.schema != nullptr && !options.schema->empty() ? options.schema->time_parts : options.time_parts;
+        options.schema != nullptr && options.schema->has_columns() ? options.schema->time_parts : options.time_parts;
     for (Column& c : header_) {
       const ColumnKind kind = *c.kind;
       schema_.add(c.name, kind);
@@ -98,7 +98,7 @@ class CsvReader final : public RecordReader {
 
   /// What the options say, and what a usual name means, unless something was said about either.
   void name_roles(const ReadOptions& options) {
-    const bool of_model = options.schema != nullptr && !options.schema->empty();
+    const bool of_model = options.schema != nullptr && options.schema->has_columns();
     const std::vector<std::string_view> names = column_names();
     std::string missing;
     const auto assign = [&](const std::string& name, ColumnKind kind) {
@@ -129,10 +129,8 @@ class CsvReader final : public RecordReader {
     }
     for (const std::string& name : options.categorical) assign(name, ColumnKind::kCategory);
     for (const std::string& name : options.number) assign(name, ColumnKind::kNumber);
-    for (const std::string& name : options.ignore) {
-      assign(name, ColumnKind::kIgnored);
-      ignores(name);
-    }
+    for (const std::string& name : options.ignore) assign(name, ColumnKind::kIgnored);
+    for (const Column& c : header_) meets(c.name);
     for (const auto& [usual, kind] : {std::pair{"id", ColumnKind::kId},
                                       {"task", ColumnKind::kTask},
                                       {"label", ColumnKind::kLabel},
@@ -348,6 +346,7 @@ class CsvReader final : public RecordReader {
           set_weight(record, fields_[i].at, value);
           break;
         case ColumnKind::kIgnored:
+        case ColumnKind::kFeatures:
           break;
       }
     }

@@ -174,6 +174,7 @@ void Featurizer::begin(const RecordReader& reader) {
 
 void Featurizer::set_schema(const Schema& schema) {
   if (!schema_.empty()) return;
+  interactions_.check(schema);
   schema_.reserve(schema.size());
   for (std::size_t i = 0; i < schema.size(); ++i) schema_.add(schema.name(i), schema.kind(i));
   schema_.time_parts = schema.time_parts;

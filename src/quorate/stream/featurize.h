@@ -109,7 +109,8 @@ class Featurizer {
   /// Call once for each file before its first record. The first file says what its columns are, and which are numeric;
   /// later ones must have the same, in any order. Throws DataError.
   void begin(const RecordReader& reader);
-  /// Of a table that is no file: what its columns are. Without effect if there is a schema.
+  /// Of a table that is no file: what its columns are. Without effect if there is a schema. Throws UsageError: interactions
+  /// of other columns.
   void set_schema(const Schema& schema);
   /// The same for numeric columns of these names, of a table called `table`.
   void begin(std::span<const std::string> names, const std::string& table);

@@ -87,15 +87,62 @@ std::string find_data(const std::string& path) {
 }
 
 std::string RecordReader::unmet() const {
-  std::vector<std::string_view> names;
+  const auto named = [this](std::string_view name) {
+    return std::any_of(named_.begin(), named_.end(), [&](const NamedPart& part) { return part.name == name; });
+  };
+  std::vector<std::string_view> names(others_.begin(), others_.end());
   for (std::size_t i = 0; i < schema_.size(); ++i)
-    if (schema_.kind(i) != ColumnKind::kIgnored) names.push_back(schema_.name(i));
+    if (!named(schema_.name(i))) names.push_back(schema_.name(i));
   std::string out;
-  for (const auto& [name, met] : ignored_)
-    if (!met)
-      out +=
-          (out.empty() ? "no " + std::string(part_called()) + " " : ", ") + quoted_value(name) + did_you_mean(name, names);
+  for (const NamedPart& part : named_)
+    if (!part.met)
+      out += (out.empty() ? "" : "; ") + std::string(part.option) + ": no " + std::string(part_called()) + " " +
+             quoted_value(part.name) + did_you_mean(part.name, names) + " in any line";
   return out;
+}
+
+void RecordReader::name_parts(const ReadOptions& o) {
+  const auto add = [this](std::string_view option, const std::string& name, bool ignored = false) {
+    if (!name.empty()) named_.push_back({option, name, ignored});
+  };
+  add("--task-column", o.task);
+  add("--label-column", o.label);
+  add("--time-column", o.time);
+  add("--weight-column", o.weight);
+  add("--id-column", o.id);
+  add("--text-column", o.text);
+  for (const std::string& name : o.categorical) add("--categorical-column", name);
+  for (const std::string& name : o.number) add("--number-column", name);
+  for (const std::string& name : o.ignore) add("--ignore-column", name, true);
+}
+
+namespace {
+
+/// What options name besides features.
+constexpr std::array kRoles{
+    std::pair{ColumnKind::kTask, &ReadOptions::task}, std::pair{ColumnKind::kLabel, &ReadOptions::label},
+    std::pair{ColumnKind::kTime, &ReadOptions::time}, std::pair{ColumnKind::kWeight, &ReadOptions::weight},
+    std::pair{ColumnKind::kId, &ReadOptions::id},     std::pair{ColumnKind::kText, &ReadOptions::text}};
+
+}  // namespace
+
+std::string RecordReader::role(const ReadOptions& o, ColumnKind kind, std::string_view usual) {
+  const auto of = std::find_if(kRoles.begin(), kRoles.end(), [&](const auto& r) { return r.first == kind; });
+  const std::string& given = o.*of->second;
+  const auto known = o.schema != nullptr && !o.schema->has_columns() ? o.schema->column_of(kind) : std::nullopt;
+  if (!known) return given.empty() ? std::string(usual) : given;
+  if (!given.empty() && given != *known && (kind == ColumnKind::kTask || kind == ColumnKind::kLabel))
+    throw UsageError("--" + std::string(word_of(kind)) + "-column " + given + ": the model has its " +
+                     std::string(word_of(kind)) + " in " + quoted_value(*known) + "; leave it out");
+  return given.empty() ? std::string(*known) : given;
+}
+
+void RecordReader::keep_roles(const ReadOptions& o, std::string_view features) {
+  for (const auto& [kind, of] : kRoles)
+    if (const std::string name = role(o, kind, ""); !name.empty()) {
+      if (schema_.empty()) schema_.add(features, ColumnKind::kFeatures);
+      schema_.add(name, kind);
+    }
 }
 
 bool RecordReader::next(Record& record) {

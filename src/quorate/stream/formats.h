@@ -2,7 +2,9 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -94,7 +96,7 @@ class RecordReader {
         skip_(options.skip_bad_lines),
         from_bytes_(options.bytes != nullptr) {
     lines_.set_longest(options.longest_line);
-    for (const std::string& name : options.ignore) ignored_.emplace_back(name, false);
+    name_parts(options);
   }
   virtual ~RecordReader() = default;
 
@@ -111,8 +113,8 @@ class RecordReader {
   const Schema& schema() const { return schema_; }
   /// Once all is read: keys that were left out because the first lines do not have them, in a sentence; "" if none was.
   virtual std::string left_out() const { return ""; }
-  /// Once all is read: names in `ignore` that no line had, in a phrase, as "no key 'metta' (did you mean meta?)"; "" if
-  /// there is none. CSV refuses them by its header.
+  /// Once all is read: options that name what no line had, as "--ignore-column: no key 'metta' (did you mean meta?) in any
+  /// line"; "" if there is none. CSV refuses them by its header.
   std::string unmet() const;
   /// What was seen of each of them; empty where nothing had to be inferred.
   std::span<const ColumnReport> seen() const { return seen_; }
@@ -139,11 +141,12 @@ class RecordReader {
   }
   void check_utf8(std::string_view line) const;
   bool skips_bad_lines() const { return skip_; }
-  /// Whether options leave out the key or namespace, which is then known to be there.
-  bool ignores(std::string_view name) {
-    for (auto& [ignored, met] : ignored_)
-      if (ignored == name) return met = true;
-    return false;
+  /// A line has this key, namespace or index, so an option that names it has an effect. Returns whether one ignores it.
+  bool meets(std::string_view name) {
+    bool ignored = false;
+    for (NamedPart& part : named_)
+      if (part.name == name) part.met = true, ignored = ignored || part.ignored;
+    return ignored;
   }
   /// The record's time is `text`, at byte `at` of the line; none if it is empty.
   void set_time(Record& record, std::size_t at, std::string_view text) const;
@@ -151,6 +154,15 @@ class RecordReader {
   void set_weight(Record& record, std::size_t at, std::string_view text) const;
   /// Adds the hour and weekday of a time as features. Throws LineError if `text` is none.
   void add_time_parts(Record& record, std::size_t at, std::string_view column, std::string_view text) const;
+  /// The name that the options or else the model, in a schema without columns, give this; or else the usual one. Throws
+  /// UsageError: they differ on the task or the label.
+  static std::string role(const ReadOptions& options, ColumnKind kind, std::string_view usual);
+  /// Without columns: the names that options or the model give go into the schema, beside `features`. None is: nothing.
+  void keep_roles(const ReadOptions& options, std::string_view features);
+  /// Names that no option names, for suggestions.
+  void note_other(std::string_view name) {
+    if (!named_.empty() && others_.size() < kMostOthers) others_.emplace(name);
+  }
   bool is_file() const;  ///< not a pipe, whose lines may take long
   /// How many rows a reader looks at to infer kinds: fewer where waiting for them may take long.
   std::size_t rows_to_sample() const;
@@ -171,7 +183,15 @@ class RecordReader {
   double other_number(std::string_view line, std::string_view text) const;
 
   bool skip_, from_bytes_;
-  std::vector<std::pair<std::string, bool>> ignored_;  // names, and whether a line had them
+  struct NamedPart {
+    std::string_view option;
+    std::string name;
+    bool ignored, met = false;  // met: a line had it
+  };
+  static constexpr std::size_t kMostOthers = 100;
+  void name_parts(const ReadOptions& options);
+  std::vector<NamedPart> named_;               // by options
+  std::set<std::string, std::less<>> others_;  // at most kMostOthers
   std::uint64_t skipped_ = 0;
   bool any_ = false;
   std::string first_skipped_;

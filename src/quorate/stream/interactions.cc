@@ -35,7 +35,7 @@ Interactions::Interactions(const std::vector<std::string>& pairs) {
 }
 
 void Interactions::check(const Schema& schema) const {
-  if (schema.empty()) return;
+  if (!schema.has_columns()) return;
   for (const auto& [left, right] : pairs_)
     for (const std::string& side : {left, right}) {
       const auto kind = schema.find(side);

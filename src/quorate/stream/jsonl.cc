@@ -1,8 +1,9 @@
 // JSON lines, one object a line, of one of two forms. With a key x in the first lines:
-//   {"id": .., "task": .., "label": .., "x": {name: number, ..} | [number, ..], "text": ".."}
+//   {"id": .., "task": .., "label": .., "x": {name: number, ..} | [number, ..], "text": ".." | {name: "..", ..}}
 // In x, true and false count as 1 and 0, a string becomes the feature name=string, null, a missing value, name=?. Other keys
-// are passed over, except the one that is named to hold the time. Without x every key is a column as one of a CSV file. In
-// both forms keys of objects inside are joined by a point (sender.domain), and strings in a list are words each.
+// are left out, and left_out() says so, except those that options name to hold the time or the weight. Without x every key
+// is a column as one of a CSV file. In both forms keys of objects inside are joined by a point (sender.domain), and strings
+// in a list are words each.
 #include "quorate/stream/formats.h"
 
 #include <simdjson.h>
@@ -85,16 +86,25 @@ class JsonlReader final : public RecordReader {
  public:
   JsonlReader(const std::string& path, const ReadOptions& o)
       : RecordReader(path, o),
-        id_(o.id.empty() ? "id" : o.id),
-        task_(o.task.empty() ? "task" : o.task),
-        label_(o.label.empty() ? "label" : o.label),
-        time_(o.time),
-        weight_(o.weight),
-        text_(o.text.empty() ? "text" : o.text) {
-    if (o.schema != nullptr && !o.schema->empty())
+        id_(role(o, ColumnKind::kId, "id")),
+        task_(role(o, ColumnKind::kTask, "task")),
+        label_(role(o, ColumnKind::kLabel, "label")),
+        time_(role(o, ColumnKind::kTime, "")),
+        weight_(role(o, ColumnKind::kWeight, "")),
+        text_(role(o, ColumnKind::kText, "text")) {
+    if (o.schema != nullptr && o.schema->has_columns())
       take_kinds(*o.schema, o);
     else
       infer_kinds(o);
+    with_x_ = !schema_.has_columns();
+    if (with_x_) {
+      for (const auto& [option, keys] :
+           {std::pair{"--categorical-column ", &o.categorical}, {"--number-column ", &o.number}})
+        if (!keys->empty())
+          throw UsageError(option + keys->front() + ": " + this->path() +
+                           " has its features in the key x; expected columns of words and numbers only without x");
+      keep_roles(o, "x");
+    }
     for (std::size_t i = 0; i < schema_.size(); ++i) {
       const ColumnKind kind = schema_.kind(i);
       const bool has_values = is_number(kind) || kind == ColumnKind::kCategory;
@@ -110,6 +120,10 @@ class JsonlReader final : public RecordReader {
 
   std::string left_out() const override {
     if (unknown_ == 0) return "";
+    if (with_x_)
+      return path() + ": the key " + quoted_value(first_unknown_) + " (line " + std::to_string(first_unknown_line_) +
+             ") is outside x; " + counted(unknown_, "value") +
+             " of such keys left out (expected features in x; --text-column names words, --ignore-column what to leave out)";
     return path() + ": the key " + quoted_value(first_unknown_) + " (line " + std::to_string(first_unknown_line_) + ")" +
            (unknown_ > 1 ? " and others that " : ", which ") +
            (of_model_ ? "the model does not know " : "the first lines do not have ") + (unknown_ > 1 ? "were" : "was") +
@@ -271,19 +285,14 @@ class JsonlReader final : public RecordReader {
 
   /// A line without x: every key is a column.
   void columns_of(std::string_view line, const dom::object& object, Record& record) {
-    const bool known_keys = !schema_.empty();
     std::uint32_t roles = 0;
     std::size_t here = 0;  // numbers and categories
     name_.clear();         // a bad line ends in the middle of a name
     flatten(object, name_, [&](const std::string& key, const dom::element& v, bool in_list) {
-      const bool ignored = ignores(key);
-      const auto place = known_keys ? schema_.place(key) : std::nullopt;
+      const bool ignored = meets(key);
+      const auto place = schema_.place(key);
       if (!place) {
-        if (ignored) return;
-        if (unknown_++ == 0) {
-          first_unknown_ = key;
-          first_unknown_line_ = line_number();
-        }
+        if (!ignored) leave_out(key);
         return;
       }
       const ColumnKind kind = schema_.kind(*place);
@@ -337,6 +346,7 @@ class JsonlReader final : public RecordReader {
           set_weight(record, place_of(line, key), word(line, key, v, record));
           break;
         case ColumnKind::kIgnored:
+        case ColumnKind::kFeatures:
           break;
       }
     });
@@ -361,12 +371,13 @@ class JsonlReader final : public RecordReader {
     dom::object object;
     if (document.get(object) != simdjson::SUCCESS)
       bad(line, line, "a JSON object, {\"task\": .., \"label\": .., \"x\": {..}}");
-    if (!schema_.empty()) {
+    if (!with_x_) {
       columns_of(line, object, record);
       return true;
     }
     bool seen[7] = {};
     for (const auto [key, value] : object) {
+      if (meets(key)) continue;
       const auto is = [&, k = key](std::size_t which, std::string_view name) {
         if (k != name) return false;
         if (seen[which]) wrong(line, k, "it once");
@@ -384,17 +395,40 @@ class JsonlReader final : public RecordReader {
       } else if (is(2, label_)) {
         record.label = word(line, key, value, record);
       } else if (is(3, text_)) {
-        std::string_view text;
-        if (!value.is_null() && value.get(text) != simdjson::SUCCESS) wrong(line, key, "a string");
-        if (!value.is_null()) record.texts.push_back({text_, text});
+        texts(line, value, record);
       } else if (is(4, "x")) {
         features(line, value, record);
       } else {
-        ignores(key);
+        leave_out(key);
       }
     }
     if (!seen[4] && record.texts.empty()) bad(line, line, "a key x with features, or " + text_ + " with text");
     return true;
+  }
+
+  /// One text, or several by name.
+  void texts(std::string_view line, const dom::element& value, Record& record) {
+    std::string_view text;
+    dom::object several;
+    if (value.is_null()) return;
+    if (value.get(text) == simdjson::SUCCESS) {
+      record.texts.push_back({text_, text});
+    } else if (value.get(several) == simdjson::SUCCESS) {
+      for (const auto [name, one] : several) {
+        if (one.is_null()) continue;
+        if (one.get(text) != simdjson::SUCCESS) wrong(line, name, "a string");
+        record.texts.push_back({name, text});
+      }
+    } else {
+      wrong(line, text_, "a string, or an object of strings by name");
+    }
+  }
+
+  void leave_out(std::string_view key) {
+    note_other(key);
+    if (unknown_++ > 0) return;
+    first_unknown_ = key;
+    first_unknown_line_ = line_number();
   }
 
   void features(std::string_view line, const dom::element& value, Record& record) {
@@ -409,7 +443,7 @@ class JsonlReader final : public RecordReader {
     dom::object object;
     if (value.get(object) != simdjson::SUCCESS) wrong(line, "x", "an object {name: number, ..} or an array of numbers");
     for (const auto [key, v] : object) {
-      if (ignores(key)) continue;
+      if (meets(key)) continue;
       if (v.is_object() || v.is_array())
         features_inside(line, key, v, record);
       else
@@ -449,7 +483,7 @@ class JsonlReader final : public RecordReader {
     if (v.get(object) != simdjson::SUCCESS) return feature(line, key, v, record);
     for (const auto [inner, value] : object) {
       const std::string_view name = record.keep(key, ".", inner, nullptr);
-      if (!ignores(name)) features_inside(line, name, value, record);
+      if (!meets(name)) features_inside(line, name, value, record);
     }
   }
 
@@ -505,6 +539,7 @@ class JsonlReader final : public RecordReader {
   std::string id_, task_, label_, time_, weight_, text_, name_, first_unknown_;
   std::uint64_t unknown_ = 0, first_unknown_line_ = 0;
   bool of_model_ = false;  // the kinds of keys are
+  bool with_x_ = false;    // lines have their features in the key x
   dom::parser parser_;
   std::vector<Entry> sorted_;
   std::vector<std::string_view> words_;
@@ -528,7 +563,13 @@ class JsonlWriter final : public RecordWriter {
     if (!r.label.empty()) key("label"), text(r.label);
     if (!r.time.empty()) key("time"), text(r.time);
     if (r.weight != 1) key("weight"), out += shortest(r.weight);
-    for (const RawText& t : r.texts) key(std::string(t.name).c_str()), text(t.text);
+    if (r.texts.size() == 1 && r.texts[0].name == "text") {
+      key("text"), text(r.texts[0].text);
+    } else if (!r.texts.empty()) {
+      key("text");
+      for (const RawText& t : r.texts) out += &t == r.texts.data() ? '{' : ',', text(t.name), out += ':', text(t.text);
+      out += '}';
+    }
     if (!r.entries.empty() || r.texts.empty()) {
       key("x");
       out += "{";

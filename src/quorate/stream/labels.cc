@@ -10,6 +10,7 @@
 
 #include "quorate/base/counted.h"
 #include "quorate/base/error.h"
+#include "quorate/base/nearest.h"
 #include "quorate/base/number.h"
 #include "quorate/stream/schema.h"
 
@@ -65,6 +66,25 @@ constexpr const char* kOneLabelEach =
     "expected one label for each example: make a column (or file) of yes and no for each label, and learn each by itself "
     "(--label-column, --positive yes)";
 
+/// Labels of several parts, one of which is a label itself and the others are that or in two or more of such labels:
+/// "ham;urgent" and "spam;urgent" beside "ham" and "spam".
+std::vector<std::string_view> with_a_part_of_others(const std::vector<std::string>& classes,
+                                                    const std::set<std::string_view>& known, char separator) {
+  std::map<std::string_view, std::size_t> beside;  // parts that come beside a label
+  std::vector<std::string_view> out;
+  for (const bool count : {true, false})
+    for (const std::string& name : classes) {
+      const auto parts = parts_of(name, separator);
+      const auto is_label = [&](std::string_view part) { return known.contains(part); };
+      if (parts.size() < 2 || std::none_of(parts.begin(), parts.end(), is_label)) continue;
+      if (count)
+        for (const std::string_view part : parts) ++beside[part];
+      else if (std::all_of(parts.begin(), parts.end(), [&](auto part) { return is_label(part) || beside[part] > 1; }))
+        out.push_back(name);
+    }
+  return out;
+}
+
 }  // namespace
 
 void check_one_label_each(const std::vector<std::string>& classes) {
@@ -81,6 +101,11 @@ void check_one_label_each(const std::vector<std::string>& classes) {
         example = quoted_value(name) + ", beside " + quoted_value(parts[0]) + " and " + quoted_value(parts[1]);
     }
     if (several == 0 || 10 * several < classes.size()) {
+      if (const auto mixed = with_a_part_of_others(classes, known, separator);
+          10 * mixed.size() >= classes.size() && mixed.size() > 1)
+        throw DataError("label " + quoted_value(mixed[0]) + ", beside " + quoted_value(mixed[1]) + ": " +
+                        std::to_string(mixed.size()) + " of " + counted(classes.size(), "different label") +
+                        " are several in one; " + kOneLabelEach);
       struct Place {
         std::size_t labels = 0;
         bool first = false, later = false;
@@ -163,11 +188,17 @@ Label Labels::operator()(std::string_view label) {
     }
     if (label == negative_) return kNo;
     if (yes_no_) {
-      if (lower(label) == lower(positive_)) return kYes;
+      if (lower(label) == lower(positive_)) {
+        positive_seen_ = true;
+        return kYes;
+      }
       if (lower(label) == lower(negative_)) return kNo;
       throw DataError("label " + quoted_value(label) + "; expected " + positive_ + " or " + negative_ +
                       " as before, or --positive WORD to say which word is +1");
     }
+    if (lower(label) == lower(positive_))
+      throw DataError("label " + quoted_value(label) + "; expected " + quoted_value(positive_) +
+                      ", the label that means +1, written like that");
     check_one_label(label);
     if (negative_.empty())
       negative_ = label;
@@ -183,6 +214,7 @@ Label Labels::operator()(std::string_view label) {
         yes_no_ = true;
         positive_ = capitals_as(yes, label);
         negative_ = capitals_as(no, label);
+        positive_seen_ = word == yes;
         return word == yes ? kYes : kNo;
       }
   const auto number = as_number(label);
@@ -198,6 +230,24 @@ Label Labels::operator()(std::string_view label) {
     throw DataError("label " + quoted_value(label) + " after '" + negative_ +
                     "'; expected one kind of negative label, or --positive WORD");
   return kNo;
+}
+
+std::string Labels::no_positive() const {
+  if (many_ || positive_.empty() || negative_.empty() || positive_seen_) return "";
+  std::vector<std::string_view> names(negatives_.begin(), negatives_.end());
+  if (names.empty()) names.push_back(negative_);
+  std::string out =
+      "has the label " + quoted_value(positive_) + ", which means +1" + did_you_mean(positive_, names) + "; the labels are ";
+  for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 10); ++i)
+    out += (i > 0 ? ", " : "") + quoted_value(names[i]);
+  return out + (names.size() > 10 ? ", ..." : "");
+}
+
+void Labels::restore(std::string positive, std::string negative, bool yes_no) {
+  positive_ = std::move(positive);
+  negative_ = std::move(negative);
+  yes_no_ = yes_no && !positive_.empty() && !negative_.empty();
+  one_negative_ = !negative_.empty() && negative_ != "not-" + positive_;
 }
 
 void Labels::check_one_label(std::string_view label) {

@@ -31,8 +31,9 @@ class ClassNames {
 };
 
 /// Throws DataError (without the file) if classes look like several labels in one, with one of ; , | between: at least a
-/// tenth of them, "spam;urgent", consist of other classes, "spam" and "urgent"; or at least half, three or more, have
-/// several parts, each found in two or more of them, one both first and later: "spam;work", "work;urgent", "spam;urgent".
+/// tenth of them, "spam;urgent", consist of other classes, "spam" and "urgent"; or as many, two or more, of one such class
+/// and parts found in two or more of them: "ham;urgent", "spam;urgent"; or at least half, three or more, have several parts,
+/// each found in two or more of them, one both first and later: "spam;work", "work;urgent", "spam;urgent".
 /// O(bytes of the names * log).
 void check_one_label_each(const std::vector<std::string>& classes);
 
@@ -48,7 +49,8 @@ class Labels {
 
   /// The label that the word means; unknown for a missing one. Throws DataError (without the line) for a label outside the
   /// set: without a positive word a second kind of negative, say -1 after 0, too; with one, a label that has it among
-  /// several which occur alone, too: "spam;urgent" after "urgent".
+  /// several which occur alone, too: "spam;urgent" after "urgent"; or one that is the positive word in other letters:
+  /// "Spam".
   Label operator()(std::string_view label);
 
   ClassNames& classes() { return classes_; }
@@ -62,19 +64,18 @@ class Labels {
   const std::set<std::string, std::less<>>& negatives() const { return negatives_; }
   /// Whether the words are one of the pairs of yes and no, so that no other word is a label.
   bool yes_no() const { return yes_no_; }
-  /// Whether the positive word came.
-  bool positive_seen() const { return positive_seen_; }
-  void restore(std::string positive, std::string negative, bool yes_no = false) {
-    positive_ = std::move(positive);
-    negative_ = std::move(negative);
-    yes_no_ = yes_no && !positive_.empty() && !negative_.empty();
-  }
+  /// After labels of which none was the positive word: a phrase that says so and which there are; "" otherwise.
+  std::string no_positive() const;
+  /// Whether the words are others than those of the model that was loaded: it knew a positive one, which did not come, and
+  /// one negative one, beside which others came.
+  bool other_words() const { return one_negative_ && !positive_seen_ && !negatives_.empty(); }
+  void restore(std::string positive, std::string negative, bool yes_no = false);
 
  private:
   void check_one_label(std::string_view label);
 
   ClassNames classes_;
-  bool many_ = false, grow_ = false, yes_no_ = false, positive_seen_ = false;
+  bool many_ = false, grow_ = false, yes_no_ = false, positive_seen_ = false, one_negative_ = false;
   std::string positive_;  // given, or of a pair, or empty
   std::string negative_;  // the first negative word seen; with a positive word, "not-WORD" once there are several
   std::set<std::string, std::less<>> negatives_;  // with a positive word: the others seen

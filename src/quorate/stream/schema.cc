@@ -117,7 +117,7 @@ bool Schema::operator==(const Schema& other) const {
 
 void Schema::check() const {
   bool good = names_.size() == kinds_.size();
-  for (const std::uint32_t kind : kinds_) good = good && kind <= static_cast<std::uint32_t>(ColumnKind::kWeight);
+  for (const std::uint32_t kind : kinds_) good = good && kind <= static_cast<std::uint32_t>(ColumnKind::kFeatures);
   if (!good) throw DataError("model file: kinds of columns out of range");
 }
 

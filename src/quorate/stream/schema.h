@@ -28,17 +28,19 @@ enum class ColumnKind : std::uint32_t {
   kTask = 8,
   kLabel = 9,
   kIgnored = 10,
-  kWeight = 11  ///< importance of the label
+  kWeight = 11,   ///< importance of the label
+  kFeatures = 12  ///< all features, under names of their own: the key x of JSON lines, the namespaces of VW text
 };
 constexpr auto words(ColumnKind) {
   using enum ColumnKind;
   using std::string_view;
-  return std::array{std::pair{kNumber, string_view("number")},   std::pair{kCount, string_view("count")},
-                    std::pair{kFlag, string_view("flag")},       std::pair{kCategory, string_view("category")},
-                    std::pair{kText, string_view("text")},       std::pair{kDate, string_view("date")},
-                    std::pair{kTime, string_view("time")},       std::pair{kId, string_view("id")},
-                    std::pair{kTask, string_view("task")},       std::pair{kLabel, string_view("label")},
-                    std::pair{kIgnored, string_view("ignored")}, std::pair{kWeight, string_view("weight")}};
+  return std::array{std::pair{kNumber, string_view("number")},    std::pair{kCount, string_view("count")},
+                    std::pair{kFlag, string_view("flag")},        std::pair{kCategory, string_view("category")},
+                    std::pair{kText, string_view("text")},        std::pair{kDate, string_view("date")},
+                    std::pair{kTime, string_view("time")},        std::pair{kId, string_view("id")},
+                    std::pair{kTask, string_view("task")},        std::pair{kLabel, string_view("label")},
+                    std::pair{kIgnored, string_view("ignored")},  std::pair{kWeight, string_view("weight")},
+                    std::pair{kFeatures, string_view("features")}};
 }
 constexpr bool is_number(ColumnKind kind) { return kind <= ColumnKind::kFlag; }
 constexpr bool is_feature(ColumnKind kind) { return kind <= ColumnKind::kText; }
@@ -52,6 +54,8 @@ class Schema {
   explicit Schema(std::pmr::memory_resource* memory = std::pmr::get_default_resource()) : names_(memory), kinds_(memory) {}
 
   bool empty() const { return kinds_.empty(); }
+  /// Whether features are columns. Otherwise it has, if any, the names that options gave to the task, the label and so on.
+  bool has_columns() const { return !empty() && !column_of(ColumnKind::kFeatures); }
   std::size_t size() const { return kinds_.size(); }
   std::string_view name(std::size_t i) const { return names_[static_cast<std::uint32_t>(i)]; }
   ColumnKind kind(std::size_t i) const { return static_cast<ColumnKind>(kinds_[i]); }

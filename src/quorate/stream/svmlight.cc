@@ -57,7 +57,7 @@ class SvmlightReader final : public RecordReader {
         bad(line, name,
             index == last ? "each index once" : "ascending indices (the one before is " + std::to_string(last) + ")");
       const double number_of = number(line, value);
-      if (!ignores_any_ || !ignores(name)) record.add_index(index, number_of);
+      if (!ignores_any_ || !meets(name)) record.add_index(index, number_of);
       last = index;
       first = false;
     }

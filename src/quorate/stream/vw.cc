@@ -28,7 +28,9 @@ bool bandit(std::string_view label) { return label == "shared" || label == "ccb"
 class VwReader final : public RecordReader {
  public:
   VwReader(const std::string& path, const ReadOptions& o)
-      : RecordReader(path, o), task_(o.task.empty() ? "task" : o.task), time_(o.time) {}
+      : RecordReader(path, o), task_(role(o, ColumnKind::kTask, "task")), time_(role(o, ColumnKind::kTime, "")) {
+    keep_roles(o, "|");
+  }
 
   std::string left_out() const override {
     if (unused_ == 0) return "";
@@ -98,6 +100,7 @@ class VwReader final : public RecordReader {
         name = name.substr(0, colon);
       }
     }
+    const bool ignored = meets(name);
     const auto take = [&] { return tokens.next() ? tokens.token() : line.substr(line.size()); };
     if (!time_.empty() && name == time_) {
       const std::string_view time = take(), more = take();
@@ -112,8 +115,9 @@ class VwReader final : public RecordReader {
         bad(line, record.task.empty() ? name : more, "one feature, the task's name, in the namespace " + task_);
       return;
     }
+    note_other(name);
     Features here = tokens;
-    if (ignores(name)) {
+    if (ignored) {
       while (here.next()) continue;
       tokens = here;
       return;
