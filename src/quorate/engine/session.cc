@@ -201,15 +201,16 @@ std::span<const Outcome> Session::decide(const Round& round) {
   for (const Example& e : round.examples) check_known(e);
   if (const auto factor = ledger_.begin_round(round.examples.size())) learner_->set_query_scale(*factor);
   renew(decisions_, round.examples.size());
-  renew(outcomes_, round.examples.size());
   decisions_.resize(round.examples.size());
+  if (outcomes_.capacity() < round.examples.size()) renew(outcomes_, round.examples.size());
+  outcomes_.resize(round.examples.size());  // not cleared before: each is assigned below, once
   try {
     guarded([&] { learner_->decide(round, rng_, decisions_); });
   } catch (...) {
     ledger_.cancel_round(round.examples.size());
     throw;
   }
-  for (const Decision& decision : decisions_) outcomes_.push_back({.decision = decision});
+  for (std::size_t n = 0; n < outcomes_.size(); ++n) outcomes_[n] = {.decision = decisions_[n]};
   if (kept_.labels.keeps()) guarded([&] { keep_unasked(round); });
   round_ = round.examples;
   next_ = 0;
