@@ -14,6 +14,7 @@ import argparse
 import csv
 import json
 import lzma
+import math
 import random
 import statistics
 import subprocess
@@ -62,6 +63,24 @@ def gaussians(name, flipped, features=10, tasks=1, rows=3000, positives=0.5):
                 if rng.random() < flipped:
                     y = not y
                 write.writerow([1 if y else -1, f"t{rng.randrange(tasks)}", *(f"{v:.6g}" for v in x)])
+
+    return f"starving/{name}.csv", make
+
+
+def weak(name, strength, offset, features=10, rows=4000):
+    """Gaussians with log-odds of a plane and an offset: most labels cannot be told from the features."""
+
+    def make(path):
+        rng = random.Random(name)
+        normal = [rng.gauss(0, 1) for _ in range(features)]
+        long = sum(v * v for v in normal) ** 0.5
+        with path.open("w", newline="") as out:
+            write = csv.writer(out, lineterminator="\n")
+            write.writerow(["label", "task", *(f"f{i}" for i in range(features))])
+            for _ in range(rows):
+                x = [rng.gauss(0, 1) for _ in range(features)]
+                odds = offset + strength * sum(a * b for a, b in zip(normal, x)) / long
+                write.writerow([1 if rng.random() < 1 / (1 + math.exp(-odds)) else -1, "t", *(f"{v:.6g}" for v in x)])
 
     return f"starving/{name}.csv", make
 
@@ -145,6 +164,7 @@ SETS = {
     "jogging": ("wisdm, jogging", wisdm("jogging", lambda a: 1 if a == "Jogging" else -1), (*PLAIN, *FORTY), "accuracy", 144),
     "gaussians": ("ten Gaussians", gaussians("gaussians", 0), (*PLAIN, *HALF), "accuracy", 150),
     "flipped": ("ten Gaussians, 15 % of labels flipped", gaussians("flipped", 0.15), (*PLAIN, *HALF), "accuracy", 150),
+    "weak": ("ten Gaussians that say little, 70 % positives", weak("weak", 0.6, 0.9), (*PLAIN, *HALF), "accuracy", 200),
     "rare": ("thirty Gaussians, 2 % positives (balanced)", gaussians("rare", 0, 30, 10, 10000, 0.02), (*PLAIN, *HALF),
              "balanced_accuracy", 500),
     "rare-cost": ("the same, cost=balanced", ("starving/rare.csv", None), (*PLAIN, *HALF), "balanced_accuracy", 500),

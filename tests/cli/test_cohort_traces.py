@@ -223,6 +223,23 @@ def test_what_is_predicted_of_a_rare_class_follows_its_odds_and_costs(quorate, c
     assert np.mean(predicted) <= {"equal": 0.2, "balanced": 0.6, "missed(times=20)": 0.9, "missed(times=0.1)": 0.05}[cost]
 
 
+@pytest.mark.parametrize("cost, value", [("equal", "equal"), ("balanced", "balanced"), ("missed(times=3)", 3.0)])
+def test_where_no_class_is_rare_the_offset_is_believed_as_far_as_it_is_sure(quorate, cost, value):
+    """A third of the labels is positive, and says little of the features: the likelier answer is most often the other."""
+    stream = with_few(1, n=500, share=0.65)
+    spec, model = built(stream, "always", "none", f", cost={cost}", cost=value)
+    lines = trace(quorate, stream, spec)
+    check(lines, stream, model)
+    labels = np.array([t["label"] for t in lines])
+    assert 0.26 < np.mean(labels > 0) < 0.45
+    margins = np.array([t["margin"] for t in lines])
+    accuracy = lambda of: np.mean((margins[of] > 0) == (labels[of] > 0))  # noqa: E731
+    late = np.arange(400, 500)
+    if cost == "equal":
+        assert model.learner.shift() < -0.01 and accuracy(late) > max(np.mean(labels[late] < 0) - 0.05, 0.6)
+    assert (model.learner.shift() == 0) == (cost == "balanced")
+
+
 @pytest.mark.parametrize("stream", ["dense", "counts"])
 def test_a_table_with_places_enough_is_exact_storage(quorate, stream):
     stream = STREAMS[stream]

@@ -7,8 +7,10 @@ has a w and s of its own; below w and s are those of the task's group. Of an ins
     p = E <w, x> + O <v_i, x>,   r = E^2 sum_f s_f x_f^2 + O^2 sum_f t_if x_f^2
   Leaning j = 1 .. 5: E_j^2 + O_j^2 = 1.2, O_j^2 / E_j^2 = 1/32, 1/8, 1/2, 2, 8; m_j counts the labels bought so far that
     p_j = E_j <w, x> + O_j <v_i, x> would have got wrong; E and O are the means of E_j and O_j weighted by exp(-eta m_j).
-  Decide, a round: margin p, plus (ln cost + c, c k / (k + 30) if costs are equal [where 100 labels or more were bought, less than a quarter of
-    them, k, of one class]) / a, at most 100, a and c of the calibration; doubt = slope of the calibration times |p|; the query rule. Then, in the round's order, every
+  Decide, a round: margin p, plus (ln cost + c', c' a part of c) / a, at most 100, a and c of the calibration. c' where 100 labels or
+    more were bought, less than a quarter of them, k, of one class: c k / (k + 30) if costs are equal, else c; where no class has
+    so few, from 250 labels on: c max(0, 1 - 8 / (c^2 h)), h the curvature of c, and if costs are equal k / (k + 100) times that.
+    doubt = slope of the calibration times |p|; the query rule. Then, in the round's order, every
     example that the rule does not ask about is guessed.
   Learn, a bought label y: labels of the task + 1; 64 guesses left; m_j, E, O anew; p, r anew; calibration.add(p, y,
     probability of asking); n_y of the task's group + 1; q = (n_y + 1) / (n_-y + 1), nu = noise q^(3/4 if q > 1 else 1/4);
@@ -181,9 +183,13 @@ class Cohort:
             return 0.0
         odds = 0.0 if self.cost == "equal" else math.log(self.cost)
         positive, negative = (sum(n[y] for n in self.n) for y in (+1, -1))
-        if positive + negative >= 100 and 4 * min(positive, negative) < positive + negative:
-            rare = min(positive, negative)
-            odds += float(self.calibration.theta[1]) * (rare / (rare + 30) if self.cost == "equal" else 1.0)
+        k, offset = min(positive, negative), float(self.calibration.theta[1])
+        if 4 * k < positive + negative:
+            if positive + negative >= 100:
+                odds += offset * (k / (k + 30) if self.cost == "equal" else 1.0)
+        elif positive + negative >= 250 and offset != 0.0:
+            sure = max(0.0, 1.0 - 8.0 / (offset ** 2 * float(0.1 + self.calibration.curvature[1, 1])))
+            odds += offset * sure * (k / (k + 100) if self.cost == "equal" else 1.0)
         return min(max(odds / max(self.calibration.slope(), 1e-3), -100.0), 100.0)
 
     @staticmethod

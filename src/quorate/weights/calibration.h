@@ -22,6 +22,8 @@ class Calibration {
 
   double slope() const { return a_; }
   double offset() const { return c_; }
+  /// What the labels tell of the offset at a known slope: 1 / its variance.
+  double information() const { return one_; }
 
   template <class S>
   static void state(S& s, auto&& v) {
