@@ -211,7 +211,8 @@ class CsvReader final : public RecordReader {
         if (label != header_.end()) label_here = fields_[static_cast<std::size_t>(label - header_.begin())].text;
         if (is_missing(label_here)) label_here = {};
         for (std::size_t i = 0; i < fields_.size(); ++i)
-          samples[i].add(fields_[i].text, label_here, ColumnSample::Type::kPlain, has_commas());
+          samples[i].add(fields_[i].text, label_here, ColumnSample::Type::kPlain, has_commas(),
+                         end_of(line, fields_[i].text));
       }
     } catch (const LineError&) {  // is thrown again when it is read
     }
@@ -335,7 +336,7 @@ class CsvReader final : public RecordReader {
           if (is_missing(value))
             record.add_category(c.missing);
           else
-            record.add_category(record.keep(c.name, "=", value, nullptr));
+            record.add_category(record.keep(c.name, "=", value));
           break;
         case ColumnKind::kNumber:
         case ColumnKind::kCount:
@@ -356,17 +357,23 @@ class CsvReader final : public RecordReader {
   /// Where ; parts fields, numbers may have a decimal comma.
   bool has_commas() const { return delimiter_ == ';'; }
 
+  static bool is_inside(std::string_view line, std::string_view field) {
+    return field.data() >= line.data() && field.data() <= line.data() + line.size();
+  }
+  /// Up to where bytes may be read: a field that was quoted is not in the line.
+  static const char* end_of(std::string_view line, std::string_view field) {
+    return is_inside(line, field) ? line.data() + line.size() : field.data() + field.size();
+  }
+
   void number_of(std::string_view line, const Column& c, const CsvField& field, Record& record) const {
     const std::string_view text = field.text;
-    const bool inside = text.data() >= line.data() && text.data() <= line.data() + line.size();
-    const std::string_view whole = inside ? line : text;
     double value = 0;
-    if (!short_decimal(text, whole.data() + whole.size(), &value)) {
+    if (!short_decimal(text, end_of(line, text), &value)) {
       if (is_missing(text)) return record.add_category(c.missing);
       if (const auto with_comma = has_commas() ? number_with_comma(text) : std::nullopt)
         return record.add(Entry::Kind::kColumn, c.index, c.name, *with_comma);
       try {
-        value = number(whole, text);
+        value = number(is_inside(line, text) ? line : text, text);
       } catch (const LineError&) {
         const std::string other = parse_time(text) ? "a time: --time-column " : "words: --categorical-column ";
         bad(field.at, "column " + quoted_value(c.name) + ": " + quoted_value(text) + "; expected " +

@@ -218,21 +218,27 @@ FeatureKinds Featurizer::kinds() const {
   return {static_cast<Index>(columns_.size()), has_category_places() ? first_category() : FeatureKinds::kNone};
 }
 
+auto Featurizer::hashed_places() const -> HashedPlaces {
+  const auto mask = [](std::uint32_t bits) { return (std::uint64_t{1} << bits) - 1; };
+  if (!has_category_places()) return {first_name(), first_name(), mask(settings_.bits), mask(settings_.bits)};
+  // Of categories there are fewer than of words, and tables that end early are smaller.
+  const std::uint32_t bits = std::min(settings_.bits, std::max(16u, settings_.bits - 2));
+  return {first_name(), first_category(), mask(settings_.bits), mask(bits)};
+}
+
+inline Index Featurizer::HashedPlaces::operator()(std::string_view name, bool category) const {
+  return (category ? first_category : first_name) + static_cast<Index>(hash64(name) & (category ? categories : names));
+}
+
 Index Featurizer::known_place(std::string_view name, bool category) const {
-  if (settings_.bits > 0) {
-    const bool apart = category && has_category_places();
-    // Of categories there are fewer than of words, and tables that end early are smaller.
-    const std::uint32_t bits = apart ? std::min(settings_.bits, std::max(16u, settings_.bits - 2)) : settings_.bits;
-    return (apart ? first_category() : first_name()) + static_cast<Index>(hash64(name) & ((std::uint64_t{1} << bits) - 1));
-  }
+  if (settings_.bits > 0) return hashed_places()(name, category);
   if (const auto known = vocabulary_.find(name)) return first_name() + *known;
   if (left_out_ > 0) return kLeftOut;  // as while learning
   // no weight, but it counts in |x|
   return static_cast<Index>(first_name() + vocabulary_.size() + (hash64(name) & 0x3FFFFFFF));
 }
 
-Index Featurizer::place(std::string_view name, bool category) {
-  if (settings_.bits > 0) return known_place(name, category);
+Index Featurizer::place(std::string_view name) {
   if (memory_->limited() && vocabulary_.bytes_to_add(name) > memory_->left() && !vocabulary_.find(name)) {
     ++left_out_;
     return kLeftOut;
@@ -247,7 +253,10 @@ Features Featurizer::operator()(const Record& record, bool learn_names) {
 }
 
 Features Featurizer::operator()(const Record& record, std::span<const Index> columns, Scratch& scratch) const {
-  gather(record, columns, scratch, [this](std::string_view name, bool category) { return known_place(name, category); });
+  if (settings_.bits > 0)
+    gather(record, columns, scratch, hashed_places());
+  else
+    gather(record, columns, scratch, [this](std::string_view name, bool category) { return known_place(name, category); });
   return arrange(scratch);
 }
 
@@ -280,7 +289,10 @@ std::string_view Featurizer::name_of(Index place) const {
 }
 
 Features Featurizer::gather(const Record& record) {
-  gather(record, column_place_, scratch_, [this](std::string_view name, bool category) { return place(name, category); });
+  if (settings_.bits > 0)
+    gather(record, column_place_, scratch_, hashed_places());
+  else
+    gather(record, column_place_, scratch_, [this](std::string_view name, bool) { return place(name); });
   return {scratch_.index, scratch_.value};
 }
 
@@ -388,23 +400,32 @@ void Featurizer::gather(const Record& record, std::span<const Index> columns, Sc
     });
   }
   if (settings_.binary && !record.texts.empty()) s.sort(true);
+  const std::size_t texts = s.index.size();
+  s.index.resize(texts + record.entries.size());
+  s.value.resize(texts + record.entries.size());
+  std::size_t size = texts;
   for (const Entry& e : record.entries) {
+    Index at = 0;
+    bool even_0 = false;
     switch (e.kind) {
       case Entry::Kind::kIndex:
-        s.add(1 + e.index, e.value);
+        at = 1 + e.index;
         break;
       case Entry::Kind::kColumn:
-        if (kinds_apart_ != 0)
-          s.add_even_0(columns[e.index], e.value + 0.0);  // no negative zero
-        else
-          s.add(columns[e.index], e.value);
+        at = columns[e.index];
+        even_0 = kinds_apart_ != 0;
         break;
       case Entry::Kind::kName:
-        s.add(place(e.name, e.category), e.value);
+        at = place(e.name, e.category);
         break;
     }
+    s.index[size] = at;
+    s.value[size] = e.value + 0.0;  // no negative zero
+    size += (e.value != 0 || even_0) && at != kLeftOut;
     if (products) add_part(e, s.parts);
   }
+  s.index.resize(size);
+  s.value.resize(size);
   if (products)
     interactions_.products(s.parts.get(), s.name,
                            [&](const std::string& name, double value) { s.add(place(name, false), value); });

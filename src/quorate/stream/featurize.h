@@ -86,9 +86,7 @@ class Featurizer {
     };
     static constexpr std::size_t kRanked = 64;  // a multiple of 16
     void add(Index place, double number) {
-      if (number != 0 && place != kLeftOut) add_even_0(place, number);
-    }
-    void add_even_0(Index place, double number) {
+      if (number == 0 || place == kLeftOut) return;
       index.push_back(place);
       value.push_back(number);
     }
@@ -187,8 +185,15 @@ class Featurizer {
   Index first_name() const { return static_cast<Index>(1 + columns_.size()); }
   bool has_category_places() const { return kinds_apart_ != 0 && settings_.bits > 0 && settings_.bits < 31; }
   Index first_category() const { return first_name() + (Index{1} << settings_.bits); }
+  /// Of hashed names, read once for all names of a record.
+  struct HashedPlaces {
+    Index first_name, first_category;
+    std::uint64_t names, categories;  // masks
+    Index operator()(std::string_view name, bool category) const;
+  };
+  HashedPlaces hashed_places() const;
   Index known_place(std::string_view name, bool category) const;
-  Index place(std::string_view name, bool category);  // learns it
+  Index place(std::string_view name);  // learns it; with bits = 0
   template <class Place>
   void gather(const Record& record, std::span<const Index> columns, Scratch& scratch, Place place) const;
   Features arrange(Scratch& scratch) const;

@@ -233,8 +233,8 @@ void RecordReader::add_time_parts(Record& record, std::size_t at, std::string_vi
   const auto seconds = parse_time(text);
   if (!seconds) bad(at, quoted_value(text) + "; expected " + std::string(kTimeExpected));
   const TimeParts parts = time_parts(*seconds);
-  record.add_category(record.keep(column, ".hour=", parts.hour, nullptr));
-  record.add_category(record.keep(column, ".weekday=", parts.weekday, nullptr));
+  record.add_category(record.keep(column, ".hour=", parts.hour));
+  record.add_category(record.keep(column, ".weekday=", parts.weekday));
 }
 
 bool RecordReader::is_file() const {

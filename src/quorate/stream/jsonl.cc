@@ -330,7 +330,7 @@ class JsonlReader final : public RecordReader {
           break;
         case ColumnKind::kCategory:
           if (const std::string_view value = word(line, key, v, record); !is_missing(value))
-            record.add_category(record.keep(key, "=", value, nullptr));
+            record.add_category(record.keep(key, "=", value));
           else if (!in_list)
             record.add_category(missing_[*place]);
           break;
@@ -456,9 +456,9 @@ class JsonlReader final : public RecordReader {
   void feature(std::string_view line, std::string_view key, const dom::element& v, Record& record) {
     Index index = 0;
     if (std::string_view text; v.get(text) == simdjson::SUCCESS)
-      record.add_category(record.keep(key, "=", text, nullptr));
+      record.add_category(record.keep(key, "=", text));
     else if (v.is_null())
-      record.add_category(record.keep(key, "=", "?", nullptr));
+      record.add_category(record.keep(key, "=", "?"));
     else if (plain_number(key, &index))
       record.add_index(index, real(line, key, v));
     else
@@ -476,13 +476,13 @@ class JsonlReader final : public RecordReader {
       }
       std::sort(words_.begin(), words_.end());
       words_.erase(std::unique(words_.begin(), words_.end()), words_.end());
-      for (const std::string_view word : words_) record.add_category(record.keep(key, "=", word, nullptr));
+      for (const std::string_view word : words_) record.add_category(record.keep(key, "=", word));
       return;
     }
     dom::object object;
     if (v.get(object) != simdjson::SUCCESS) return feature(line, key, v, record);
     for (const auto [inner, value] : object) {
-      const std::string_view name = record.keep(key, ".", inner, nullptr);
+      const std::string_view name = record.keep(key, ".", inner);
       if (!meets(name)) features_inside(line, name, value, record);
     }
   }

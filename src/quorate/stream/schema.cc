@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "quorate/base/byte_scan.h"
 #include "quorate/base/error.h"
 #include "quorate/base/hash.h"
 #include "quorate/base/number.h"
@@ -23,13 +24,6 @@ std::string lower(std::string_view text) {
   for (char& c : out)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   return out;
-}
-
-bool is_flag_word(std::string_view word) {
-  if (word.empty() || word.size() > 5 || (word[0] >= '+' && word[0] <= '9')) return false;  // most are numbers or long
-  const std::string w = lower(word);
-  return w == "true" || w == "false" || w == "yes" || w == "no" || w == "t" || w == "f" || w == "y" || w == "n" ||
-         w == "on" || w == "off";
 }
 
 std::uint64_t count_words(std::string_view text) {
@@ -134,7 +128,7 @@ std::optional<double> number_with_comma(std::string_view text) {
   return value && is_value(*value) ? value : std::nullopt;
 }
 
-void ColumnSample::add(std::string_view value, std::string_view label, Type type, bool comma) {
+void ColumnSample::add(std::string_view value, std::string_view label, Type type, bool comma, const char* end) {
   ++rows_;
   if (is_missing(value)) {
     ++missing_;
@@ -146,35 +140,46 @@ void ColumnSample::add(std::string_view value, std::string_view label, Type type
       examples_.size() < kExamples && std::find(examples_.begin(), examples_.end(), shown) == examples_.end())
     examples_.emplace_back(shown);
   if (!label.empty()) {
-    labels_.insert(hash64(label));
+    if (label != last_label_) labels_.insert(hash64(label));
+    last_label_ = label;
     if (label_of_.size() <= kFew) {
       const auto [at, is_new] = label_of_.try_emplace(hash, hash64(label));
       if (!is_new && at->second != hash64(label)) at->second.reset();
     }
   }
-  words_ += count_words(value);
   long_ += value.size() > 40;
   strings_ += type == Type::kString;
   flags_ += type == Type::kFlag;
-  flag_words_ += is_flag_word(value);
-  const std::string_view digits = value.starts_with('+') ? value.substr(1) : value;
-  auto number = type == Type::kPlain ? parse_number<double>(digits) : std::nullopt;
-  if (comma && !number) {
-    number = number_with_comma(value);
-    commas_ += number.has_value();
+  double number = 0;
+  if (type == Type::kPlain &&
+      short_decimal(value, end != nullptr ? end : value.data() + value.size(), &number)) {  // most tables have most of these
+    ++words_;
+    add_number(number);
+    return;
   }
-  if (number && is_value(*number)) {
-    low_ = numbers_ == 0 ? *number : std::min(low_, *number);
-    high_ = numbers_ == 0 ? *number : std::max(high_, *number);
-    one_by_one_ = one_by_one_ && (!last_ || *number == *last_ + 1);
-    last_ = number;
-    ++numbers_;
-    whole_ += *number == std::nearbyint(*number);
+  words_ += count_words(value);
+  const std::string_view digits = value.starts_with('+') ? value.substr(1) : value;
+  auto other = type == Type::kPlain ? parse_number<double>(digits) : std::nullopt;
+  if (comma && !other) {
+    other = number_with_comma(value);
+    commas_ += other.has_value();
+  }
+  if (other && is_value(*other)) {
+    add_number(*other);
   } else if (type == Type::kPlain && is_meant_as_number(value)) {
     ++meant_;
   } else if (type != Type::kFlag && parse_time(value)) {
     ++times_;
   }
+}
+
+void ColumnSample::add_number(double number) {
+  low_ = numbers_ == 0 ? number : std::min(low_, number);
+  high_ = numbers_ == 0 ? number : std::max(high_, number);
+  one_by_one_ = one_by_one_ && (!last_ || number == *last_ + 1);
+  last_ = number;
+  ++numbers_;
+  whole_ += number == std::nearbyint(number);
 }
 
 ColumnReport ColumnSample::judge(std::string name) const {

@@ -102,8 +102,10 @@ class ColumnSample {
  public:
   enum class Type { kPlain, kString, kFlag };
 
-  /// `label`: of the same row, "" if it is missing. `comma`: numbers may have a decimal comma.
-  void add(std::string_view value, std::string_view label, Type type = Type::kPlain, bool comma = false);
+  /// `label`: of the same row, "" if it is missing. `comma`: numbers may have a decimal comma. Bytes up to `end`, if it is
+  /// given, may be read, which is after `value`.
+  void add(std::string_view value, std::string_view label, Type type = Type::kPlain, bool comma = false,
+           const char* end = nullptr);
   void skip() { ++rows_, ++missing_; }  ///< a row without the column
   /// The column's kind by its values. O(n).
   ColumnReport judge(std::string name) const;
@@ -111,12 +113,15 @@ class ColumnSample {
  private:
   static constexpr std::size_t kExamples = 3, kFew = 50;
 
+  void add_number(double number);
+
   std::vector<std::string> examples_;
   std::vector<std::uint64_t> values_;                               // their hashes
   std::map<std::uint64_t, std::optional<std::uint64_t>> label_of_;  // of a value: its label, none if there are two
   std::unordered_set<std::uint64_t> labels_;
-  std::uint64_t rows_ = 0, missing_ = 0, numbers_ = 0, meant_ = 0, whole_ = 0, times_ = 0, flags_ = 0, flag_words_ = 0,
-                commas_ = 0, strings_ = 0, words_ = 0, long_ = 0;  // meant_: as numbers, though out of range or with spaces
+  std::string last_label_;
+  std::uint64_t rows_ = 0, missing_ = 0, numbers_ = 0, meant_ = 0, whole_ = 0, times_ = 0, flags_ = 0, commas_ = 0,
+                strings_ = 0, words_ = 0, long_ = 0;  // meant_: as numbers, though out of range or with spaces
   std::optional<double> last_;
   bool one_by_one_ = true;  // each whole number is the one before plus 1
   double low_ = 0, high_ = 0;

@@ -122,23 +122,26 @@ class VwReader final : public RecordReader {
       tokens = here;
       return;
     }
+    prefix_.assign(name).append("^").append(KeptText::kAtOnce, '\0');
+    const std::string_view prefix = std::string_view(prefix_).substr(0, name.size() + 1);
+    const char* const prefix_end = prefix_.data() + prefix_.size();
     while (here.next()) {
       const std::string_view token = here.token();
       std::string_view feature = token;
+      const char* end = line.data() + line.size();
       double value = weight;
       if (const std::size_t colon = here.colon(); colon != token.npos) {
         feature = token.substr(0, colon);
-        if (colon == 0) feature = record.keep(":" + std::to_string(nameless_++));
+        if (colon == 0) {
+          feature = record.keep(":" + std::to_string(nameless_++));
+          end = feature.data() + feature.size();
+        }
         value *= number(line, token.substr(colon + 1));
         if (!is_value(value)) bad(line, token, "a value times its namespace's weight from -1e18 to 1e18");
       }
       Index index = 0;
       if (!name.empty())
-        record.add_name(record.keep(name, "^", feature,
-                                    feature.data() >= line.data() && feature.data() < line.data() + line.size()
-                                        ? line.data() + line.size()
-                                        : nullptr),
-                        value);
+        record.add_name(record.keep(prefix, prefix_end, feature, end), value);
       else if (plain_number(feature, &index))
         record.add_index(index, value);
       else
@@ -148,6 +151,7 @@ class VwReader final : public RecordReader {
   }
 
   std::string task_, time_;
+  std::string prefix_;  // scratch
   std::uint64_t unused_ = 0, nameless_ = 0;
 };
 
