@@ -93,7 +93,9 @@ def check(lines, stream, model, labels=None):
         assert apart(d["margin"] for d in decisions), f"round {n}: a margin too near 0 to compare; take another seed"
         for t, d in zip(r, decisions):
             assert t["task"] == f"t{stream.tasks[t['example']]}"
-            assert t["margin"] == pytest.approx(d["margin"], **FLOAT), f"round {n}"
+            # the margin is p and a shift, which may cancel
+            near = FLOAT["abs"] + FLOAT["rel"] * abs(learner.shift() if hasattr(learner, "shift") else 0.0)
+            assert t["margin"] == pytest.approx(d["margin"], rel=FLOAT["rel"], abs=near), f"round {n}"
             # 1 / (1 + odds^3) has three times the relative error of the margin
             assert t["probability"] == pytest.approx(d["probability"], rel=9e-5, abs=1e-6), f"round {n}"
             if t["draw"] is not None and getattr(learner, "chooser", None) is None:
@@ -234,9 +236,10 @@ def test_where_no_class_is_rare_the_offset_is_believed_as_far_as_it_is_sure(quor
     assert 0.26 < np.mean(labels > 0) < 0.45
     margins = np.array([t["margin"] for t in lines])
     accuracy = lambda of: np.mean((margins[of] > 0) == (labels[of] > 0))  # noqa: E731
-    late = np.arange(400, 500)
     if cost == "equal":
-        assert model.learner.shift() < -0.01 and accuracy(late) > max(np.mean(labels[late] < 0) - 0.05, 0.6)
+        assert model.learner.shift() < -0.01
+        for some in (np.arange(100, 250), np.arange(400, 500)):
+            assert accuracy(some) > max(np.mean(labels[some] < 0) - 0.05, 0.6)
     assert (model.learner.shift() == 0) == (cost == "balanced")
 
 

@@ -62,6 +62,10 @@ class Calibration:
     def slope(self):
         return float(self.theta[0])
 
+    def spread(self):
+        (mm, m), (_, one) = self.curvature + 0.1 * np.eye(2)
+        return float(self.theta[0] ** 2 * (mm / one - (m / one) ** 2))
+
     def probability(self, m):
         z = float(self.theta[0] * m + self.theta[1])
         return 1.0 / (1.0 + math.exp(-z)) if z >= 0.0 else math.exp(z) / (1.0 + math.exp(z))
@@ -187,9 +191,12 @@ class Cohort:
         if 4 * k < positive + negative:
             if positive + negative >= 100:
                 odds += offset * (k / (k + 30) if self.cost == "equal" else 1.0)
-        elif positive + negative >= 250 and offset != 0.0:
-            sure = max(0.0, 1.0 - 8.0 / (offset ** 2 * float(0.1 + self.calibration.curvature[1, 1])))
-            odds += offset * sure * (k / (k + 100) if self.cost == "equal" else 1.0)
+        else:
+            share = math.log((positive + 1) / (negative + 1))
+            if share * offset > 0.0:
+                variance = 1.0 / (positive + 1) + 1.0 / (negative + 1)
+                sure = (offset + share) / 2.0 * max(0.0, 1.0 - 5.0 * variance / share ** 2)
+                odds += sure * (k / (k + 100.0 * min(1.0, self.calibration.spread() ** 4)) if self.cost == "equal" else 1.0)
         return min(max(odds / max(self.calibration.slope(), 1e-3), -100.0), 100.0)
 
     @staticmethod

@@ -28,8 +28,11 @@
 // Decide  The margin is p, moved by `cost` as far as the calibration says: where a class has less than a quarter of 100
 //         labels or more, so that it is positive where the calibrated odds are even; by costs, where they are 1 to the cost.
 //         Where costs are equal c k / (k + 30) is taken for the calibration's offset c, k the labels of the rare class: few
-//         of them say little about its share. Where no class is so rare it is c (1 - 8 / (c^2 h)) k / (k + 100), from 250
-//         labels on and if that is above 0: h, the sum of the calibration's curvatures, is 1 / the variance of c.
+//         of them say little about its share. Where no class is so rare it is (c + l) / 2 max(0, 1 - 5 v / l^2), from the
+//         first label on: l = ln((n_+ + 1) / (n_- + 1)) of all groups, v = 1 / (n_+ + 1) + 1 / (n_- + 1) its variance. As nu
+//         makes both classes weigh the same, the log-odds of p = 0 should be l. It is 0 where c and l differ in
+//         sign, and where costs are equal times k / (k + 100 min(1, u^4)), u the variance of the calibrated log-odds over
+//         the labels: where that is small features say little, and the likelier class is most often the likelier answer.
 // Guess   an example that is not asked about, while fewer than kGuesses of them taught something since the last label:
 //         y = sign(p), alpha = (1 - y p) y / (r + noise) times guess n / (n + kHalf) sqrt(|p| / sqrt(p^2 + r)) min(1, (g_-y
 //         + 0.1) / (g_y + 0.1))^3; s and t stay. n: labels bought for the task; g_y: the sum of these weights of its guesses
@@ -161,8 +164,7 @@ struct Cohort {
   static constexpr std::uint64_t kManyLabels = 100;
   static constexpr double kMostShift = 100;  // of margins
   static constexpr double kFewRare = 30;     // labels of the rare class until its share counts half
-  static constexpr std::uint64_t kMoreLabels = 250;
-  static constexpr double kFewOfEither = 100, kDoubt = 8;
+  static constexpr double kFewOfEither = 100, kDoubt = 5;
   static constexpr std::array kTrust{0.0, 0.25, 0.5, 0.75};
   static constexpr int kTurns = 5;  // replays of each kept label when directions change
 
@@ -268,16 +270,19 @@ struct Cohort {
     if (exclusive || std::holds_alternative<CostBalanced>(p.cost)) return 0;
     const auto* cost = std::get_if<CostOfPositives>(&p.cost);
     double odds = cost != nullptr ? log_positive(cost->times) : 0;
-    odds += calibration.offset() * believed(cost != nullptr);
+    odds += offset(cost != nullptr);
     return odds == 0 ? 0 : std::clamp(odds / std::max(calibration.slope(), 1e-3), -kMostShift, kMostShift);
   }
-  /// Which part of the calibration's offset is believed. `costs`: of mistakes differ.
-  double believed(bool costs) const {
+  /// The log-odds that a margin of 0 is taken for, as far as labels support them. `costs`: of mistakes differ.
+  double offset(bool costs) const {
     const double k = std::min(weight_positive, weight_all - weight_positive), c = calibration.offset();
-    if (is_rare(k, weight_all)) return bought < kManyLabels ? 0 : costs ? 1 : k / (k + kFewRare);
-    if (bought < kMoreLabels) return 0;
-    const double sure = std::max(0.0, 1 - kDoubt / (c * c * calibration.information()));
-    return costs ? sure : sure * k / (k + kFewOfEither);
+    if (is_rare(k, weight_all)) return bought < kManyLabels ? 0 : costs ? c : c * k / (k + kFewRare);
+    const double positive = weight_positive + 1, negative = weight_all - weight_positive + 1,
+                 share = log_positive(positive / negative);
+    if (share * c <= 0) return 0;
+    const double variance = 1 / positive + 1 / negative,
+                 sure = (c + share) / 2 * std::max(0.0, 1 - kDoubt * variance / (share * share)), u = calibration.spread();
+    return costs ? sure : sure * k / (k + kFewOfEither * std::min(1.0, u * u * u * u));
   }
   double score(const Example& e) const {
     Place place;

@@ -22,8 +22,8 @@ class Calibration {
 
   double slope() const { return a_; }
   double offset() const { return c_; }
-  /// What the labels tell of the offset at a known slope: 1 / its variance.
-  double information() const { return one_; }
+  /// The variance of a m + c over the labels, each weighed by what it tells of the offset.
+  double spread() const { return a_ * a_ * (mm_ / one_ - (m_ / one_) * (m_ / one_)); }
 
   template <class S>
   static void state(S& s, auto&& v) {
