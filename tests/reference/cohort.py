@@ -7,9 +7,11 @@ has a w and s of its own; below w and s are those of the task's group. Of an ins
     p = E <w, x> + O <v_i, x>,   r = E^2 sum_f s_f x_f^2 + O^2 sum_f t_if x_f^2
   Leaning j = 1 .. 5: E_j^2 + O_j^2 = 1.2, O_j^2 / E_j^2 = 1/32, 1/8, 1/2, 2, 8; m_j counts the labels bought so far that
     p_j = E_j <w, x> + O_j <v_i, x> would have got wrong; E and O are the means of E_j and O_j weighted by exp(-eta m_j).
-  Decide, a round: margin p, plus (ln cost + c', c' a part of c) / a, at most 100, a and c of the calibration. c' where 100 labels or
-    more were bought, less than a quarter of them, k, of one class: c k / (k + 30) if costs are equal, else c; where no class has
-    so few, from 250 labels on: c max(0, 1 - 8 / (c^2 h)), h the curvature of c, and if costs are equal k / (k + 100) times that.
+  Decide, a round: margin p, plus (ln cost + c') / a', at most 100, a and c of the calibration. Where less than a quarter of the
+    labels, k, are of one class: a' = a, and c' = c k / (k + 30) if costs are equal, else c, from 100 labels on, before it 0. Where
+    no class has so few: l = ln((n_+ + 1) / (n_- + 1)), v = 1 / (n_+ + 1) + 1 / (n_- + 1), n of all groups; c' = 0 if c l <= 0,
+    else (c + l) / 2 max(0, 1 - 5 v / l^2), and if costs are equal k / (k + 100 min(1, u^4)) times that, u = a^2 (variance of the
+    calibration's margins under its curvature), and a' = (h a + 2 * 3) / (h + 2), h the curvature of a.
     doubt = slope of the calibration times |p|; the query rule. Then, in the round's order, every
     example that the rule does not ask about is guessed.
   Learn, a bought label y: labels of the task + 1; 64 guesses left; m_j, E, O anew; p, r anew; calibration.add(p, y,
@@ -18,7 +20,8 @@ has a w and s of its own; below w and s are those of the task's group. Of an ins
       w += alpha s z,  s -= beta (s z)^2    (s on the right is the old one),
     and with z = O x the same in v_i and t_i.
   Replay, before the example is kept with a = |alpha|, 0 if nothing was learned: that many of the kept ones, in turn, scaled
-    anew, with p, r and nu of now: a' = max(0, a + (1 - y p - nu a) / (r + nu)), w and v moved by (a' - a) y s z, s and t not; a = a'.
+    anew, with p, r and nu of now: a' = max(0, a + (1 - y p - nu a) / (r + nu)), unless tasks exclude each other at
+    most 1 / noise, w and v moved by (a' - a) y s z, s and t not; a = a'.
     The latest 512 are kept. Label n replays `replays` of them, from the 512th on replays * 512 / n on average.
   Guess, while guesses are left: y = sign(p); if y p < 1 the same without the variances, alpha times
       guess * n / (n + 60) * sqrt(|p| / sqrt(p^2 + r)) * min(1, (g_-y + 0.1) / (g_y + 0.1))^3,
@@ -187,7 +190,7 @@ class Cohort:
             return 0.0
         odds = 0.0 if self.cost == "equal" else math.log(self.cost)
         positive, negative = (sum(n[y] for n in self.n) for y in (+1, -1))
-        k, offset = min(positive, negative), float(self.calibration.theta[1])
+        k, offset, slope = min(positive, negative), float(self.calibration.theta[1]), self.calibration.slope()
         if 4 * k < positive + negative:
             if positive + negative >= 100:
                 odds += offset * (k / (k + 30) if self.cost == "equal" else 1.0)
@@ -197,7 +200,10 @@ class Cohort:
                 variance = 1.0 / (positive + 1) + 1.0 / (negative + 1)
                 sure = (offset + share) / 2.0 * max(0.0, 1.0 - 5.0 * variance / share ** 2)
                 odds += sure * (k / (k + 100.0 * min(1.0, self.calibration.spread() ** 4)) if self.cost == "equal" else 1.0)
-        return min(max(odds / max(self.calibration.slope(), 1e-3), -100.0), 100.0)
+            if self.cost == "equal":
+                known = float(self.calibration.curvature[0, 0]) + 0.1
+                slope = (known * slope + 2.0 * 3.0) / (known + 2.0)
+        return min(max(odds / max(slope, 1e-3), -100.0), 100.0)
 
     @staticmethod
     def sign(p):
@@ -288,6 +294,8 @@ class Cohort:
             p, r = self.judge(task, x)
             nu = self.nu(task % self.groups, y)
             kept[3] = max(0.0, a + (1.0 - y * p - nu * a) / (r + nu))
+            if not self.exclusive:
+                kept[3] = min(kept[3], 1.0 / self.noise)
             self.move(task, x, (kept[3] - a) * y, 0.0)
         self.due %= 512
 

@@ -16,8 +16,10 @@
 //         task's own with z = O x alike.
 // Replay  The latest labelled examples are kept (recent_labels.h), each with its a = |alpha|, 0 if it taught nothing. Before
 //         label n is kept, `replays` of them, in turn (from the 512th on `replays` 512 / n), teach again: with x scaled
-//         anew, and p, r and nu of now, a' = max(0, a + (1 - y p - nu a) / (r + nu)) and w += (a' - a) y s z, as for v; s
-//         and t stay. So they ascend the dual of the squared hinge loss by coordinates, of which Learn is the first step.
+//         anew, and p, r and nu of now, a' = max(0, a + (1 - y p - nu a) / (r + nu)), at most the label's weight / noise,
+//         and w += (a' - a) y s z, as for v; s and t stay. So they ascend the dual of a hinge loss by coordinates, of which
+//         Learn is the first step: a square that becomes a line, so that a label on the wrong side, perhaps a mistake, does
+//         not pull ever more. Classes against the rest: the square alone, as planes seldom part them.
 // Query   confidence, while nothing paces it: at least with probability kFloor / (1 + h), n = n_+ + n_-,
 //         h = 4 (n_+ + 0.01 n) (n_- + 0.01 n) / n: nothing is certain by the evidence of few labels, or of one class. Where
 //         a class has less than a quarter of 5 labels or more, times 2 exp(z - 1/2), z - 1/2 at most 3: z is how many
@@ -32,7 +34,8 @@
 //         first label on: l = ln((n_+ + 1) / (n_- + 1)) of all groups, v = 1 / (n_+ + 1) + 1 / (n_- + 1) its variance. As nu
 //         makes both classes weigh the same, the log-odds of p = 0 should be l. It is 0 where c and l differ in
 //         sign, and where costs are equal times k / (k + 100 min(1, u^4)), u the variance of the calibrated log-odds over
-//         the labels: where that is small features say little, and the likelier class is most often the likelier answer.
+//         the labels: where that is small features say little, and the likelier class is most often the likelier answer. To
+//         be a margin it is divided by the calibration's slope, drawn back to its first value 3 as by labels of curvature 2.
 // Guess   an example that is not asked about, while fewer than kGuesses of them taught something since the last label:
 //         y = sign(p), alpha = (1 - y p) y / (r + noise) times guess n / (n + kHalf) sqrt(|p| / sqrt(p^2 + r)) min(1, (g_-y
 //         + 0.1) / (g_y + 0.1))^3; s and t stay. n: labels bought for the task; g_y: the sum of these weights of its guesses
@@ -53,6 +56,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "quorate/base/memory.h"
@@ -164,7 +168,7 @@ struct Cohort {
   static constexpr std::uint64_t kManyLabels = 100;
   static constexpr double kMostShift = 100;  // of margins
   static constexpr double kFewRare = 30;     // labels of the rare class until its share counts half
-  static constexpr double kFewOfEither = 100, kDoubt = 5;
+  static constexpr double kFewOfEither = 100, kDoubt = 5, kSlopeDoubt = 2;
   static constexpr std::array kTrust{0.0, 0.25, 0.5, 0.75};
   static constexpr int kTurns = 5;  // replays of each kept label when directions change
 
@@ -271,12 +275,15 @@ struct Cohort {
     const auto* cost = std::get_if<CostOfPositives>(&p.cost);
     double odds = cost != nullptr ? log_positive(cost->times) : 0;
     odds += offset(cost != nullptr);
-    return odds == 0 ? 0 : std::clamp(odds / std::max(calibration.slope(), 1e-3), -kMostShift, kMostShift);
+    const double slope = cost != nullptr || is_rare() ? calibration.slope() : calibration.slope_drawn_back(kSlopeDoubt);
+    return odds == 0 ? 0 : std::clamp(odds / std::max(slope, 1e-3), -kMostShift, kMostShift);
   }
+  double rarer_weight() const { return std::min(weight_positive, weight_all - weight_positive); }
+  bool is_rare() const { return is_rare(rarer_weight(), weight_all); }
   /// The log-odds that a margin of 0 is taken for, as far as labels support them. `costs`: of mistakes differ.
   double offset(bool costs) const {
-    const double k = std::min(weight_positive, weight_all - weight_positive), c = calibration.offset();
-    if (is_rare(k, weight_all)) return bought < kManyLabels ? 0 : costs ? c : c * k / (k + kFewRare);
+    const double k = rarer_weight(), c = calibration.offset();
+    if (is_rare()) return bought < kManyLabels ? 0 : costs ? c : c * k / (k + kFewRare);
     const double positive = weight_positive + 1, negative = weight_all - weight_positive + 1,
                  share = log_positive(positive / negative);
     if (share * c <= 0) return 0;
@@ -466,18 +473,19 @@ struct Cohort {
   std::uint64_t replays_of(std::uint64_t all) const {
     return std::min<std::uint64_t>(all / RecentLabels::kMost, recent.size());
   }
+  double most_alpha(const Example& e) const { return exclusive ? std::numeric_limits<double>::max() : e.weight / p.noise; }
   void learn_again(RecentLabels::Item& item, const Example& e) {
     const double noise = noise_of(e.group, item.y) / e.weight, before = item.alpha;
     Place place;
     const Prediction j = predict(e, place);
-    item.alpha = std::max(0.0, before + (1 - item.y * j.x.p - noise * before) / (j.x.r + noise));
+    item.alpha = std::clamp(before + (1 - item.y * j.x.p - noise * before) / (j.x.r + noise), 0.0, most_alpha(e));
     if (item.alpha != before) move(e, (item.alpha - before) * item.y, 0);
     if (j.placed) learn_place_again(static_cast<std::size_t>(&item - &recent[0]), place_of(e, place), j.z);
   }
   /// z: the place of kept label number `at`, of which z_now is true.
   void learn_place_again(std::size_t at, const Example& z, const Estimate& z_now) {
     const double y = recent[at].y, noise = noise_of(z.group, y) / z.weight, before = betas[at];
-    betas[at] = std::max(0.0, before + (1 - y * z_now.p - noise * before) / (z_now.r + noise));
+    betas[at] = std::clamp(before + (1 - y * z_now.p - noise * before) / (z_now.r + noise), 0.0, most_alpha(z));
     if (betas[at] != before) move_place(z, (betas[at] - before) * y, 0);
   }
   /// The label learned last was kept, instead of some of the oldest.

@@ -21,6 +21,8 @@ class Calibration {
   double operator()(double margin) const { return logistic(log_odds(margin)); }
 
   double slope() const { return a_; }
+  /// The mean of the slope and of its first value, weighed by their curvature; `curvature`: of the first value.
+  double slope_drawn_back(double curvature) const { return (mm_ * a_ + curvature * kSlope) / (mm_ + curvature); }
   double offset() const { return c_; }
   /// The variance of a m + c over the labels, each weighed by what it tells of the offset.
   double spread() const { return a_ * a_ * (mm_ / one_ - (m_ / one_) * (m_ / one_)); }
