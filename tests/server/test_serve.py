@@ -64,6 +64,16 @@ def test_questions_are_answered_and_taken_back(quorate):
     server.stop()
 
 
+def test_labels_that_are_left_for_audits_are_named(quorate):
+    server = Server(quorate, "--positive", "spam", "--negative", "ham", "--labels", "20", "--audit", "0.5", new=False)
+    server.post(0, 400)  # before the first answer: next to none is audited
+    while question := (found := server.next())["question"]:
+        server.answer(question)
+    assert 10 <= server.status()["labels"]["bought"] < 20
+    assert found["reason"] == "the labels that are left are for audits of examples to come"
+    server.stop()
+
+
 def test_budgets_hold(quorate):
     server = Server(quorate)
     server.post(0, 600)

@@ -411,10 +411,15 @@ DeskReply Desk::next(const Json& event) {
     }
   }
   if (!best && !held.empty()) return oldest_held();
-  if (!best)
-    return nothing(!open_.empty()                             ? "the questions that wait are for somebody else"
-                   : budget.bought() >= budget.limits().total ? "the label budget is spent"
-                                                              : "nothing is asked now");
+  if (!best) {
+    const std::uint64_t total = budget.limits().total;
+    const Audit* audit = model_.session.audit();
+    const bool audits_only = audit != nullptr && budget.bought() - audit->bought() >= audit->learning_limit(total);
+    return nothing(!open_.empty()             ? "the questions that wait are for somebody else"
+                   : budget.bought() >= total ? "the label budget is spent"
+                   : audits_only              ? "the labels that are left are for audits of examples to come"
+                                              : "nothing is asked now");
+  }
   annotators_[name];
   lease_to(best->second, open_.at(best->second), name);
   return reply({{"question", question_json(best->second, open_.at(best->second))}, {"labels", labels_json()}}, true);
