@@ -90,8 +90,8 @@ struct Guess {
   std::string label, task;
 };
 Guess guess(std::span<const ColumnReport> columns) {
-  constexpr std::array<std::string_view, 12> kLabels{"spam",   "target", "class", "y",       "outcome",  "is_spam",
-                                                     "labels", "fraud",  "churn", "clicked", "category", "answer"};
+  constexpr std::array<std::string_view, 12> kLabels{"spam",   "target", "class", "y",       "outcome", "is_spam",
+                                                     "labels", "fraud",  "churn", "clicked", "answer",  "category"};
   constexpr std::array<std::string_view, 14> kTasks{"user",    "user_id",    "userid",     "customer", "customer_id",
                                                     "account", "account_id", "tenant",     "device",   "device_id",
                                                     "client",  "person",     "subject_id", "group"};
@@ -101,8 +101,13 @@ Guess guess(std::span<const ColumnReport> columns) {
   };
   const bool labelled = has(ColumnKind::kLabel), with_tasks = has(ColumnKind::kTask);
   const auto few = [](const ColumnReport& c) { return c.distinct >= 2 && c.distinct <= 20 && c.kind != ColumnKind::kText; };
+  std::size_t best = kLabels.size();  // the earlier of the names, wherever its column is
   for (const ColumnReport& c : columns) {
-    if (out.label.empty() && !labelled && is_one_of(c.name, kLabels) && few(c)) out.label = c.name;
+    const auto rank = static_cast<std::size_t>(std::find(kLabels.begin(), kLabels.end(), c.name) - kLabels.begin());
+    if (rank < best && !labelled && few(c)) {
+      best = rank;
+      out.label = c.name;
+    }
     if (out.task.empty() && !with_tasks && is_one_of(c.name, kTasks) && c.distinct >= 2 && 3 * c.distinct <= c.rows)
       out.task = c.name;
   }
@@ -188,21 +193,23 @@ std::string rare(const std::map<std::string, std::uint64_t>& labels) {
          "); --learner 'cohort(cost=balanced)' if missing it costs more than a false alarm";
 }
 
-/// The command that learns from the file, with the words that are needed.
+/// The command that learns from the file, with the words that are needed; of a file without labels the one that asks people.
 std::string command(const LookOptions& o, const Seen& seen, const Guess& guessed) {
   const std::string stem = o.data == "-" ? "my" : std::filesystem::path(o.data).stem().stem().string();
-  std::string out = "quorate train --data " + shell_quoted(o.data) + " --model " + shell_quoted(stem + ".model");
+  const bool asks = seen.labels.empty();
+  std::string out = asks ? "quorate label --dir " + shell_quoted(stem) + " --data " + shell_quoted(o.data)
+                         : "quorate train --data " + shell_quoted(o.data) + " --model " + shell_quoted(stem + ".model");
   const auto add = [&](const std::string& flag, const std::string& value) {
     if (!value.empty()) out += " " + flag + " " + shell_quoted(value);
   };
-  add("--format", o.read.read.format);
+  if (!asks) add("--format", o.read.read.format);
   add("--label-column", o.read.read.label.empty() ? guessed.label : o.read.read.label);
   add("--task-column", o.read.read.task.empty() ? guessed.task : o.read.read.task);
   for (const auto& [flag, value] : {std::pair{"--id-column", &o.read.read.id},
                                     {"--time-column", &o.read.read.time},
-                                    {"--text-column", &o.read.read.text},
-                                    {"--delimiter", &o.read.read.delimiter}})
+                                    {"--text-column", &o.read.read.text}})
     add(flag, *value);
+  if (!asks) add("--delimiter", o.read.read.delimiter);
   for (const auto& [flag, list] : {std::pair{"--categorical-column", &o.read.read.categorical},
                                    {"--number-column", &o.read.read.number},
                                    {"--ignore-column", &o.read.read.ignore}}) {
@@ -211,7 +218,9 @@ std::string command(const LookOptions& o, const Seen& seen, const Guess& guessed
     add(flag, names);
   }
   if (o.read.read.time_parts) out += " --time-parts";
-  if (seen.labels.size() > 2) {
+  if (asks) {
+    out += " --positive yes --negative no";
+  } else if (seen.labels.size() > 2) {
     out += " --classes one-vs-rest";
   } else if (seen.labels.size() == 2) {
     const std::string first = seen.labels.begin()->first, second = seen.labels.rbegin()->first;
@@ -243,7 +252,7 @@ int run(const LookOptions& o) {
   for (const ColumnReport& c : now)
     for (std::string& warning : warnings_of(c, label)) wrong.emplace_back(c.name, std::move(warning));
   if (seen.labels.empty())
-    wrong.emplace_back("", "no row has a label: --label-column names the column");
+    wrong.emplace_back("", "no row has a label: --label-column names the column, or let people answer");
   else if (seen.labels.size() == 1)
     wrong.emplace_back("", "every label is " + quoted_value(seen.labels.begin()->first));
   const std::string unlearned = not_learned(seen.labels);

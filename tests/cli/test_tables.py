@@ -67,6 +67,20 @@ def test_look_says_what_the_columns_hold_and_its_command_works(quorate, table):
     assert len(quorate.ok("inspect", "mails.model", "--json").json()["tasks"]) == 20
 
 
+def test_look_takes_the_likelier_name_for_the_label_wherever_its_column_is(quorate):
+    rows = [f"{'abc'[i % 3]},word{i} and more words,{'yes' if i % 5 < 2 else 'no'},{i % 7}" for i in range(90)]
+    (quorate.folder / "order.csv").write_text("\n".join(["category,subject,spam,n", *rows]) + "\n")
+    assert "--label-column spam" in quorate.ok("look", "order.csv", "--json").json()["command"]
+
+
+def test_look_proposes_to_ask_people_where_no_row_has_a_label(quorate):
+    rows = [f"{'ab'[i % 2]},word{i} and more words,{i * 0.37:.2f}" for i in range(60)]
+    (quorate.folder / "unlabelled.csv").write_text("\n".join(["user,subject,price", *rows]) + "\n")
+    command = quorate.ok("look", "unlabelled.csv", "--json").json()["command"]
+    assert command == "quorate label --dir unlabelled --data unlabelled.csv --task-column user --positive yes --negative no"
+    assert "60 examples of unlabelled.csv" in quorate.ok(*shlex.split(command)[1:]).err
+
+
 def accuracy(quorate, rows, train=2000):
     """Of a model that was told the names of the label and the task, nothing else; and how many labels it bought."""
     (quorate.folder / "a.csv").write_text(text_of(rows[:train]))
