@@ -155,3 +155,16 @@ def test_results_are_not_appended_to_what_they_come_from(quorate, folder):
         with (folder / name).open("ab") as out:
             assert quorate.start(*command, stdout=out).wait() == 2
     assert {name: (folder / name).read_bytes() for name in before} == before
+
+
+def test_interactions_that_no_line_has_are_refused(quorate, folder):
+    vw = "".join(f"{1 if i % 2 else -1} |w word{i % 5} |n size:{i % 7}\n" for i in range(60))
+    (folder / "w.vw").write_text(vw)
+    bits = ("--data", "w.vw", "--model", "m", "--interactions")
+    assert "--interactions nope*zip: no line has features of both; m is not written" in failed(quorate, 1, "train", *bits, "nope*zip")
+    assert "--interactions w*zip" in failed(quorate, 1, "train", *bits, "w*n", "--interactions", "w*zip", "--bits", "0")
+    assert not (folder / "m").exists()
+    assert "interactions" not in quorate.ok("train", *bits, "w*n").err
+    (folder / "other.vw").write_text("1 |n size:3\n-1 |n size:2\n")
+    assert "--interactions w*n: no line has features of both" in quorate.ok("train", "--data", "other.vw", "--model", "m").err
+    assert "--interactions w*zip" in failed(quorate, 1, "simulate", "--data", "w.vw", "--test-share", "0.5", "--interactions", "w*zip")

@@ -174,6 +174,13 @@ bool ExampleReader::next(Item& item) {
   }
 }
 
+std::string ExampleReader::unmet() const {
+  if (cached_) return "";
+  std::string out = reader_->unmet();
+  if (const std::string products = featurizer_.unmet(); !products.empty()) out += (out.empty() ? "" : "; ") + products;
+  return out;
+}
+
 std::string_view ExampleReader::coming_task(std::size_t ahead) const {
   if (block_ == nullptr || row_ + ahead > block_->rows.size()) return {};
   return block_->task(row_ + ahead - 1);

@@ -56,8 +56,8 @@ class ExampleReader {
   std::uint64_t skipped() const { return at_.skipped + rejected_; }    ///< bad lines passed over by then
   const std::string& first_skipped() const { return first_skipped_; }  ///< what was wrong with the first of them
   std::string left_out() const { return reader_->left_out(); }         ///< as RecordReader's, at the end
-  /// As RecordReader's, at the end; "" of a file that was taken from a cache.
-  std::string unmet() const { return cached_ ? "" : reader_->unmet(); }
+  /// As RecordReader's and Featurizer's, at the end; "" of a file that was taken from a cache.
+  std::string unmet() const;
 
  private:
   static constexpr std::size_t kBlocks = 4, kBlockBytes = std::size_t{1} << 18;

@@ -427,7 +427,7 @@ void Featurizer::gather(const Record& record, std::span<const Index> columns, Sc
   s.index.resize(size);
   s.value.resize(size);
   if (products)
-    interactions_.products(s.parts.get(), s.name,
+    interactions_.products(s.parts.get(), s.name, s.products_met,
                            [&](const std::string& name, double value) { s.add(place(name, false), value); });
 }
 

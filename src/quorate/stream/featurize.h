@@ -99,6 +99,7 @@ class Featurizer {
     std::string word, name, gram;
     std::vector<std::string> before;  // words, the last of them last
     Interactions::Parts parts;
+    std::vector<bool> products_met;  // of each of the interactions, by any record
   };
 
   /// memory: bytes that names may take. A name that does not fit is left out: its feature is none, and counted.
@@ -132,6 +133,9 @@ class Featurizer {
   /// The name of a place as far as the featurizer keeps it: the constant feature, a numeric column, with bits 0 a name; ""
   /// if it does not. Valid until a name is learned.
   std::string_view name_of(Index place) const;
+
+  /// Names the interactions that no record had, of those that this object made or gathered itself; "" if there is none.
+  std::string unmet() const { return interactions_.unmet(scratch_.products_met); }
 
   /// The same in two steps, which need not be taken by one thread: places and values as they come, bias first; and what
   /// becomes of them. gather() learns names.

@@ -50,6 +50,14 @@ void Interactions::check(const Schema& schema) const {
     }
 }
 
+std::string Interactions::unmet(const std::vector<bool>& met) const {
+  std::string out;
+  for (std::size_t n = 0; n < pairs_.size(); ++n)
+    if (n >= met.size() || !met[n])
+      out += (out.empty() ? "--interactions " : ", ") + pairs_[n].first + "*" + pairs_[n].second;
+  return out.empty() ? "" : out + ": no line has features of both";
+}
+
 bool Interactions::is_in(const std::string& side, const Part& part) {
   return std::string_view(part.name).substr(0, part.column) == side || word_of(part.kind) == side;
 }

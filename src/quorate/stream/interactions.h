@@ -41,19 +41,26 @@ class Interactions {
   /// Throws UsageError for a side that is no kind and no column of a schema that has any.
   void check(const Schema& schema) const;
   /// add(name, value) for each product: of a feature of one side and one of the other, of two different ones if both sides
-  /// are the same. The name is "a*b". O(features of one side x of the other).
+  /// are the same. The name is "a*b". met[n] becomes true for the n-th pair if it has one. O(features of one side x of the
+  /// other).
   template <class Add>
-  void products(std::span<const Part> parts, std::string& name, Add add) const {
-    for (const auto& [left, right] : pairs_)
+  void products(std::span<const Part> parts, std::string& name, std::vector<bool>& met, Add add) const {
+    met.resize(pairs_.size());
+    for (std::size_t n = 0; n < pairs_.size(); ++n) {
+      const auto& [left, right] = pairs_[n];
       for (std::size_t i = 0; i < parts.size(); ++i) {
         if (!is_in(left, parts[i])) continue;
         for (std::size_t j = left == right ? i + 1 : 0; j < parts.size(); ++j) {
           if (i == j || !is_in(right, parts[j])) continue;
           name.assign(parts[i].name).append("*").append(parts[j].name);
           add(name, parts[i].value * parts[j].value);
+          met[n] = true;
         }
       }
+    }
   }
+  /// Names the pairs of which no example had a product, as an option; "" if there is none.
+  std::string unmet(const std::vector<bool>& met) const;
 
  private:
   static bool is_in(const std::string& side, const Part& part);
