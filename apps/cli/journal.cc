@@ -1,9 +1,9 @@
 // quorate journal: what quorate serve keeps. Reads the files of a folder, also while it is served.
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
@@ -14,6 +14,7 @@
 #include "quorate/journal/journal.h"
 #include "quorate/store/files.h"
 #include "server/service.h"
+#include "server/snapshot_files.h"
 
 namespace quorate::cli {
 namespace {
@@ -60,135 +61,145 @@ int show(const JournalCommandOptions& o) {
   return kDone;
 }
 
-/// Everything that happened, on a desk of its own. Calls use(sequence, event, lines, reply, desk) after each event.
-using Use = std::function<void(const JournalReader::Record&, const DeskReply&, const Desk&)>;
-Desk replayed(const JournalCommandOptions& o, const Use& use) {
-  if (first_of(o.dir) > 0)
-    throw DataError(o.dir + ": the events before " + grouped(first_of(o.dir)) +
-                    " were dropped; expected a whole journal, as quorate serve --keep-journal all keeps");
-  JournalReader reader(o.dir, 0, o.until);
-  Desk desk(DeskSettings::from_json(reader.header().text));
-  while (const auto record = reader.next()) {
-    const DeskReply reply = desk.apply(record->payload);
-    if (!reply.changed && reply.status >= 300)
-      throw DataError(o.dir + ": event " + std::to_string(record->sequence) + " does not apply: " + reply.body +
-                      "; expected the version of quorate that wrote it");
-    use(*record, reply, desk);
-    check_interrupt();
-  }
-  return desk;
+/// The state from which the events of a folder go on: nothing at all, or its oldest snapshot, where they were dropped
+/// before.
+struct Beginning {
+  std::uint64_t sequence = 0;
+  std::optional<std::string> state = {};
+};
+Beginning beginning_of(const JournalCommandOptions& o) {
+  const std::uint64_t first = first_of(o.dir);
+  if (first == 0) return {};
+  auto snapshots = server::snapshots_of(o.dir);
+  std::ranges::reverse(snapshots);
+  for (const std::uint64_t sequence : snapshots)
+    if (sequence >= first && sequence <= o.until) try {
+        return {sequence, server::read_state(o.dir, sequence)};
+      } catch (const Error& e) {
+        std::cerr << "quorate: " << e.what() << "; this snapshot is passed over\n";
+      }
+  throw DataError(o.dir + ": the events before " + grouped(first) + " were dropped, and no snapshot " +
+                  (o.until == JournalReader::kAll ? "is whole" : "before --until " + std::to_string(o.until) + " is whole") +
+                  "; expected one, or the dropped files back in " + journal_folder(o.dir));
 }
 
 /// An answer and what it was about.
 struct Answered {
-  std::uint64_t ticket = 0;
   std::string label, annotator, settled;
-  Json at, seconds, probability, audit;
+  Json at, seconds;
 };
 struct Asked {
-  std::string example, task, line;
-  std::optional<Desk::Chance> chance;
+  std::string example, task;
+  Json probability, audit;
   std::vector<Answered> answers;
 };
 
-/// Collects questions and answers from events and replies.
+/// Collects answers from events, by what came of each ("was"); no model is needed.
 class Collector {
  public:
-  void operator()(const JournalReader::Record& record, const DeskReply& reply, const Desk& desk) {
-    const std::string_view text = record.payload;
-    const auto end = std::min(text.find('\n'), text.size());
-    const Json event = Json::parse(text.substr(0, end)), body = Json::parse(reply.body);
+  void begin(const std::string& state) {
+    const Json all = Json::parse(state);
+    for (const char* list : {"open", "closed"})
+      for (const Json& q : all.at(list)) {
+        if (q.at("given").empty()) continue;
+        Asked& asked = questions_[q.at("id")];
+        asked = {q.at("example"), q.at("task"), q.at("probability"), q.at("audit"), {}};
+        lines_[asked.example] = q.at("line");
+        for (const Json& g : q.at("given")) asked.answers.push_back({g.at(1), g.at(0), q.at("settled"), g.at(3), nullptr});
+      }
+  }
+
+  void operator()(std::string_view text) {
+    const Json event = Json::parse(text.substr(0, text.find('\n')));
     const std::string what = event.at("do");
-    if (reply.status >= 300) return;
-    if (what == "examples")
-      examples(text.substr(std::min(end + 1, text.size())), body, desk);
-    else if (what == "next")
-      leased(event, body, desk);
-    else if (what == "answer")
-      add(event, body, annotators_[event.at("lease")]);
-    else if (what == "undo")
-      undone(event, body, desk);
-    else if (what == "put")
-      put(event, body, desk);
-    else if (what == "decide")
-      for (Answered& a : questions_[event.at("ticket")].answers) a.settled = event.at("label");
-    else if (what == "forget_task")
-      std::erase_if(questions_, [&](const auto& q) { return q.second.task == event.at("task"); });
-    else if (what == "forget_example")
-      std::erase_if(questions_, [&](const auto& q) { return q.second.example == event.at("example"); });
+    if (what == "forget_task") return forget([&](const Asked& asked) { return asked.task == event.at("task"); });
+    if (what == "forget_example") return forget([&](const Asked& asked) { return asked.example == event.at("example"); });
+    if (what == "decide") {
+      if (const auto found = questions_.find(event.at("ticket")); found != questions_.end())
+        for (Answered& a : found->second.answers) a.settled = event.at("label");
+      return;
+    }
+    if (!event.contains("was") || (what != "answer" && what != "put" && what != "undo")) return;
+    const Json& was = event["was"];
+    Asked& asked = questions_[was.at("ticket")];
+    const std::string annotator = what == "undo" ? event.at("annotator") : was.at("annotator");
+    std::erase_if(asked.answers, [&](const Answered& a) { return a.annotator == annotator; });
+    if (what == "undo" || event.value("label", Json()).is_null()) return;
+    asked.example = was.at("example");
+    asked.task = was.at("task");
+    asked.probability = was.at("probability");
+    asked.audit = was.at("audit");
+    asked.answers.push_back({event["label"], annotator, "", event.at("at"), event.value("seconds", Json())});
+    lines_[asked.example];
+  }
+
+  /// Once all events are known: the lines of the examples, from the same events.
+  void note_lines(std::string_view text) {
+    const auto end = std::min(text.find('\n'), text.size());
+    if (end == text.size()) return;
+    const Json event = Json::parse(text.substr(0, end));
+    if (event.at("do") != "examples" || !event.contains("was")) return;
+    std::string_view lines = text.substr(end + 1);
+    for (const Json& id : event["was"].at("ids")) {
+      std::string_view line;
+      do {
+        const auto to = std::min(lines.find('\n'), lines.size());
+        line = lines.substr(0, to);
+        lines.remove_prefix(std::min(to + 1, lines.size()));
+      } while (line.find_first_not_of(" \t\r") == line.npos && !lines.empty());
+      if (!id.is_string()) continue;
+      const auto wanted = lines_.find(id.get_ref<const std::string&>());
+      if (wanted != lines_.end() && wanted->second.empty()) wanted->second = line;
+    }
   }
 
   const std::map<std::uint64_t, Asked>& questions() const { return questions_; }
+  const std::string& line(const Asked& asked) const { return lines_.at(asked.example); }
 
  private:
-  void examples(std::string_view lines, const Json& body, const Desk& desk) {
-    for (const Json& one : body.at("examples")) {
-      std::string_view line;
-      do {
-        const auto end = std::min(lines.find('\n'), lines.size());
-        line = lines.substr(0, end);
-        lines.remove_prefix(std::min(end + 1, lines.size()));
-      } while (line.find_first_not_of(" \t\r") == line.npos && !lines.empty());
-      if (!one.contains("ticket")) continue;
-      const std::uint64_t ticket = one["ticket"];
-      questions_[ticket] = {one.at("id"), one.at("task"), std::string(line), desk.chance(ticket), {}};
-    }
-  }
-  void leased(const Json& event, const Json& body, const Desk& desk) {
-    const Json& question = body.at("question");
-    if (question.is_null()) return;
-    const std::uint64_t ticket = question.at("ticket");
-    annotators_[question.at("lease")] = event.at("annotator");
-    if (const auto* about = desk.about(ticket); about != nullptr && !questions_.contains(ticket))  // it was in the pool
-      questions_[ticket] = {about->example, about->task, about->line, desk.chance(ticket), {}};
-  }
-  void put(const Json& event, const Json& body, const Desk& desk) {
-    const std::string annotator = event.at("annotator");
-    const std::uint64_t ticket = body.at("ticket");
-    if (const Json now = Json::parse(desk.answers(ticket, "").body); now.contains("lease") && !now["lease"].is_null())
-      annotators_[now["lease"]] = now.at("holder");  // an answer taken back leases the question
-    Asked& asked = questions_[ticket];
-    if (const auto chance = desk.chance(ticket)) asked.chance = chance;  // withdrawn, it is answered as a gift
-    std::vector<Answered>& answers = asked.answers;
-    if (const auto same = std::ranges::find(answers, annotator, &Answered::annotator); same != answers.end()) {
-      if (body.at("label") == same->label) return;
-      answers.erase(same);
-    }
-    if (!body.at("label").is_null()) add(event, body, annotator);
-  }
-  void add(const Json& event, const Json& body, const std::string& annotator) {
-    Asked& asked = questions_[body.at("ticket")];
-    Answered out{body.at("ticket"), body.at("label"), annotator, "", event.at("at"), event.value("seconds", Json(nullptr)),
-                 nullptr,           nullptr};
-    if (asked.chance) {
-      out.probability = asked.chance->probability;
-      out.audit = asked.chance->audit;
-    }
-    asked.answers.push_back(std::move(out));
-  }
-  void undone(const Json& event, const Json& body, const Desk& desk) {
-    const std::uint64_t ticket = body.at("undone").at("ticket");
-    std::erase_if(questions_[ticket].answers, [&](const Answered& a) { return a.annotator == event.at("annotator"); });
-    leased(event, body, desk);
+  template <class Of>
+  void forget(Of of) {
+    std::erase_if(questions_, [&](const auto& q) {
+      if (!of(q.second)) return false;
+      lines_.erase(q.second.example);
+      return true;
+    });
   }
 
   std::map<std::uint64_t, Asked> questions_;
-  std::unordered_map<std::string, std::string> annotators_;  // by lease
+  std::unordered_map<std::string, std::string> lines_;  // of the examples with answers
 };
+
+/// Calls use(payload) for each event from `from` on.
+template <class Use>
+void each_event(const JournalCommandOptions& o, std::uint64_t from, Use use) {
+  JournalReader reader(o.dir, from, o.until);
+  while (const auto record = reader.next()) {
+    use(record->payload);
+    check_interrupt();
+  }
+}
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 int export_labels(const JournalCommandOptions& o) {
   check_output({"--out", o.out}, files_in("--dir", o.dir));
   Collector collect;
-  replayed(o, std::ref(collect));
+  const Beginning beginning = beginning_of(o);
+  if (beginning.state) {
+    collect.begin(*beginning.state);
+    std::cerr << "quorate: the events before " << grouped(beginning.sequence)
+              << " were dropped: of the answers before, those that the snapshot has are written, without their seconds\n";
+  }
+  each_event(o, beginning.sequence, [&](std::string_view event) { collect(event); });
+  each_event(o, beginning.sequence, [&](std::string_view event) { collect.note_lines(event); });
   OutputFile out(o.out);
   if (o.to == "csv") out.write("ticket,example,task,label,annotator,at,seconds,probability,audit,settled\n");
   if (o.to == "labelstudio") out.write("[");
   const char* before = "\n";
   for (const auto& [ticket, asked] : collect.questions()) {
     if (asked.answers.empty()) continue;
-    Json data = Json::parse(asked.line, nullptr, false);
+    Json data = Json::parse(collect.line(asked), nullptr, false);
     if (data.is_discarded()) data = Json::object();
     Json annotations = Json::array();
     for (const Answered& a : asked.answers) {
@@ -198,7 +209,7 @@ int export_labels(const JournalCommandOptions& o) {
         };
         out.write(std::to_string(ticket) + "," + csv_quoted(asked.example) + "," + csv_quoted(asked.task) + "," +
                   csv_quoted(a.label) + "," + csv_quoted(a.annotator) + "," + cell(a.at) + "," + cell(a.seconds) + "," +
-                  cell(a.probability) + "," + cell(a.audit) + "," + csv_quoted(a.settled) + "\n");
+                  cell(asked.probability) + "," + cell(asked.audit) + "," + csv_quoted(a.settled) + "\n");
       } else if (o.to == "jsonl") {
         out.write(Json{{"ticket", ticket},
                        {"example", asked.example},
@@ -207,8 +218,8 @@ int export_labels(const JournalCommandOptions& o) {
                        {"annotator", a.annotator},
                        {"at", a.at},
                        {"seconds", a.seconds},
-                       {"probability", a.probability},
-                       {"audit", a.audit},
+                       {"probability", asked.probability},
+                       {"audit", asked.audit},
                        {"settled", text_or_null(a.settled)},
                        {"data", data}}
                       .dump() +
@@ -234,35 +245,55 @@ int export_labels(const JournalCommandOptions& o) {
   return kDone;
 }
 
-/// The events of o.dir and those that forget, into a new folder.
+/// The events of o.dir and those that forget, into a new folder; with the snapshot that they go on from, if there is one.
 std::string rebuilt(const JournalCommandOptions& o) {
+  const Beginning beginning = beginning_of(o);
+  JournalReader reader(o.dir, beginning.sequence, o.until);
   JournalOptions how;
-  how.header = JournalReader(o.dir, first_of(o.dir)).header().text;
+  how.header = reader.header().text;
+  how.first = beginning.sequence;
   Journal journal(o.out, how);
+  const DeskSettings settings = DeskSettings::from_json(how.header);
+  std::optional<Desk> desk;
+  if (beginning.state) {
+    const std::string from = server::snapshot_name(o.dir, beginning.sequence),
+                      to = server::snapshot_name(o.out, beginning.sequence);
+    for (const char* ending : {".model", ".desk"}) std::filesystem::copy_file(from + ending, to + ending);
+    desk.emplace(settings, Model::load(from + ".model"), *beginning.state);
+  } else {
+    desk.emplace(settings);
+  }
   std::map<std::uint64_t, std::string> examples;
-  Desk desk = replayed(o, [&](const JournalReader::Record& record, const DeskReply& reply, const Desk&) {
-    journal.append(record.payload);
-    if (o.without.empty() || !record.payload.starts_with("{")) return;
+  while (const auto record = reader.next()) {
+    const DeskReply reply = desk->apply(record->payload);
+    server::check_replayed(o.dir, record->sequence, record->payload, reply);
+    journal.append(record->payload);
+    check_interrupt();
+    if (o.without.empty()) continue;
     const Json body = Json::parse(reply.body, nullptr, false);
     if (body.contains("question") && !body["question"].is_null())  // it may have been in the pool
       examples[body["question"].at("ticket")] = body["question"].at("example");
-    if (!body.contains("examples")) return;
+    if (!body.contains("examples")) continue;
     for (const Json& one : body["examples"])
       if (one.contains("ticket")) examples[one["ticket"]] = one.at("id");
-  });
+  }
   std::set<std::string> forgotten;  // an example may have had several questions
   for (const std::uint64_t ticket : o.without) {
     const auto found = examples.find(ticket);
-    if (found == examples.end()) throw UsageError("--without " + std::to_string(ticket) + ": no question has this ticket");
-    if (!forgotten.insert(found->second).second) continue;
-    const std::string event = Json{{"at", desk.time()}, {"do", "forget_example"}, {"example", found->second}}.dump();
-    const DeskReply reply = desk.apply(event);
+    const Desk::Posted* about = desk->about(ticket);
+    if (found == examples.end() && about == nullptr)
+      throw UsageError("--without " + std::to_string(ticket) + ": no question has this ticket");
+    const std::string& example = found != examples.end() ? found->second : about->example;
+    if (!forgotten.insert(example).second) continue;
+    const std::string event = Json{{"at", desk->time()}, {"do", "forget_example"}, {"example", example}}.dump();
+    const DeskReply reply = desk->apply(event);
     if (!reply.changed || reply.status >= 300)
       throw DataError("--without " + std::to_string(ticket) + ": " + Json::parse(reply.body).value("detail", reply.body));
     journal.append(event);
   }
-  if (const std::uint64_t end = journal.end(); end > 0 && !journal.wait(end - 1)) throw FileError(journal.failed());
-  return counted(journal.end(), "event") + ", " + counted(desk.model().session.total().labels, "label") + " bought";
+  if (const std::uint64_t end = journal.end(); end > beginning.sequence && !journal.wait(end - 1))
+    throw FileError(journal.failed());
+  return counted(journal.end(), "event") + ", " + counted(desk->model().session.total().labels, "label") + " bought";
 }
 
 int rebuild(const JournalCommandOptions& o) {

@@ -1,8 +1,12 @@
 // The quorate program: one command a file.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <system_error>
 
 #include "common.h"
 #include "help.h"
@@ -25,9 +29,17 @@ std::string shortened(std::string text) {
   return text;
 }
 
-}  // namespace
+/// Descriptors 0 to 2 that were closed are taken, so that no file of ours becomes standard output. Reading or writing them
+/// fails as before.
+void take_standard_descriptors() {
+  for (int d = STDIN_FILENO; d <= STDERR_FILENO; ++d)
+    if (fcntl(d, F_GETFD) < 0) {
+      const int taken = open("/dev/null", d == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+      if (taken >= 0 && taken != d) close(taken);  // not to happen: the lowest free one is given
+    }
+}
 
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   using namespace quorate::cli;
   CLI::App app{"Quorate learns many related classifiers from one stream, with few labels and within a memory limit."};
   set_help(app);
@@ -121,8 +133,25 @@ int main(int argc, char** argv) {
     return fail(e, kFileTrouble);
   } catch (const quorate::DataError& e) {
     return fail(e, kBadData);
+  } catch (const std::system_error& e) {
+    const bool memory = e.code() == std::errc::resource_unavailable_try_again || e.code() == std::errc::not_enough_memory;
+    return memory ? fail(quorate::MemoryError("the machine has no memory left: " + std::string(e.what())), kNoMemory)
+                  : fail(e, kFileTrouble);
   } catch (const std::exception& e) {
     return fail(e, kFileTrouble);
   }
   return kBadUsage;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  take_standard_descriptors();
+  try {
+    return run(argc, argv);
+  } catch (const std::bad_alloc&) {  // before a command runs, or of the message that says why one ended
+    constexpr std::string_view kMessage = "quorate: the machine has no memory left\n";
+    (void)!write(STDERR_FILENO, kMessage.data(), kMessage.size());
+    return quorate::cli::kNoMemory;
+  }
 }

@@ -13,6 +13,7 @@
 #include "quorate/store/files.h"
 #include "server/api.h"
 #include "server/http.h"
+#include "server/memory_reserve.h"
 #include "server/router.h"
 #include "server/service.h"
 #include "server/tokens.h"
@@ -75,6 +76,7 @@ int run_server(ServeOptions& o) {
     throw UsageError("--archive " + o.archive + ": with --keep-journal " + o.keep_journal +
                      " no file is moved there; expected --keep-journal N, 1 or more");
   const std::stop_token stop = interrupt();
+  server::reserve_memory();
   server::Service service(how);
   std::string name = o.name;
   if (name.empty()) name = std::filesystem::absolute(dir).lexically_normal().filename().string();

@@ -10,6 +10,7 @@
 #include "quorate/base/number.h"
 #include "quorate/store/files.h"
 #include "quorate/version.h"
+#include "server/memory_reserve.h"
 
 namespace quorate::server {
 namespace {
@@ -21,7 +22,7 @@ constexpr unsigned kOpen = 0, kOwner = bit(Role::kOwner), kAnnotators = kOwner |
                    kData = kOwner | bit(Role::kData), kAll = kAnnotators | kData;
 
 constexpr std::size_t kLongestName = 100, kLongestLease = 200, kLongestLabel = 1000, kLongestExample = 1000,
-                      kLongestSmallBody = 16'384;
+                      kLongestSmallBody = 16'384, kShortBody = 4096;  // kShortBody: predicted at once
 constexpr std::uint64_t kMostHold = 1000, kPage = 1000, kLargestPage = 100'000,
                         kLargestNumber = (std::uint64_t{1} << 53) - 1;
 constexpr double kMostSeconds = 86'400;
@@ -233,7 +234,9 @@ struct Api::Call {
 };
 
 Api::Api(Service& service, const Tokens& tokens, ApiOptions options)
-    : service_(service), tokens_(tokens), options_(std::move(options)), publisher_([this] { publish(); }) {}
+    : service_(service), tokens_(tokens), options_(std::move(options)), publisher_([this] { publish(); }), reader_([this] {
+        work_aside();
+      }) {}
 
 Api::~Api() {
   {
@@ -242,6 +245,12 @@ Api::~Api() {
   }
   ending_.notify_all();
   publisher_.join();
+  {
+    const std::lock_guard lock(aside_mutex_);
+    aside_ends_ = true;
+  }
+  aside_wanted_.notify_all();
+  reader_.join();
 }
 
 void Api::add_to(Router& router) {
@@ -255,17 +264,17 @@ void Api::add_to(Router& router) {
   add(router, "GET", "/v1/status", kAll, &Api::status);
   add(router, "GET", "/v1/events", kAll, &Api::events);
   add(router, "POST", "/v1/examples", kData, &Api::examples);
-  add(router, "POST", "/v1/predict", kData, &Api::predict);
-  add(router, "GET", "/v1/tasks", kData, &Api::tasks);
-  add(router, "GET", "/v1/questions", kData, &Api::questions);
-  add(router, "GET", "/v1/labels", kData, &Api::labels);
+  add(router, "POST", "/v1/predict", kData, &Api::predict, Work::kLong);
+  add(router, "GET", "/v1/tasks", kData, &Api::tasks, Work::kLong);
+  add(router, "GET", "/v1/questions", kData, &Api::questions, Work::kLong);
+  add(router, "GET", "/v1/labels", kData, &Api::labels, Work::kLong);
   add(router, "GET", "/v1/answers/{ticket}", kOwner, &Api::answers);
   add(router, "PUT", "/v1/answers/{ticket}", kOwner, &Api::put_answer);
   add(router, "POST", "/v1/decide", kOwner, &Api::decide);
   add(router, "PUT", "/v1/limits", kOwner, &Api::limits);
   add(router, "DELETE", "/v1/tasks/{name}", kOwner, &Api::forget_task);
   add(router, "DELETE", "/v1/examples/{id}", kOwner, &Api::forget_example);
-  add(router, "GET", "/v1/journal", kOwner, &Api::journal);
+  add(router, "GET", "/v1/journal", kOwner, &Api::journal, Work::kLong);
   add(router, "GET", "/metrics", kData, &Api::metrics);
   add(router, "GET", "/healthz", kOpen, &Api::health);
   add(router, "GET", "/readyz", kOpen, &Api::ready);
@@ -273,32 +282,68 @@ void Api::add_to(Router& router) {
   add_assets(router, openapi_assets());
 }
 
-void Api::add(Router& router, const char* method, const char* path, Roles roles, Run run) {
-  router.add(method, path, [this, roles, run](Request request, Respond respond) {
-    handle(std::move(request), std::move(respond), roles, run);
+void Api::add(Router& router, const char* method, const char* path, Roles roles, Run run, Work work) {
+  router.add(method, path, [this, roles, run, work](Request request, Respond respond) {
+    handle(std::move(request), std::move(respond), roles, run, work);
   });
 }
 
-void Api::handle(Request request, Respond respond, Roles roles, Run run) {
+void Api::handle(Request request, Respond respond, Roles roles, Run run, Work work) {
   const auto to = std::make_shared<Respond>(std::move(respond));
-  Call call{std::move(request),
-            std::make_shared<Respond>([this, to](Response response) {
-              count(response.status);
-              (*to)(std::move(response));
-            }),
-            {}};
-  try {
+  const auto call = std::make_shared<Call>(Call{std::move(request),
+                                                std::make_shared<Respond>([this, to](Response response) {
+                                                  count(response.status);
+                                                  (*to)(std::move(response));
+                                                }),
+                                                {}});
+  guarded(*call, [&] {
     if (roles != kOpen)
-      if (auto refused = identify(call.request, roles, call.who)) return call.reply(std::move(*refused));
-    (this->*run)(call);
+      if (auto refused = identify(call->request, roles, call->who)) return call->reply(std::move(*refused));
+    const std::size_t body = call->request.body.size();
+    if (work == Work::kShort || (body > 0 && body <= kShortBody)) return (this->*run)(*call);
+    const std::lock_guard lock(aside_mutex_);
+    aside_.emplace_back([this, run, call] { guarded(*call, [&] { (this->*run)(*call); }); });
+    aside_wanted_.notify_one();
+  });
+}
+
+/// Whatever is thrown is the reply.
+template <class Do>
+void Api::guarded(const Call& call, Do work) {
+  try {
+    renew_memory_reserve();
+    return refused(call, work);
+  } catch (const std::bad_alloc&) {
+  }
+  once_there_is_memory(
+      [&] { call.reply(problem(503, "the machine has no memory left for this request; try again later")); });
+}
+
+template <class Do>
+void Api::refused(const Call& call, Do work) {
+  try {
+    work();
   } catch (const Refused& refused) {
     call.reply(problem(refused.status, refused.detail, refused.expected));
   } catch (const UsageError& e) {
     call.reply(problem(400, e.what()));
-  } catch (const std::bad_alloc&) {
-    call.reply(problem(503, "the machine has no memory left for this request"));
+  } catch (const MemoryError& e) {
+    call.reply(problem(503, e.what()));
   } catch (const Error& e) {
     call.reply(problem(500, e.what()));
+  }
+}
+
+void Api::work_aside() {
+  std::unique_lock lock(aside_mutex_);
+  for (;;) {
+    aside_wanted_.wait(lock, [this] { return aside_ends_ || !aside_.empty(); });
+    if (aside_.empty()) return;
+    const auto work = std::move(aside_.front());
+    aside_.pop_front();
+    lock.unlock();
+    work();
+    lock.lock();
   }
 }
 
@@ -454,7 +499,10 @@ void Api::publish() {
     const std::uint64_t now = service_.changes();
     if (now == seen || events_.readers() == 0) continue;
     seen = now;
-    events_.publish("status", named_status().body);
+    try {
+      events_.publish("status", named_status().body);
+    } catch (const std::exception&) {  // no memory: the next one has all that this one would say
+    }
   }
 }
 

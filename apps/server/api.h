@@ -4,6 +4,8 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -49,8 +51,15 @@ class Api {
   using Run = void (Api::*)(Call&);
   using Roles = unsigned;
 
-  void add(Router& router, const char* method, const char* path, Roles roles, Run run);
-  void handle(Request request, Respond respond, Roles roles, Run run);
+  /// kLong: on a thread of its own, unless the body is short, so that the threads of connections go on.
+  enum class Work { kShort, kLong };
+  void add(Router& router, const char* method, const char* path, Roles roles, Run run, Work work = Work::kShort);
+  void handle(Request request, Respond respond, Roles roles, Run run, Work work);
+  template <class Do>
+  void guarded(const Call& call, Do work);
+  template <class Do>
+  void refused(const Call& call, Do work);
+  void work_aside();
   std::optional<Response> identify(const Request& request, Roles roles, Identity& who) const;
   void submit(Call& call, std::string event);
   void count(int status);
@@ -91,7 +100,11 @@ class Api {
   std::mutex mutex_;
   std::condition_variable ending_;
   bool end_ = false;
-  std::thread publisher_;
+  std::mutex aside_mutex_;
+  std::condition_variable aside_wanted_;
+  std::deque<std::function<void()>> aside_;  // long work, one at a time
+  bool aside_ends_ = false;
+  std::thread publisher_, reader_;
 };
 
 }  // namespace quorate::server

@@ -25,6 +25,7 @@
 
 #include "quorate/base/error.h"
 #include "server/host_policy.h"
+#include "server/memory_reserve.h"
 
 namespace quorate::server {
 namespace {
@@ -90,7 +91,7 @@ struct Loop {
   template <class F>
   void post(F f) {
     const std::lock_guard lock(mutex);
-    if (!ended) asio::post(context, std::move(f));
+    if (!ended) once_there_is_memory([&] { asio::post(context, f); });
   }
 
   bool here() const { return thread.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
@@ -124,7 +125,11 @@ class Peer {
 void Loop::run() {
   thread = std::this_thread::get_id();
   sweep();
-  context.run();
+  for (;;) try {
+      context.run();
+      break;
+    } catch (const std::bad_alloc&) {  // of something that belongs to no connection, as one that could not be accepted
+    }
   {
     const std::lock_guard lock(mutex);
     ended = true;
@@ -196,7 +201,7 @@ class Connection final : public Peer, public std::enable_shared_from_this<Connec
       wait_until(Phase::handshake, server_.options.header_timeout);
       stream_.async_handshake(TlsStream::server, [self = self()](error_code error) {
         if (error) return self->close();
-        self->next_request();
+        self->go_on([&] { self->next_request(); });
       });
     } else {
       next_request();
@@ -235,6 +240,21 @@ class Connection final : public Peer, public std::enable_shared_from_this<Connec
     if (loop_->stopping && loop_->peers.empty()) loop_->sweeper.cancel();
   }
 
+  /// What is done when an operation is completed. Without memory for it the client hears so, or the connection is closed.
+  template <class Work>
+  void go_on(Work work) {
+    try {
+      renew_memory_reserve();
+      return work();
+    } catch (const std::bad_alloc&) {
+    }
+    try {
+      if (phase_ == Phase::head || phase_ == Phase::body || phase_ == Phase::handling) return refuse_for_memory();
+    } catch (const std::bad_alloc&) {
+    }
+    close();
+  }
+
  private:
   enum class Phase { handshake, idle, head, body, handling, writing, streaming, lingering, closed };
   using Parser = http::request_parser<http::string_body>;
@@ -246,6 +266,14 @@ class Connection final : public Peer, public std::enable_shared_from_this<Connec
     timed_out_ = false;
     deadline_ = Clock::now() + limit;
   }
+
+  void refuse_for_memory() {
+    release_body();
+    parser_.emplace();  // frees what there is of the body
+    buffer_ = {};
+    refuse(no_memory());
+  }
+  static Response no_memory() { return problem(503, "the machine has no memory left for this request; try again later"); }
 
   // Reading ------------------------------------------------------------------------------------------------------------
 
@@ -265,8 +293,9 @@ class Connection final : public Peer, public std::enable_shared_from_this<Connec
   }
 
   void read(std::size_t bytes) {
-    stream_.async_read_some(buffer_.prepare(bytes),
-                            [self = self()](error_code error, std::size_t n) { self->on_read(error, n); });
+    stream_.async_read_some(buffer_.prepare(bytes), [self = self()](error_code error, std::size_t n) {
+      self->go_on([&] { self->on_read(error, n); });
+    });
   }
 
   void on_read(error_code error, std::size_t n) {
@@ -300,7 +329,7 @@ class Connection final : public Peer, public std::enable_shared_from_this<Connec
     asio::async_write(stream_, asio::buffer(head_), [self = self()](error_code failed, std::size_t) {
       if (self->phase_ == Phase::closed) return;
       if (failed) return self->close();
-      self->parse_body();
+      self->go_on([&] { self->parse_body(); });
     });
   }
 
@@ -415,6 +444,8 @@ class Connection final : public Peer, public std::enable_shared_from_this<Connec
     try {
       server_.handler(std::move(request),
                       Respond([self = self()](Response response) { self->deliver(std::move(response)); }));
+    } catch (const std::bad_alloc&) {
+      response_ = no_memory();
     } catch (const std::exception& error) {
       server_.log("a request failed: " + one_line(error.what()));
     }
@@ -424,7 +455,9 @@ class Connection final : public Peer, public std::enable_shared_from_this<Connec
 
   void deliver(Response response) {  // any thread, even after the server's end
     if (loop_->here()) return delivered(std::move(response));
-    loop_->post([self = self(), response = std::move(response)]() mutable { self->delivered(std::move(response)); });
+    loop_->post([self = self(), response = std::make_shared<Response>(std::move(response))] {
+      self->go_on([&] { self->delivered(std::move(*response)); });
+    });
   }
 
   void delivered(Response response) {
@@ -491,7 +524,7 @@ class Connection final : public Peer, public std::enable_shared_from_this<Connec
       if (phase_ == Phase::writing) deadline_ = Clock::now() + server_.options.write_timeout;
       return error ? 0 : kBodyReadBytes;
     };
-    const auto done = [self = self()](error_code error, std::size_t) { self->sent(error); };
+    const auto done = [self = self()](error_code error, std::size_t) { self->go_on([&] { self->sent(error); }); };
     buffers[1].size() == 0 ? asio::async_write(stream_, buffers[0], progress, done)
                            : asio::async_write(stream_, buffers, progress, done);
   }
@@ -520,7 +553,7 @@ class Connection final : public Peer, public std::enable_shared_from_this<Connec
     buffer_.clear();
     stream_.async_read_some(buffer_.prepare(kReadBytes), [self = self()](error_code error, std::size_t) {
       if (self->phase_ == Phase::closed) return;
-      error ? self->close() : self->discard();
+      error ? self->close() : self->go_on([&] { self->discard(); });
     });
   }
 
@@ -534,7 +567,7 @@ class Connection final : public Peer, public std::enable_shared_from_this<Connec
     // The client has nothing to send any more: it becomes readable when it leaves.
     stream_.lowest_layer().async_wait(tcp::socket::wait_read, [self = self()](error_code) { self->close(); });
     events_->on_ready([weak = this->weak_from_this(), loop = loop_] {
-      if (auto self = weak.lock()) loop->post([self] { self->pump(); });
+      if (auto self = weak.lock()) loop->post([self] { self->go_on([&] { self->pump(); }); });
     });
   }
 
@@ -554,7 +587,7 @@ class Connection final : public Peer, public std::enable_shared_from_this<Connec
       if (error) return self->close();
       self->pumping_ = false;
       self->deadline_ = Clock::time_point::max();
-      self->pump();
+      self->go_on([&] { self->pump(); });
     });
   }
 
@@ -617,7 +650,11 @@ void ServerState::accept() {
   acceptor->async_accept(loop->context, [this, loop](error_code error, Socket socket) {
     if (!acceptor->is_open()) return;
     if (!error) {
-      accepted(loop, std::move(socket));
+      try {
+        accepted(loop, std::move(socket));
+      } catch (const std::bad_alloc&) {
+        log("no memory for a connection");
+      }
       return accept();
     }
     if (error == asio::error::connection_aborted) return accept();
@@ -634,8 +671,10 @@ void ServerState::accepted(const std::shared_ptr<Loop>& loop, Socket socket) {
   const bool refused = connections >= options.max_connections;
   // A refusal costs a TLS server a handshake.
   if (refused && (tls || connections >= options.max_connections + kRefused)) return;
-  ++connections;
-  const auto start = [&](auto connection) { loop->post([connection] { connection->start(); }); };
+  const auto start = [&](auto connection) {
+    ++connections;
+    loop->post([connection] { connection->go_on([&] { connection->start(); }); });
+  };
   if (tls) {
     start(std::make_shared<Connection<TlsStream>>(*this, loop, refused, std::move(socket), *tls));
   } else {

@@ -6,6 +6,7 @@
 
 #include "quorate/base/error.h"
 #include "quorate/base/utf8.h"
+#include "server/memory_reserve.h"
 
 namespace quorate::server {
 namespace {
@@ -103,7 +104,12 @@ Response problem(int status, std::string_view detail, std::string_view expected)
 }
 
 Respond::~Respond() {
-  if (to_) to_(problem(500, "the server did not answer this request; its log may say why"));
+  if (!to_) return;
+  try {
+    once_there_is_memory([this] { to_(problem(500, "the server did not answer this request; its log may say why")); });
+  } catch (const std::bad_alloc&) {
+    // the client waits until its own patience ends
+  }
 }
 
 void Respond::operator()(Response response) {

@@ -13,67 +13,27 @@
 #include "quorate/base/number.h"
 #include "quorate/journal/reader.h"
 #include "quorate/store/files.h"
+#include "server/memory_reserve.h"
 #include "server/message.h"
+#include "server/snapshot_files.h"
 
 namespace quorate::server {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kFormat = 1;  // of .desk files
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 constexpr std::size_t kPageBytes = std::size_t{4} << 20;
-constexpr double kWorkPerSnapshot = 20;                      // seconds of applying events for each of a snapshot
-constexpr std::size_t kHashedAtOnce = std::size_t{1} << 18;  // bytes
-constexpr std::string_view kNoHash = "00000000000000000000000000000000";  // as long as one
-constexpr double kTick = 1;                                               // seconds
+constexpr double kWorkPerSnapshot = 20;       // seconds of applying events for each of a snapshot
+constexpr std::size_t kPredictedAtOnce = 64;  // lines, while an event waits
+constexpr std::uint64_t kListedAtOnce = 256;  // and rows
+constexpr double kTick = 1;                   // seconds
+constexpr std::size_t kReplyBytes = std::size_t{16} << 20, kReplyBytesOfByte = 10;  // most_of_reply()
 
 double system_stopwatch() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 double system_clock() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
-
-std::string snapshot_name(const std::string& dir, std::uint64_t sequence) {
-  std::string digits = std::to_string(sequence);
-  if (digits.size() < 12) digits.insert(0, 12 - digits.size(), '0');
-  return dir + "/snapshot-" + digits;
-}
-
-/// Sequence numbers of the .desk files of a folder, the newest first.
-std::vector<std::uint64_t> snapshots_of(const std::string& dir) {
-  std::vector<std::uint64_t> out;
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator(dir, none)) {
-    const std::string name = entry.path().filename().string();
-    constexpr std::string_view kBegin = "snapshot-", kEnd = ".desk";
-    if (!name.starts_with(kBegin) || !name.ends_with(kEnd)) continue;
-    const auto digits = std::string_view(name).substr(kBegin.size(), name.size() - kBegin.size() - kEnd.size());
-    if (const auto sequence = parse_number<std::uint64_t>(digits)) out.push_back(*sequence);
-  }
-  std::sort(out.begin(), out.end(), std::greater());
-  return out;
-}
-
-/// The first line of a .desk.
-std::string snapshot_head(std::uint64_t sequence, std::string_view model_hash, std::string_view state_hash) {
-  return Json{{"format", kFormat}, {"sequence", sequence}, {"model", model_hash}, {"state", state_hash}}.dump() + "\n";
-}
-
-std::uint64_t snapshot_bytes_of(const std::string& dir) {
-  std::uint64_t bytes = 0;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(dir, error))
-    if (entry.path().filename().string().starts_with("snapshot-")) {
-      const auto size = entry.file_size(error);
-      if (!error) bytes += size;
-    }
-  return bytes;
-}
-
-void remove_snapshot(const std::string& dir, std::uint64_t sequence) {
-  std::error_code ignored;
-  for (const char* ending : {".desk", ".model"}) std::filesystem::remove(snapshot_name(dir, sequence) + ending, ignored);
-}
 
 /// Tails that were cut: what they have was never acknowledged, but may be what is forgotten.
 bool remove_torn(const std::string& dir) {
@@ -84,36 +44,6 @@ bool remove_torn(const std::string& dir) {
   for (const auto& path : torn)
     if (!error) std::filesystem::remove(path, error);
   return !error;
-}
-
-/// hash128_hex of a file, read part by part.
-std::string hash_of_file(const std::string& path) {
-  const auto bytes = bytes_of_file(path);
-  Hasher128 hasher;
-  std::vector<std::byte> part;
-  for (std::size_t at = 0; at < bytes.size(); at += part.size()) {
-    part.resize(std::min(kHashedAtOnce, bytes.size() - at));
-    bytes.read(at, part);
-    hasher.add({reinterpret_cast<const char*>(part.data()), part.size()});
-  }
-  return hasher.hex();
-}
-
-/// The state that a .desk has. Throws DataError, also if its .model is not the one that it names; FileError.
-std::string read_state(const std::string& dir, std::uint64_t sequence) {
-  const std::string name = snapshot_name(dir, sequence);
-  std::string text = read_file(name + ".desk");
-  const auto end = std::min(text.find('\n'), text.size());
-  const Json head = Json::parse(std::string_view(text).substr(0, end), nullptr, false);
-  const auto is = [&](const char* key, const Json& value) { return head.is_object() && head.value(key, Json()) == value; };
-  if (!is("format", kFormat))
-    throw DataError(name + ".desk: its first line is no header of format " + std::to_string(kFormat));
-  text.erase(0, end + 1);
-  if (!is("sequence", sequence) || !is("state", hash128_hex(text)))
-    throw DataError(name + ".desk: its bytes are not those that were written");
-  if (!is("model", hash_of_file(name + ".model")))
-    throw DataError(name + ".model: its bytes are not those that " + name + ".desk names");
-  return text;
 }
 
 /// The name of the first setting that differs, or an empty text. Settings that are not there have their defaults.
@@ -143,32 +73,43 @@ std::optional<std::string> header_of(const std::string& dir) {
   return JournalReader(dir, segments.front().first).header().text;
 }
 
-/// Bytes of the next chunk of lines: whole lines, at most `most` of them.
-std::size_t chunk_of(std::string_view lines, std::size_t most) {
-  std::size_t at = 0;
-  for (std::size_t n = 0; n < most && at < lines.size(); ++n) {
-    const auto end = lines.find('\n', at);
-    const std::size_t next = end == lines.npos ? lines.size() : end + 1;
-    if (n > 0 && next > kChunkBytes) break;
-    at = next;
-  }
-  return at;
-}
+/// Lines in parts, each of whole lines.
+class Chunks {
+ public:
+  Chunks(std::string_view lines, std::size_t most_lines) : rest_(lines), most_lines_(most_lines) {}
 
-/// Joins the reply to examples from line `first` on to those before: lists are appended, numbers added.
-void join(Json& into, Json&& more, std::uint64_t first) {
-  if (const auto examples = more.find("examples"); examples != more.end() && examples->is_array())
-    for (Json& one : *examples)
-      if (one.is_object() && one.contains("line")) one["line"] = one["line"].get<std::uint64_t>() + first;
-  for (auto& [key, value] : more.items()) {
-    const auto found = into.find(key);
-    if (found == into.end() || (!value.is_array() && !value.is_number()))
-      into[key] = std::move(value);
-    else if (value.is_array())
-      std::move(value.begin(), value.end(), std::back_inserter(*found));
-    else
-      *found = found->get<std::uint64_t>() + value.get<std::uint64_t>();
+  bool end() const { return rest_.empty(); }
+  std::uint64_t first() const { return first_; }  ///< lines before next()
+  std::string_view next() {
+    first_ += lines_;
+    lines_ = 0;
+    std::size_t at = 0;
+    while (lines_ < most_lines_ && at < rest_.size()) {
+      const auto end = rest_.find('\n', at);
+      const std::size_t next = end == rest_.npos ? rest_.size() : end + 1;
+      if (lines_ > 0 && next > kChunkBytes) break;
+      at = next;
+      ++lines_;
+    }
+    const std::string_view out = rest_.substr(0, at);
+    rest_.remove_prefix(at);
+    return out;
   }
+
+ private:
+  std::string_view rest_;
+  std::size_t most_lines_;
+  std::uint64_t first_ = 0, lines_ = 0;
+};
+
+/// A reply takes memory by what the request holds: a line of a few bytes has a reply of hundreds.
+std::size_t most_of_reply(std::size_t body) { return kReplyBytes + kReplyBytesOfByte * body; }
+DeskReply too_long_reply(std::size_t body, std::uint64_t taken) {
+  const std::string most = std::to_string(most_of_reply(body));
+  Json out = Json::parse(
+      problem(413, "the reply to these lines is longer than " + most + " bytes", "fewer lines in a request").body);
+  if (taken > 0) out["taken"] = taken;
+  return {413, out.dump()};
 }
 
 }  // namespace
@@ -265,6 +206,13 @@ void Service::open(Disk& disk) {
     log(cut->path + ": " + std::to_string(cut->bytes) + " bytes at offset " + std::to_string(cut->offset) +
         " were never finished (" + cut->reason + ") and are kept in " + journal_->cut_file());
 
+  make_desk(settings);
+  time_ = desk_->time();
+  clear_past();  // the process before may have ended between forgetting and this
+}
+
+/// From the newest snapshot and the journal.
+void Service::make_desk(const DeskSettings& settings) {
   const std::uint64_t from = load_snapshot(settings);
   if (!desk_) desk_.emplace(settings);
   replay(from);
@@ -276,8 +224,27 @@ void Service::open(Disk& disk) {
     } readers_go_on(desk_mutex_);
     work();
   });
-  time_ = desk_->time();
-  clear_past();  // the process before may have ended between forgetting and this
+}
+
+/// There was no memory for an event. What it did until then is in no journal, so it never happened.
+void Service::make_desk_again() {
+  try {
+    log("the machine has no memory left for an event, which is refused; the desk is read again from the disk");
+    const std::lock_guard lock(desk_mutex_);
+    const DeskSettings settings = desk_->settings();
+    if (const std::uint64_t end = journal_->end(); end > 0 && !journal_->wait(end - 1)) return;  // which says why
+    desk_.reset();
+    make_desk(settings);
+  } catch (const std::bad_alloc&) {
+    fail("the machine has no memory left; restart the server");
+  } catch (const std::exception& e) {
+    fail(e.what());
+  }
+}
+
+const Desk& Service::desk() const {
+  if (!desk_) throw MemoryError(failed());
+  return *desk_;
 }
 
 std::uint64_t Service::load_snapshot(const DeskSettings& settings) {
@@ -308,14 +275,25 @@ void Service::replay(std::uint64_t from) {
     const DeskReply reply = desk_->apply(record->payload);
     ++events_since_;
     bytes_since_ += record->payload.size();
-    if (!reply.changed && reply.status >= 300)
-      throw DataError(options_.dir + ": event " + std::to_string(record->sequence) +
-                      " of the journal does not apply: " + reply.body + "; expected the version of quorate that wrote it");
+    check_replayed(options_.dir, record->sequence, record->payload, reply);
   }
   work_since_ = system_stopwatch() - begin;
   if (reader.position().sequence != end)
     throw DataError(options_.dir + ": the journal ends at event " + std::to_string(reader.position().sequence) +
                     "; expected " + std::to_string(end));
+}
+
+void check_replayed(const std::string& dir, std::uint64_t sequence, std::string_view event, const DeskReply& reply) {
+  const Json head = Json::parse(event.substr(0, event.find('\n')), nullptr, false);
+  const Json was = head.is_object() ? head.value("was", Json()) : Json();
+  const Json now = reply.was.empty() ? Json() : Json::parse(reply.was);
+  if (reply.changed && was == now) return;
+  const std::string number = std::to_string(sequence);
+  throw DataError(dir + ": event " + number + " of the journal does not apply: " +
+                  (reply.changed ? "it gives " + now.dump() + "; it gave " + was.dump() : reply.body) +
+                  "; expected the version of quorate that wrote it. Nothing is lost: quorate journal export --dir " + dir +
+                  " gives all answers, and quorate journal rebuild --dir " + dir + " --out FOLDER --until " + number +
+                  " a folder that can be served, with what came before");
 }
 
 void Service::submit(std::string event, Done done) { enqueue({std::move(event), {}, std::move(done)}); }
@@ -351,7 +329,8 @@ void Service::run() {
     {
       std::unique_lock lock(queue_mutex_);
       const auto wanted = [&] { return closing_ || !queue_.empty(); };
-      if (const auto due = desk_->due(); due && failed().empty()) {  // an answer that is held back, with nothing else to do
+      const auto due = desk_ ? desk_->due() : std::nullopt;
+      if (due && failed().empty()) {  // an answer that is held back, with nothing else to do
         const double seconds = std::clamp(*due - now(), 0.0, kTick);
         if (!work_.wait_for(lock, std::chrono::duration<double>(seconds), wanted)) {
           lock.unlock();
@@ -369,15 +348,23 @@ void Service::run() {
     try {
       reply = carry_out(job);
     } catch (const std::bad_alloc&) {
-      fail("the machine has no memory left; restart the server");
+      job.lines = {};
+      once_there_is_memory([&] {
+        if (failed().empty()) make_desk_again();
+        reply = refusal("the machine has no memory left for this request; try again later");
+      });
     } catch (const std::exception& e) {
       fail(e.what());
     }
-    if (const std::string why = failed(); !why.empty()) reply = refusal(why);
-    {
+    once_there_is_memory([&] {
+      renew_memory_reserve();
+      if (const std::string why = failed(); !why.empty()) reply = refusal(why);
+    });
+    Waiting waiting{journal_->end(), bytes, std::move(reply), std::move(job.done)};
+    once_there_is_memory([&] {
       const std::lock_guard lock(answer_mutex_);
-      unanswered_.push_back({journal_->end(), bytes, std::move(reply), std::move(job.done)});
-    }
+      unanswered_.push_back(std::move(waiting));  // moved once there is a place for it
+    });
     answer_durable();
     if (snapshot_due()) take_snapshot();
   }
@@ -396,7 +383,7 @@ void Service::tick() {
   try {
     if (desk_->due().value_or(HUGE_VAL) <= now()) apply(R"({"do":"tick"})", "");
   } catch (const std::bad_alloc&) {
-    fail("the machine has no memory left; restart the server");
+    make_desk_again();
   } catch (const std::exception& e) {
     fail(e.what());
   }
@@ -405,32 +392,35 @@ void Service::tick() {
 DeskReply Service::carry_out(Job& job) {
   if (const std::string why = failed(); !why.empty()) return refusal(why);
   if (job.lines.empty()) return apply(job.event, "");
-  std::string_view rest = job.lines;
-  const auto next_chunk = [&] {
-    const std::string_view out = rest.substr(0, chunk_of(rest, options_.chunk_lines));
-    rest.remove_prefix(out.size());
-    return out;
-  };
-  std::string_view chunk = next_chunk();
-  DeskReply reply = apply(job.event, chunk);
-  if (rest.empty() || reply.status >= 300) return reply;
-  Json joined = Json::parse(reply.body);
-  std::uint64_t taken = 0;  // lines
-  while (!rest.empty()) {
-    taken += static_cast<std::uint64_t>(std::ranges::count(chunk, '\n'));
-    chunk = next_chunk();
-    reply = apply(job.event, chunk);
+  Chunks chunks(job.lines, options_.chunk_lines);
+  DeskReply reply;
+  std::string list;
+  std::uint64_t asked = 0;
+  while (!chunks.end()) {
+    const std::string_view lines = chunks.next();
+    const std::uint64_t taken = chunks.first();
+    if (list.size() > most_of_reply(job.lines.size())) return too_long_reply(job.lines.size(), taken);
+    if (taken == 0)
+      reply = apply(job.event, lines);
+    else
+      reply = apply(Json{{"do", "examples"}, {"first", taken}}.dump(), lines);
     if (reply.status >= 300) {
       Json refused = Json::parse(reply.body, nullptr, false);
-      if (refused.is_object()) {
+      if (taken > 0 && refused.is_object()) {
         refused["taken"] = taken;
         reply.body = refused.dump();
       }
       return reply;
     }
-    join(joined, Json::parse(reply.body), taken);
+    if (taken == 0 && chunks.end()) return reply;
+    const std::string_view more = kExamples.list_of(reply.body);
+    list.append(list.empty() || more.empty() ? "" : ",").append(more);
+    reply.body.erase(1, reply.body.rfind(kExamples.after) + 1);  // what is left: how many were asked, labels
+    Json rest = Json::parse(reply.body);
+    rest["asked"] = asked += rest["asked"].get<std::uint64_t>();
+    reply.body = rest.dump();
   }
-  reply.body = joined.dump();
+  reply.body = kExamples.whole(list, Json::parse(reply.body));
   return reply;
 }
 
@@ -450,6 +440,10 @@ DeskReply Service::apply(std::string_view event, std::string_view lines) {
     work_since_ += system_stopwatch() - begin;
   }
   if (!reply.changed) return reply;
+  if (!reply.was.empty()) {  // at the end of the event, before the lines
+    const std::size_t end_of_event = record.find('\n');
+    record.insert(std::min(end_of_event, record.size()) - 1, ",\"was\":" + reply.was);
+  }
   journal_->append(record);
   ++events_;
   ++events_since_;
@@ -614,25 +608,38 @@ void Service::drop_old() {
 }
 
 DeskReply Service::predict(std::string_view lines) const {
-  const std::shared_lock lock(desk_mutex_);
-  return desk_->predict(lines);
+  Chunks chunks(lines, kPredictedAtOnce);
+  std::string list;
+  while (!chunks.end()) {
+    const std::string_view some = chunks.next();
+    DeskReply reply;
+    {
+      const std::shared_lock lock(desk_mutex_);
+      reply = desk().predict(some, chunks.first());
+    }
+    if (reply.status >= 300 || (chunks.first() == 0 && chunks.end())) return reply;
+    const std::string_view more = kPredictions.list_of(reply.body);
+    list.append(list.empty() || more.empty() ? "" : ",").append(more);
+    if (list.size() > most_of_reply(lines.size())) return too_long_reply(lines.size(), 0);
+  }
+  return {200, kPredictions.whole(list, Json::object())};
 }
 
 DeskReply Service::explain(std::uint64_t ticket) const {
   const std::shared_lock lock(desk_mutex_);
-  return desk_->explain(ticket);
+  return desk().explain(ticket);
 }
 
 DeskReply Service::answers(std::uint64_t ticket, const std::string& example) const {
   const std::shared_lock lock(desk_mutex_);
-  return desk_->answers(ticket, example);
+  return desk().answers(ticket, example);
 }
 
 DeskReply Service::status() const {
   DeskReply reply;
   {
     const std::shared_lock lock(desk_mutex_);
-    reply = desk_->status();
+    reply = desk().status();
   }
   if (reply.status != 200) return reply;
   Json status = Json::parse(reply.body);
@@ -642,24 +649,40 @@ DeskReply Service::status() const {
   return reply;
 }
 
+/// Part by part, so that an event waits for one part.
+Desk::Part Service::listed(Desk::Part (Desk::*list)(std::uint64_t, std::uint64_t) const, std::uint64_t from,
+                           std::uint64_t most, const char* between) const {
+  Desk::Part out{"", from};
+  while (most > 0 && out.next) {
+    const std::uint64_t some = std::min(most, kListedAtOnce);
+    Desk::Part part;
+    {
+      const std::shared_lock lock(desk_mutex_);
+      part = (desk().*list)(*out.next, some);
+    }
+    out.text.append(out.text.empty() || part.text.empty() ? "" : between).append(part.text);
+    out.next = part.next;
+    most -= some;
+  }
+  return out;
+}
+
 DeskReply Service::questions(std::uint64_t from, std::uint64_t most) const {
-  const std::shared_lock lock(desk_mutex_);
-  return desk_->questions(from, most);
+  const Desk::Part part = listed(&Desk::questions, from, most, ",");
+  return {200, "{\"questions\":[" + part.text + "],\"next\":" + (part.next ? std::to_string(*part.next) : "null") + "}"};
 }
 
 std::string Service::labels(std::uint64_t from, std::uint64_t most) const {
-  const std::shared_lock lock(desk_mutex_);
-  return desk_->labels(from, most);
+  return listed(&Desk::labels, from, most, "").text;
 }
 
 std::string Service::tasks(std::uint64_t from, std::uint64_t most) const {
-  const std::shared_lock lock(desk_mutex_);
-  return desk_->tasks(from, most);
+  return listed(&Desk::tasks, from, most, "").text;
 }
 
 std::string Service::model_bytes() const {
   const std::shared_lock lock(desk_mutex_);
-  return desk_->model().to_bytes();
+  return desk().model().to_bytes();
 }
 
 std::string Service::journal(std::uint64_t from, std::uint64_t most) const {

@@ -123,12 +123,17 @@ class Service {
   };
 
   void open(Disk& disk);
+  void make_desk(const DeskSettings& settings);
+  void make_desk_again();
+  const Desk& desk() const;
   std::uint64_t load_snapshot(const DeskSettings& settings);
   void replay(std::uint64_t from);
   void enqueue(Job job);
   void run();
   double now();
   void tick();
+  Desk::Part listed(Desk::Part (Desk::*list)(std::uint64_t, std::uint64_t) const, std::uint64_t from, std::uint64_t most,
+                    const char* between) const;
   DeskReply carry_out(Job& job);
   DeskReply apply(std::string_view event, std::string_view lines);
   void answer_durable();
@@ -146,7 +151,7 @@ class Service {
   void log(const std::string& line) const;
 
   ServiceOptions options_;
-  std::optional<Desk> desk_;  // changed by the writer alone, with desk_mutex_ held exclusively
+  std::optional<Desk> desk_;  // changed by the writer alone, with desk_mutex_ held exclusively; none once the service failed
   mutable FairMutex desk_mutex_;
 
   // Of the writer.
@@ -171,6 +176,9 @@ class Service {
   std::unique_ptr<Journal> journal_;
   std::thread writer_;
 };
+
+/// Throws DataError, with what helps, unless `reply`, of a replay, is that of the event as the journal has it.
+void check_replayed(const std::string& dir, std::uint64_t sequence, std::string_view event, const DeskReply& reply);
 
 /// An event of a journal as a line of JSON: {"sequence": 17, "event": {..}, "examples": [..]}.
 std::string event_line(std::uint64_t sequence, std::string_view payload);

@@ -52,7 +52,7 @@ TEST(DeskAnswers, TheModelKeepsWhoGaveTheLabelItLearned) {
   EXPECT_EQ(kept(), "eve");
   o.call({{"do", "decide"}, {"ticket", 0}, {"label", "ham"}});
   EXPECT_EQ(kept(), "bob");
-  EXPECT_THAT(o.desk.labels(0, 10), HasSubstr("\"annotator\":\"bob\""));
+  EXPECT_THAT(o.desk.labels(0, 10).text, HasSubstr("\"annotator\":\"bob\""));
 }
 
 TEST(DeskAnswers, AnAnswerIsHeldBackFromALearnerThatCannotUnlearn) {

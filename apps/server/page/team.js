@@ -83,9 +83,9 @@ function figures(s) {
   text(byId('pace-more'), pace == null ? 'no answers yet' : `median of ${plural(people.length, 'person', 'people')}`);
 }
 
-function decisions(list) {
+function decisions(list, all) {  // the status lists the first hundred
   byId('disagreements-tile').hidden = !list.length;
-  text(byId('disagreements-count'), count(list.length));
+  text(byId('disagreements-count'), count(all ?? list.length));
   part('disagreements', list, host => {
     const focused = document.activeElement?.dataset?.decide, inside = host.contains(document.activeElement);
     host.replaceChildren(...list.map(d => {
@@ -134,7 +134,7 @@ function draw() {
   text(byId('tasks-count'), s.tasks.length < s.task_count ? `${count(s.tasks.length)} of ${count(s.task_count)}, those with most labels` : count(s.task_count));
   text(byId('tasks-none'), s.tasks.length ? '' : 'Tasks appear with the first examples.');
   questions();
-  decisions(s.disagreements ?? []);
+  decisions(s.disagreements ?? [], s.disagreement_count);
 }
 
 function questions() {

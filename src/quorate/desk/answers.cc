@@ -237,6 +237,15 @@ void Desk::take_back(std::uint64_t id, Question& question, std::vector<Given>::i
   }
 }
 
+std::string Desk::was_answered(std::uint64_t id, const Question& question, std::string_view annotator) {
+  return to_text(Json{{"ticket", id},
+                      {"example", question.about.example},
+                      {"task", question.about.task},
+                      {"annotator", annotator},
+                      {"probability", question.probability},
+                      {"audit", question.audit}});
+}
+
 DeskReply Desk::answer(const Json& event) {
   const std::string lease = text_of(event, "lease"), word = text_of(event, "label");
   const std::uint64_t id = id_of_lease(lease);
@@ -259,10 +268,11 @@ DeskReply Desk::answer(const Json& event) {
   if (const auto daily = settings_.desk.labels_per_annotator; daily && answers_today(name) >= *daily)
     throw Refused{409, "you have given " + counted(*daily, "answer") + " in 24 hours, the limit; this one is not saved",
                   "daily-limit"};
+  std::string was = was_answered(id, *question, name);
   take_answer(id, *question, {name, word, lease, now_}, event);
   Json out = done;
   out["labels"] = labels_json();
-  return reply(out, true);
+  return reply(out, true, std::move(was));
 }
 
 DeskReply Desk::undo(const Json& event) {
@@ -282,7 +292,7 @@ DeskReply Desk::undo(const Json& event) {
   lease_to(id, again, name);
   return reply(
       {{"undone", {{"ticket", id}, {"label", word}}}, {"question", question_json(id, again)}, {"labels", labels_json()}},
-      true);
+      true, to_text(Json{{"ticket", id}, {"lease", again.lease}}));
 }
 
 DeskReply Desk::put(const Json& event) {
@@ -294,9 +304,10 @@ DeskReply Desk::put(const Json& event) {
   const bool back = !event.contains("label") || event["label"].is_null();
   const std::string word = back ? "" : text_of(event, "label");
   const Label label = back ? Label() : choice_of(word);
+  std::string was;
   const auto done = [&](bool changed) {
     Json out{{"saved", true}, {"ticket", id}, {"label", back ? Json(nullptr) : Json(word)}, {"labels", labels_json()}};
-    return reply(out, changed);
+    return reply(out, changed, was);
   };
   Question* question = find(id);
   if (question == nullptr) {  // withdrawn, or forgotten: then the pool has not got it
@@ -313,6 +324,7 @@ DeskReply Desk::put(const Json& event) {
     late.given.push_back({name, word, source, now_});
     note_answer(id, late.given[0], event);
     if (const auto seen = seen_.find(hash64(example)); seen != seen_.end()) seen->second = id + 1;
+    was = was_answered(id, late, name);
     archive(id, std::move(late));
     return done(true);
   }
@@ -322,6 +334,7 @@ DeskReply Desk::put(const Json& event) {
     if (back) return done(false);
     if (!open_.contains(id)) throw Refused{409, "ticket " + std::to_string(id) + ": somebody else answered it before"};
     if (question->given.empty()) check_memory();
+    was = was_answered(id, *question, name);
     take_answer(id, *question, {name, word, source, now_}, event);
     return done(true);
   }
@@ -331,6 +344,7 @@ DeskReply Desk::put(const Json& event) {
     return done(!same);
   }
   if (!back) check_memory();
+  was = was_answered(id, *question, name);
   take_back(id, *question, given);
   if (!back) {
     take_answer(id, *question, {name, word, source, now_}, event);

@@ -52,6 +52,16 @@ Model make_model(const DeskSettings& s) {
 
 }  // namespace
 
+std::string ListReply::whole(std::string_view list, const nlohmann::ordered_json& rest) const {
+  std::string out = std::string(begin).append(list).append("]");
+  const std::string more = rest.empty() ? "{}" : to_text(rest);
+  return out.append(rest.empty() ? "" : ",").append(more, 1);
+}
+
+std::string_view ListReply::list_of(std::string_view reply) const {
+  return reply.substr(begin.size(), reply.rfind(after) - begin.size());
+}
+
 Desk::Desk(const DeskSettings& settings) : settings_(settings), model_(make_model(settings)) {
   model_.session.keep_waiting();  // what waits was shown to somebody: the desk itself withdraws, and says so
   model_bytes_ = model_.bytes();
@@ -225,7 +235,8 @@ DeskReply Desk::carry_out(std::string_view text) {
       if (!out.changed) now_ = before;
       return out;
     };
-    if (what == "examples") return done(examples(end == text.npos ? std::string_view() : text.substr(end + 1)));
+    if (what == "examples")
+      return done(examples(end == text.npos ? std::string_view() : text.substr(end + 1), event.value("first", 0)));
     using Handler = DeskReply (Desk::*)(const Json&);
     constexpr std::pair<std::string_view, Handler> kHandlers[] = {{"next", &Desk::next},
                                                                   {"answer", &Desk::answer},
@@ -256,7 +267,7 @@ DeskReply Desk::carry_out(std::string_view text) {
 }
 
 void Desk::read(std::string_view lines, const std::function<void(const RecordReader&)>& begin,
-                const std::function<void(const Record&, std::string_view line)>& use, const BadLine& bad) const {
+                const std::function<void(const Record&, const Line&)>& use, const BadLine& bad) const {
   ReadOptions options = of_model(settings_.reading, model_.featurizer);
   options.format = "jsonl";
   options.bytes = &lines;
@@ -270,34 +281,39 @@ void Desk::read(std::string_view lines, const std::function<void(const RecordRea
   Record record;
   std::string_view rest = lines;
   std::uint64_t at = 1;
-  for (;;) try {
+  for (;;) {
+    try {
       if (!reader->next(record)) return;
-      for (; at < reader->line_number(); ++at) rest.remove_prefix(rest.find('\n') + 1);
-      use(record, rest.substr(0, rest.find('\n')));
     } catch (const LineError& e) {
       bad(reader->line_number(), e.what());
+      continue;
     } catch (const DataError&) {  // the end, and every line was bad
       return;
     }
+    try {
+      for (; at < reader->line_number(); ++at) rest.remove_prefix(rest.find('\n') + 1);
+      use(record, {rest.substr(0, rest.find('\n')), at});
+    } catch (const LineError& e) {
+      bad(reader->line_number(), e.what());
+    }
+  }
 }
 
-void Desk::look_at(std::string_view lines,
-                   const std::function<void(const Record&, const Features&, std::span<const Index> columns)>& use,
-                   const BadLine& bad) const {
+void Desk::look_at(std::string_view lines, const std::function<void(const Look&)>& use, const BadLine& bad) const {
   Featurizer::Scratch scratch;
   std::vector<Index> columns;
   read(
       lines, [&](const RecordReader& reader) { columns = model_.featurizer.columns(reader.columns(), reader.path()); },
-      [&](const Record& record, std::string_view) { use(record, model_.featurizer(record, columns, scratch), columns); },
+      [&](const Record& record, const Line& line) {
+        use({record, model_.featurizer(record, columns, scratch), columns, line.number});
+      },
       bad);
 }
 
 void Desk::with_examples(const Question& question, const std::function<void(std::span<const Example>)>& use) const {
   look_at(
       question.about.line,
-      [&](const Record& record, const Features& x, const auto&) {
-        use(examples_of(known_task(question.about.task), x, record.weight));
-      },
+      [&](const Look& at) { use(examples_of(known_task(question.about.task), at.x, at.record.weight)); },
       [](std::uint64_t, const std::string&) {});
 }
 
@@ -343,11 +359,6 @@ Desk::Question* Desk::find(std::uint64_t id) { return const_cast<Question*>(std:
 const Desk::Posted* Desk::about(std::uint64_t ticket) const {
   const Question* question = find(ticket);
   return question == nullptr ? nullptr : &question->about;
-}
-
-std::optional<Desk::Chance> Desk::chance(std::uint64_t ticket) const {
-  const Question* question = find(ticket);
-  return question == nullptr ? std::nullopt : std::optional<Chance>({question->probability, question->audit});
 }
 
 /// The ticket, or that of the question about the example now: one that is withdrawn may be asked again.

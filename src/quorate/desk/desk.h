@@ -26,16 +26,31 @@ struct DeskReply {
   int status = 200;
   std::string body = {};
   bool changed = false;  ///< the event changed the desk, so it belongs in the journal
-  bool forgot = false;   ///< something is to be forgotten, on disk too
+  /// What came of the event, one JSON object, or empty: kept in the journal as "was", so that answers can be read from it
+  /// without a desk, and a replay that gives something else is noticed.
+  std::string was = {};
+  bool forgot = false;  ///< something is to be forgotten, on disk too
 };
+
+/// A long reply, an object whose first member is a list: as text, of which several can be made one.
+struct ListReply {
+  std::string_view begin;  ///< of the object and the list
+  std::string_view after;  ///< the list; "" where it is the only member. What comes then has no texts.
+
+  std::string whole(std::string_view list, const nlohmann::ordered_json& rest) const;
+  std::string_view list_of(std::string_view reply) const;
+};
+inline constexpr ListReply kExamples{"{\"examples\":[", "],\"asked\":"}, kPredictions{"{\"predictions\":[", "]"};
 
 /// The events and the requests of the desk. An event is one line of JSON, {"do": .., "at": seconds since 1970, ..}; that
 /// of `examples` is followed by their lines. The events alone decide the state: a desk with the same settings that is given
-/// the same events has the same model, to the bit, and gives the same replies. An event that is refused changes nothing.
+/// the same events has the same model, to the bit, and gives the same replies. An event that is refused changes nothing; a
+/// field "was" is not looked at.
 /// An answer that was taken (200) is learned from, now or when it was held back long enough. If the learner has no memory
 /// for it by then, it waits, and answers after it are refused (507), until something is forgotten; the status says so.
 ///
-///   examples                      lines of JSON, one example each: id, task, label (a gift), and whatever describes it
+///   examples                      lines of JSON, one example each: id, task, label (a gift), and whatever describes it;
+///                                 `first`: lines of the same request that came before, in events of their own
 ///   next      annotator hold      the question worth most now, leased, while the annotator holds fewer than `hold` (2) and
 ///                                 has a label left for today
 ///   answer    lease label seconds
@@ -61,8 +76,9 @@ class Desk {
   /// Throws nothing but std::bad_alloc: what is wrong with an event is the reply.
   DeskReply apply(std::string_view event);
 
-  /// Predictions for lines of JSON, as those of `examples`; nothing is learned or asked.
-  DeskReply predict(std::string_view lines) const;
+  /// Predictions for lines of JSON, as those of `examples`; nothing is learned or asked. One without an id is named by its
+  /// line, of which `first` came before.
+  DeskReply predict(std::string_view lines, std::uint64_t first = 0) const;
   /// Why a question is asked, and what speaks for which label; 403 for audits.
   DeskReply explain(std::uint64_t ticket) const;
   /// The answers of a question, and its holder. If the ticket is unknown, of the question about the example. "long_ago" of
@@ -70,12 +86,17 @@ class Desk {
   DeskReply answers(std::uint64_t ticket, const std::string& example) const;
   /// Counts, budget, accuracy, tasks, annotators, open questions, disagreements.
   DeskReply status() const;
-  /// Open questions from ticket `from` on, at most `most`; "next" is the ticket of the one after them, or null.
-  DeskReply questions(std::uint64_t from, std::uint64_t most) const;
+  /// Part of a list.
+  struct Part {
+    std::string text;
+    std::optional<std::uint64_t> next = {};  ///< where the next part begins; nothing: this is the last
+  };
+  /// Open questions from ticket `from` on, at most `most`: JSON, separated by commas.
+  Part questions(std::uint64_t from, std::uint64_t most) const;
   /// The labels bought: a line of JSON each, from label `from` on, at most `most`.
-  std::string labels(std::uint64_t from, std::uint64_t most) const;
+  Part labels(std::uint64_t from, std::uint64_t most) const;
   /// Tasks with their counts, from place `from` on, at most `most`: a line of JSON each.
-  std::string tasks(std::uint64_t from, std::uint64_t most) const;
+  Part tasks(std::uint64_t from, std::uint64_t most) const;
 
   /// An example as it was posted: its id, its task's name, its line.
   struct Posted {
@@ -83,14 +104,6 @@ class Desk {
   };
   /// What a question is about; null once it is not known any more. Every question that is open, or was answered last, is.
   const Posted* about(std::uint64_t ticket) const;
-  /// How a question came to be asked.
-  struct Chance {
-    double probability = 1;
-    bool audit = false;
-  };
-  /// Nothing once the question is not known any more.
-  std::optional<Chance> chance(std::uint64_t ticket) const;
-
   const Model& model() const { return model_; }
   std::size_t model_bytes() const { return model_bytes_; }  ///< of the model after the last event
   /// From now on, without a memory limit, const members may be called while run(work) calls work(): the long part of an
@@ -161,7 +174,7 @@ class Desk {
   };
 
   DeskReply carry_out(std::string_view event);
-  DeskReply examples(std::string_view lines);
+  DeskReply examples(std::string_view lines, std::uint64_t first);
   Json arrive(const Record& record, const Features& x, std::string_view line);
   DeskReply next(const Json& event);
   DeskReply answer(const Json& event);
@@ -209,6 +222,7 @@ class Desk {
   bool learn_due();
   void unlearn(std::uint64_t id, Question& question);
   void take_answer(std::uint64_t id, Question& question, Given given, const Json& event);
+  static std::string was_answered(std::uint64_t id, const Question& question, std::string_view annotator);
   void take_back(std::uint64_t id, Question& question, std::vector<Given>::iterator given);
   void note_answer(std::uint64_t id, const Given& given, const Json& event);
   std::uint64_t number_about(std::uint64_t ticket, const std::string& example) const;
@@ -234,14 +248,23 @@ class Desk {
   void check_memory() const;
   std::uint64_t answers_today(const std::string& annotator) const;
   Json curve_json() const;
+  /// A line as it was posted, and which it is: 1, 2, ...
+  struct Line {
+    std::string_view text;
+    std::uint64_t number;
+  };
   using BadLine = std::function<void(std::uint64_t number, const std::string& what)>;
   /// Calls begin(reader), then use(record, line) for each good line and bad(line number, what) for the others.
   void read(std::string_view lines, const std::function<void(const RecordReader&)>& begin,
-            const std::function<void(const Record&, std::string_view line)>& use, const BadLine& bad) const;
-  /// The same without learning names.
-  void look_at(std::string_view lines,
-               const std::function<void(const Record&, const Features&, std::span<const Index> columns)>& use,
-               const BadLine& bad) const;
+            const std::function<void(const Record&, const Line&)>& use, const BadLine& bad) const;
+  /// A line that can be read, without learning names.
+  struct Look {
+    const Record& record;
+    const Features& x;
+    std::span<const Index> columns;
+    std::uint64_t number;
+  };
+  void look_at(std::string_view lines, const std::function<void(const Look&)>& use, const BadLine& bad) const;
 
   DeskSettings settings_;
   Model model_;

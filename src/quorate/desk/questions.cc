@@ -28,9 +28,9 @@ constexpr std::size_t kMostLines = std::size_t{64} << 20;  // bytes of examples 
 
 }  // namespace
 
-DeskReply Desk::examples(std::string_view lines) {
+DeskReply Desk::examples(std::string_view lines, std::uint64_t first) {
   if (lines.find_first_not_of(" \t\r\n") == lines.npos) throw Refused{400, "examples: expected a line of JSON for each"};
-  Json results = Json::array();
+  std::string results, ids;  // lists without their brackets; one of members would take a hundred times the memory
   std::uint64_t asked = 0;
   const std::uint64_t before = posted_ + gifts_;
   read(
@@ -39,19 +39,19 @@ DeskReply Desk::examples(std::string_view lines) {
         model_.featurizer.begin(reader);
         model_.begin_file();
       },
-      [&](const Record& record, std::string_view line) {
-        Json result = arrive(record, model_.featurizer(record), line);
+      [&](const Record& record, const Line& line) {
+        const Json result = arrive(record, model_.featurizer(record), line.text);
         asked += result.value("asked", false);
-        results.push_back(std::move(result));
+        add_to_list(ids, result.value("id", Json(nullptr)));
+        add_to_list(results, result);
       },
-      bad_line(results));
+      [&](std::uint64_t number, const std::string& what) {
+        add_to_list(ids, nullptr);
+        add_to_list(results, bad_line(first + number, what));
+      });
   // If all are known or refused, something was learned from them only before any other, or, without --bits, their names.
   const bool changed = before == 0 || posted_ + gifts_ > before || settings_.features.bits == 0;
-  Json out = Json::object();  // a list of its members would copy them
-  out["examples"] = std::move(results);
-  out["asked"] = asked;
-  out["labels"] = labels_json();
-  return {200, to_text(out), changed};
+  return {200, kExamples.whole(results, {{"asked", asked}, {"labels", labels_json()}}), changed, "{\"ids\":[" + ids + "]}"};
 }
 
 std::string Desk::new_id() const {
@@ -288,9 +288,9 @@ std::optional<Desk::Pick> Desk::best_of_pool() const {
   if (!lines.empty())
     look_at(
         lines,
-        [&](const Record&, const Features& x, const auto&) {
+        [&](const Look& line) {
           const std::size_t place = places[at];
-          const std::vector<Example> examples = examples_of(known_task(pool_[place].task), x);
+          const std::vector<Example> examples = examples_of(known_task(pool_[place].task), line.x);
           for (std::size_t n = 0; n < examples.size(); ++n)
             if (const double worth = -sureness(examples[n]);
                 worth >= least && (!best || worth > best->worth) && model_.session.may_ask(examples[n].task))
@@ -421,8 +421,10 @@ DeskReply Desk::next(const Json& event) {
                                               : "nothing is asked now");
   }
   annotators_[name];
-  lease_to(best->second, open_.at(best->second), name);
-  return reply({{"question", question_json(best->second, open_.at(best->second))}, {"labels", labels_json()}}, true);
+  Question& question = open_.at(best->second);
+  lease_to(best->second, question, name);
+  return reply({{"question", question_json(best->second, question)}, {"labels", labels_json()}}, true,
+               to_text(Json{{"lease", question.lease}}));
 }
 
 DeskReply Desk::skip(const Json& event) {

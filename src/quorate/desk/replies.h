@@ -21,7 +21,9 @@ struct Refused {
 inline std::string to_text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 /// A reply to what was done or asked.
-inline DeskReply reply(const Json& body, bool changed) { return {200, to_text(body), changed}; }
+inline DeskReply reply(const Json& body, bool changed, std::string was = {}) {
+  return {200, to_text(body), changed, std::move(was)};
+}
 
 /// A reply to what cannot be done or answered.
 inline DeskReply refusal(int status, const std::string& detail) { return {status, to_text(Json{{"detail", detail}})}; }
@@ -45,8 +47,11 @@ inline void check_holder(const Json& event, const std::string& holder) {
 }
 
 /// What becomes of a line that cannot be used: its place among the results.
-inline auto bad_line(Json& results) {
-  return [&](std::uint64_t number, const std::string& what) { results.push_back({{"line", number}, {"error", what}}); };
+inline Json bad_line(std::uint64_t number, const std::string& what) { return {{"line", number}, {"error", what}}; }
+
+inline void add_to_list(std::string& list, const Json& one) {
+  if (!list.empty()) list += ',';
+  list += to_text(one);
 }
 
 }  // namespace quorate

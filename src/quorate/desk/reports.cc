@@ -16,7 +16,7 @@ namespace quorate {
 namespace {
 
 constexpr std::size_t kReasons = 12;
-constexpr std::size_t kMostListed = 100;  // open questions in the status
+constexpr std::size_t kMostListed = 100;  // open questions, and disagreements, in the status
 
 Json interval_json(const Accuracy& a) {
   if (a.audits == 0) return nullptr;
@@ -52,19 +52,20 @@ void Desk::put_prediction(Json& out, Task first, const Features& x) const {
   put_prediction(out, work);
 }
 
-DeskReply Desk::predict(std::string_view lines) const {
-  Json results = Json::array();
+DeskReply Desk::predict(std::string_view lines, std::uint64_t first) const {
+  std::string results;
   try {
     model_.session.check_whole();
     look_at(
         lines,
-        [&](const Record& record, const Features& x, const auto&) {
-          const std::string task(record.task.empty() ? kOnlyTask : record.task);
-          Json one{{"id", record.id.empty() ? std::to_string(results.size() + 1) : std::string(record.id)}, {"task", task}};
-          put_prediction(one, known_task(task), x);
-          results.push_back(std::move(one));
+        [&](const Look& line) {
+          const std::string task(line.record.task.empty() ? kOnlyTask : line.record.task);
+          Json one{{"id", line.record.id.empty() ? std::to_string(first + line.number) : std::string(line.record.id)},
+                   {"task", task}};
+          put_prediction(one, known_task(task), line.x);
+          add_to_list(results, one);
         },
-        bad_line(results));
+        [&](std::uint64_t number, const std::string& what) { add_to_list(results, bad_line(first + number, what)); });
   } catch (const Refused& e) {
     return refusal(e.status, e.detail);
   } catch (const MemoryError& e) {
@@ -72,9 +73,7 @@ DeskReply Desk::predict(std::string_view lines) const {
   } catch (const Error& e) {
     return refusal(422, e.what());
   }
-  Json out = Json::object();  // a list of its members would copy them
-  out["predictions"] = std::move(results);
-  return reply(out, false);
+  return {200, kPredictions.whole(results, Json::object())};
 }
 
 DeskReply Desk::explain(std::uint64_t ticket) const {
@@ -88,7 +87,8 @@ DeskReply Desk::explain(std::uint64_t ticket) const {
   const std::string& task = question.about.task;
   look_at(
       question.about.line,
-      [&](const Record& record, const Features& x, std::span<const Index> columns) {
+      [&](const Look& line) {
+        const Features& x = line.x;
         const Session& session = model_.session;
         const Task first = known_task(task);
         Json now;
@@ -106,7 +106,8 @@ DeskReply Desk::explain(std::uint64_t ticket) const {
         out["all_labels"] = all;
         out["towards"] = model_.classes ? label : settings_.positive;
         out["features"] = Json::array();
-        for (const Reason& r : quorate::explain(model_, first, x, model_.featurizer.names(record, columns), index, kReasons))
+        for (const Reason& r :
+             quorate::explain(model_, first, x, model_.featurizer.names(line.record, line.columns), index, kReasons))
           out["features"].push_back({{"name", r.feature}, {"shared", r.part.shared}, {"own", r.part.own}});
       },
       [&](std::uint64_t, const std::string& what) { out["why"] = what; });
@@ -254,12 +255,12 @@ DeskReply Desk::status() const {
           {{"name", s.tasks()[most[i].second]}, {"examples", c.examples}, {"labels", c.labels}, {"mistakes", c.mistakes}});
     }
   }
+  std::map<std::string_view, std::uint64_t> holds;
+  for (const auto& [id, q] : open_)
+    if (!q.holder.empty() && q.until >= now_) ++holds[q.holder];
   for (const auto& [name, a] : annotators_) {
     std::vector<double> seconds(a.seconds.begin(), a.seconds.end());
     std::sort(seconds.begin(), seconds.end());
-    const auto holds = std::count_if(open_.begin(), open_.end(), [&, &who = name](const auto& q) {
-      return q.second.holder == who && q.second.until >= now_;
-    });
     out["annotators"].push_back(
         {{"name", name},
          {"answers", a.answers},
@@ -267,14 +268,15 @@ DeskReply Desk::status() const {
          {"median_seconds", seconds.empty() ? Json(nullptr) : Json(seconds[seconds.size() / 2])},
          {"agreement",
           a.compared == 0 ? Json(nullptr) : Json(static_cast<double>(a.agreed) / static_cast<double>(a.compared))},
-         {"holds", holds}});
+         {"holds", holds.contains(name) ? holds[name] : 0}});
   }
   for (const auto& [id, q] : open_) {
     if (out["questions"].size() == kMostListed) break;
     out["questions"].push_back(open_json(id, q));
   }
+  std::uint64_t disagreements = 0;
   for (const auto& [id, q] : closed_)
-    if (q.given.size() > 1 && q.settled.empty() && !q.agrees()) {
+    if (q.given.size() > 1 && q.settled.empty() && !q.agrees() && ++disagreements <= kMostListed) {
       Json answers = Json::array();
       for (const Given& given : q.given) answers.push_back({{"annotator", given.annotator}, {"label", given.label}});
       out["disagreements"].push_back({{"ticket", id},
@@ -284,55 +286,63 @@ DeskReply Desk::status() const {
                                       {"choices", choices()},
                                       {"answers", answers}});
     }
+  out["disagreement_count"] = disagreements;
   return reply(out, false);
 }
 
-DeskReply Desk::questions(std::uint64_t from, std::uint64_t most) const {
-  Json out{{"questions", Json::array()}, {"next", nullptr}};
+Desk::Part Desk::questions(std::uint64_t from, std::uint64_t most) const {
+  Part out;
   for (auto at = open_.lower_bound(from); at != open_.end(); ++at) {
-    if (out["questions"].size() == most) {
-      out["next"] = at->first;
+    if (most-- == 0) {
+      out.next = at->first;
       break;
     }
-    out["questions"].push_back(open_json(at->first, at->second));
-  }
-  return reply(out, false);
-}
-
-std::string Desk::labels(std::uint64_t from, std::uint64_t most) const {
-  std::string out;
-  const KeptLabels& labels = model_.session.labels();
-  UnpackedInstance memory;
-  for (std::size_t i = 0; i < labels.size() && most > 0; ++i) {
-    if (labels[i].id < from) continue;
-    --most;
-    const Example e = labels.example(i, memory);
-    out += Json{{"id", labels[i].id},
-                {"task", model_.session.name_of(e.task)},
-                {"question", model_.classes ? Json(model_.question(e)) : Json(nullptr)},
-                {"label", labels[i].answer() == kNeither ? "neither"
-                          : model_.classes               ? (labels[i].answer() == kYes ? "yes" : "no")
-                          : labels[i].answer() == kYes   ? settings_.positive
-                                                         : settings_.negative},
-                {"audit", labels[i].audit != 0},
-                {"margin", labels[i].margin},
-                {"probability", labels[i].probability},
-                {"annotator", labels.annotator(labels[i]).empty() ? Json(nullptr) : Json(labels.annotator(labels[i]))}}
-               .dump() +
-           "\n";
+    add_to_list(out.text, open_json(at->first, at->second));
   }
   return out;
 }
 
-std::string Desk::tasks(std::uint64_t from, std::uint64_t most) const {
-  std::string out;
+Desk::Part Desk::labels(std::uint64_t from, std::uint64_t most) const {
+  Part out;
+  const KeptLabels& labels = model_.session.labels();
+  UnpackedInstance memory;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i].id < from) continue;
+    if (most-- == 0) {
+      out.next = labels[i].id;
+      break;
+    }
+    const Example e = labels.example(i, memory);
+    out.text += to_text(
+        Json{{"id", labels[i].id},
+             {"task", model_.session.name_of(e.task)},
+             {"question", model_.classes ? Json(model_.question(e)) : Json(nullptr)},
+             {"label", labels[i].answer() == kNeither ? "neither"
+                       : model_.classes               ? (labels[i].answer() == kYes ? "yes" : "no")
+                       : labels[i].answer() == kYes   ? settings_.positive
+                                                      : settings_.negative},
+             {"audit", labels[i].audit != 0},
+             {"margin", labels[i].margin},
+             {"probability", labels[i].probability},
+             {"annotator", labels.annotator(labels[i]).empty() ? Json(nullptr) : Json(labels.annotator(labels[i]))}});
+    out.text += '\n';
+  }
+  return out;
+}
+
+Desk::Part Desk::tasks(std::uint64_t from, std::uint64_t most) const {
+  Part out;
   const Session& s = model_.session;
-  for (std::uint64_t i = from; i < s.tasks().size() && i - from < most; ++i) {
+  for (std::uint64_t i = from; i < s.tasks().size(); ++i) {
+    if (most-- == 0) {
+      out.next = i;
+      break;
+    }
     const auto place = static_cast<std::uint32_t>(i);
     const TaskCounters c = s.count_of_name(place);
-    out +=
-        Json{{"name", s.tasks()[place]}, {"examples", c.examples}, {"labels", c.labels}, {"mistakes", c.mistakes}}.dump() +
-        "\n";
+    out.text +=
+        to_text(Json{{"name", s.tasks()[place]}, {"examples", c.examples}, {"labels", c.labels}, {"mistakes", c.mistakes}});
+    out.text += '\n';
   }
   return out;
 }

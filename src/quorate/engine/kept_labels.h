@@ -54,6 +54,7 @@ class KeptLabels {
 
   /// The next label's id, whether it is kept or not.
   std::uint64_t next_id() const { return next_id_; }
+  void set_next_id(std::uint64_t id) { next_id_ = id; }  ///< after load, where none are kept
   /// Counts a label, and keeps it if its lot is among those kept and memory can be had. label.id and label.annotator are
   /// ignored. annotator: a name; empty: not known. Without memory for a new name the label is kept without it.
   void add(const Example& e, KeptLabel label, std::string_view annotator = {});

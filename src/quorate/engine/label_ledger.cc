@@ -42,6 +42,7 @@ void LabelLedger::set_limits(const LabelLimits& limits, bool paced) {
 
 void LabelLedger::spread_over(std::uint64_t examples) {
   const std::uint64_t total = budget_.limits().total, bought = budget_.bought();
+  if (examples == 0) return pace_.follow_even(0, 0);
   pace_.follow_even(total > bought ? static_cast<double>(total - bought) : 0, static_cast<double>(examples));
 }
 
@@ -70,7 +71,7 @@ std::uint64_t LabelLedger::free_to_learn(const LabelBudget::Clock& at) const {
   return std::min(budget_.free(at), limit - std::min<std::uint64_t>(limit, at.busy - at.busy_audits));
 }
 
-std::optional<double> LabelLedger::begin_round(std::size_t examples) {
+double LabelLedger::begin_round(std::size_t examples) {
   const auto& rate = budget_.limits().rate;
   const bool by_time = rate && rate->seconds;
   if (by_time && std::isinf(time_)) throw UsageError("labels " + to_text(*rate) + ": the stream has no time; expected one");
@@ -81,7 +82,7 @@ std::optional<double> LabelLedger::begin_round(std::size_t examples) {
   // Counts answered labels: a pending question may be withdrawn, and an audit's count never falls.
   if (audit_) audit_->begin(examples, total_.labels - audit_->bought(), budget_.limits().total);
   // What is due when the round begins decides its b; a rate in examples sees the first of them.
-  return pace_ ? std::optional(pace_.factor(static_cast<double>(free_to_learn()))) : std::nullopt;
+  return pace_ ? pace_.factor(static_cast<double>(free_to_learn())) : 1;
 }
 
 void LabelLedger::cancel_round(std::size_t examples) {
@@ -116,7 +117,7 @@ bool LabelLedger::has_label_left(Task task, std::uint64_t pending) const {
 bool LabelLedger::may_buy(Task task, std::uint64_t pending, bool asks) {
   if (!asks && !pace_) return false;  // only the pace wants to know
   if (!pace_.allows() || !may_ask(task, pending)) return false;
-  pace_.observe(asks);
+  if (pace_) pace_.observe(asks);
   return asks;
 }
 

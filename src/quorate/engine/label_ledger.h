@@ -48,9 +48,9 @@ class LabelLedger {
   void pass_time();
   double time() const { return time_; }  ///< minus infinity if there was none
 
-  /// Begins a round of `examples` examples. Returns the factor on the learner's b, if there is a pace to keep. Throws
+  /// Begins a round of `examples` examples. Returns the factor on the learner's b; 1 where there is no pace to keep. Throws
   /// UsageError if labels are limited in time and no time was ever given.
-  std::optional<double> begin_round(std::size_t examples);
+  double begin_round(std::size_t examples);
   /// The round that was begun is none after all: nothing has changed.
   void cancel_round(std::size_t examples);
   /// Makes counters of a task that no round has shown, before a question about it waits.

@@ -199,7 +199,8 @@ std::span<const Outcome> Session::decide(const Round& round) {
     throw UsageError("a round of " + std::to_string(round.examples.size()) + " examples is no multiple of the " +
                      std::to_string(round.tasks_per_instance) + " tasks that an instance is shown to");
   for (const Example& e : round.examples) check_known(e);
-  if (const auto factor = ledger_.begin_round(round.examples.size())) learner_->set_query_scale(*factor);
+  // Before every round, as the factor is no part of the learner's state: the one before may be of a pace that has ended.
+  learner_->set_query_scale(ledger_.begin_round(round.examples.size()));
   renew(decisions_, round.examples.size());
   decisions_.resize(round.examples.size());
   if (outcomes_.capacity() < round.examples.size()) renew(outcomes_, round.examples.size());
@@ -737,6 +738,8 @@ void Session::save(const Writer& writer) const {
       writer("latest_ticket", kept_.latest_ticket);
       writer("latest_kept", std::uint64_t{kept_.latest_kept});
     }
+  } else {
+    writer("next_label", kept_.labels.next_id());
   }
   writer("next_ticket", next_ticket_);
   writer("max_pending", max_pending_);
@@ -791,6 +794,10 @@ Session Session::load(const Spec& spec, Reader& reader, std::size_t memory_for_n
       if (out.kept_.unasked_seen == 0 || (latest_kept != 0 && out.kept_.unasked.size() == 0))
         throw DataError("model file: the latest question has no example");
     }
+  } else if (reader.has("next_label")) {
+    std::uint64_t next = 0;
+    reader("next_label", next);
+    out.kept_.labels.set_next_id(next);
   }
   reader("next_ticket", out.next_ticket_);
   reader("max_pending", out.max_pending_);
