@@ -94,7 +94,7 @@ struct Asked {
   std::vector<Answered> answers;
 };
 
-/// Collects answers from events, by what came of each ("was"); no model is needed.
+/// Collects answers from events and their outcomes ("was"); no model is needed.
 class Collector {
  public:
   void begin(const std::string& state) {

@@ -128,7 +128,7 @@ void Loop::run() {
   for (;;) try {
       context.run();
       break;
-    } catch (const std::bad_alloc&) {  // of something that belongs to no connection, as one that could not be accepted
+    } catch (const std::bad_alloc&) {  // of no connection in particular
     }
   {
     const std::lock_guard lock(mutex);

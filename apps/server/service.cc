@@ -102,7 +102,7 @@ class Chunks {
   std::uint64_t first_ = 0, lines_ = 0;
 };
 
-/// A reply takes memory by what the request holds: a line of a few bytes has a reply of hundreds.
+/// The reply to a line of a few bytes may have hundreds, so replies are limited, too.
 std::size_t most_of_reply(std::size_t body) { return kReplyBytes + kReplyBytesOfByte * body; }
 DeskReply too_long_reply(std::size_t body, std::uint64_t taken) {
   const std::string most = std::to_string(most_of_reply(body));

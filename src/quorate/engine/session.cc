@@ -794,7 +794,7 @@ Session Session::load(const Spec& spec, Reader& reader, std::size_t memory_for_n
       if (out.kept_.unasked_seen == 0 || (latest_kept != 0 && out.kept_.unasked.size() == 0))
         throw DataError("model file: the latest question has no example");
     }
-  } else if (reader.has("next_label")) {
+  } else {
     std::uint64_t next = 0;
     reader("next_label", next);
     out.kept_.labels.set_next_id(next);
