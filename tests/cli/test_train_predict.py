@@ -375,7 +375,7 @@ def test_a_damaged_model_is_refused_with_the_reason(quorate, folder, damage):
     middle = len(good) - 40
     bad = {"cut": good[:-9], "flipped": good[:middle] + bytes([good[middle] ^ 1]) + good[middle + 1:], "empty": b"",
            "text": b"id,task,label\n" * 9, "longer": good + b"\0",
-           "newer": good.replace(b'"format_version":"3"', b'"format_version":"4"')}[damage]
+           "newer": good.replace(b'"format_version":"1"', b'"format_version":"2"')}[damage]
     assert bad != good
     (folder / "bad").write_bytes(bad)
     for command in (["predict", "--data", "new.csv", "--model", "bad"], ["inspect", "bad"],

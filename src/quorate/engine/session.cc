@@ -783,8 +783,8 @@ Session Session::load(const Spec& spec, Reader& reader, std::size_t memory_for_n
     reader("labels", out.kept_.labels);
     reader("unasked", out.kept_.unasked);
     reader("unasked_seen", out.kept_.unasked_seen);
-    std::uint64_t counted_more = 1;  // of a file from before, nobody knows
-    if (reader.has("counted_more")) reader("counted_more", counted_more);
+    std::uint64_t counted_more = 0;
+    reader("counted_more", counted_more);
     out.kept_.counted_more = counted_more != 0;
     if (reader.has("latest_ticket")) {
       std::uint64_t latest_kept = 0;

@@ -107,25 +107,6 @@ Json parse_header(std::string_view text) {
   return Json::parse(text, nullptr, false);
 }
 
-/// Adds the tensors that files of format version 2 lack. No label of a rate's window was an audit then, and words were
-/// features alone or, as `bigrams`, in pairs, too.
-void complete_version_2(Tensors& file) {
-  const auto add = [&]<class T>(const char* name, const std::vector<T>& values) {
-    const auto bytes = std::as_bytes(std::span(values));
-    file.tensors.try_emplace(name,
-                             Tensors::Tensor{std::string(dtype<T>()), Column<std::byte>({bytes.begin(), bytes.end()})});
-  };
-  if (const auto times = file.tensors.find("budget.times"); times != file.tensors.end())
-    add("budget.audits", std::vector<std::int8_t>(times->second.bytes.size() / sizeof(double)));
-  if (const auto pairs = file.tensors.extract("input.settings.bigrams"); !pairs.empty()) {
-    const Column<std::byte>& bytes = pairs.mapped().bytes;
-    const bool two = bytes.size() > 0 && bytes[0] != std::byte{0};
-    add("input.settings.ngrams", std::vector<std::uint32_t>{two ? 2u : 1u});
-    add("input.settings.char_ngrams", std::vector<std::uint32_t>{0});
-    add("input.settings.interactions", std::vector<char>());
-  }
-}
-
 }  // namespace
 
 std::string to_bytes(const Tensors& tensors) {
@@ -173,11 +154,10 @@ Tensors read_tensors(const Column<std::byte>& file) {
   const std::string version = out.metadata["format_version"];
   const bool number = !version.empty() && version.size() < 9 &&
                       std::all_of(version.begin(), version.end(), [](char c) { return c >= '0' && c <= '9'; });
-  if (!number || std::stoi(version) < kOldestVersion || std::stoi(version) > kFormatVersion) {
+  if (!number || std::stoi(version) != kFormatVersion) {
     const bool newer = number && std::stoi(version) > kFormatVersion;
     throw DataError("model file: format version " + quoted_value(version) + (newer ? " is newer than" : "; expected") +
-                    " version " + (newer ? "" : std::to_string(kOldestVersion) + " or ") + std::to_string(kFormatVersion) +
-                    (newer ? ", the newest this program reads" : ": a model of an older program has to be trained anew"));
+                    " version " + std::to_string(kFormatVersion) + (newer ? ", the newest this program reads" : ""));
   }
   const std::size_t at = checksum_at(head);
   const std::string digits = head.substr(at, kDigits);
@@ -216,7 +196,6 @@ Tensors read_tensors(const Column<std::byte>& file) {
     const auto begin = info["data_offsets"][0].get<std::uint64_t>(), end = info["data_offsets"][1].get<std::uint64_t>();
     out.tensors[name] = {info["dtype"].get<std::string>(), data.part(begin, end - begin)};
   }
-  if (version == "2") complete_version_2(out);
   for (const char* key : {"format", "format_version", "checksum"}) out.metadata.erase(key);
   return out;
 }

@@ -42,8 +42,7 @@ struct Tensors {
   std::map<std::string, std::string> metadata;
 };
 
-inline constexpr int kFormatVersion = 3;  // 2: before cohort kept its latest labels; 1: before label rates and late labels
-inline constexpr int kOldestVersion = 2;  // that is read
+inline constexpr int kFormatVersion = 1;
 
 /// The bytes of a safetensors file: u64 header length, JSON header with `__metadata__`, data. Adds the keys `format`
 /// ("quorate"), `format_version` and `checksum` (XXH3-128 of the whole file with the checksum's digits as zeros).
