@@ -1,9 +1,12 @@
 #include "desk_options.h"
 
+#include <filesystem>
+
 #include "common.h"
 #include "help.h"
 #include "options.h"
 #include "quorate/registry.h"
+#include "quorate/store/files.h"
 #include "server/service.h"
 
 namespace quorate::cli {
@@ -22,7 +25,6 @@ void check_options(const DeskFolder& o, const DeskSettings& is) {
   check_unchanged(app, learning, is.learning, o.dir, kNotLearning);
   check_unchanged(app, o.settings.features, is.features, o.dir);
   check_unchanged(app, o.settings.reading, is.reading, o.dir, kNotReading);
-  check_unchanged(app, o.settings.desk, is.desk, o.dir);
   const auto check = [&](const char* option, const std::string& now, const std::string& then) {
     if (given(app, option) && now != then)
       throw UsageError(std::string(option) + " " + now + " cannot be changed in a folder that exists: " + o.dir +
@@ -60,14 +62,26 @@ void check_new(const DeskFolder& o) {
 
 }  // namespace
 
-std::optional<DeskSettings> DeskFolder::of_new() const {
+void DeskFolder::set(server::ServiceOptions& options) {
   if (dir.empty()) throw UsageError("--dir is required: the folder that keeps everything");
-  const auto existing = server::Service::settings_of(dir);
-  if (existing)
+  DeskOptions& desk = settings.desk;
+  for (std::string* path : {&desk.guidelines, &desk.archive})  // the next start may be made elsewhere
+    if (!path->empty()) *path = std::filesystem::absolute(*path).lexically_normal().string();
+  if (!desk.guidelines.empty()) read_file(desk.guidelines);  // throws now rather than at the first look
+  options.dir = dir;
+  if (const auto existing = server::Service::settings_of(dir)) {
     check_options(*this, *existing);
-  else
-    check_new(*this);
-  return existing ? std::nullopt : std::optional(settings);
+    options.change = [this](DeskOptions now) {
+      for_each_field<DeskOptions>({}, [&](const auto& field) {
+        if (given(*app, flag_of(field, DeskOptions{}.*(field.member)).c_str()))
+          now.*(field.member) = settings.desk.*(field.member);
+      });
+      return now;
+    };
+    return;
+  }
+  check_new(*this);
+  options.settings = settings;
 }
 
 void DeskFolder::add(CLI::App& command) {
@@ -88,6 +102,8 @@ void DeskFolder::add(CLI::App& command) {
          {to_text(Classes::Reduction::kOneVsRest), to_text(Classes::Reduction::kOneVsOne)})
       ->capture_default_str();
   add_options(command, settings.desk);
+  command.get_option("--guidelines")->type_name("FILE");
+  command.get_option("--archive")->type_name("FOLDER");
   {
     const InGroup group(command, kLearning);
     add_options(command, settings.learning, kNotLearning);

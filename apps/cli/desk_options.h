@@ -5,6 +5,7 @@
 #include <string>
 
 #include "quorate/desk/settings.h"
+#include "server/service.h"
 
 namespace quorate::cli {
 
@@ -14,9 +15,10 @@ struct DeskFolder {
   DeskSettings settings;
 
   void add(CLI::App& command);
-  /// Of a new folder the settings; nothing of one that exists. Throws UsageError: no --dir; labels that are missing; an
-  /// option that the folder has otherwise. Also as Service::settings_of.
-  std::optional<DeskSettings> of_new() const;
+  /// The folder, with the settings of a new one, or what changes of one that exists; `this` must outlive the options. Throws
+  /// UsageError: no --dir; labels that are missing; an option that the folder has otherwise and that never changes. Also as
+  /// Service::settings_of.
+  void set(server::ServiceOptions& options);
 };
 
 }  // namespace quorate::cli

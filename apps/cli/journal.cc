@@ -101,12 +101,13 @@ class Collector {
     const Json all = Json::parse(state);
     for (const char* list : {"open", "closed"})
       for (const Json& q : all.at(list)) {
+        lines_[q.at("example")] = q.at("line");
         if (q.at("given").empty()) continue;
         Asked& asked = questions_[q.at("id")];
         asked = {q.at("example"), q.at("task"), q.at("probability"), q.at("audit"), {}};
-        lines_[asked.example] = q.at("line");
         for (const Json& g : q.at("given")) asked.answers.push_back({g.at(1), g.at(0), q.at("settled"), g.at(3), nullptr});
       }
+    for (const Json& p : all.at("pool")) lines_[p.at(0)] = p.at(2);
   }
 
   void operator()(std::string_view text) {
@@ -167,7 +168,7 @@ class Collector {
   }
 
   std::map<std::uint64_t, Asked> questions_;
-  std::unordered_map<std::string, std::string> lines_;  // of the examples with answers
+  std::unordered_map<std::string, std::string> lines_;  // of the examples with answers, and of a snapshot
 };
 
 /// Calls use(payload) for each event from `from` on.
@@ -300,14 +301,21 @@ int rebuild(const JournalCommandOptions& o) {
   if (o.out == "-") throw UsageError("--out is required: a new folder");
   if (file_exists(o.out)) throw UsageError("--out " + o.out + ": exists; expected a new folder");
   first_of(o.dir);
+  JournalCommandOptions into = o;  // half of it could be served, so it has its name when it is whole
+  into.out = std::filesystem::path(o.out).lexically_normal().string();
+  while (into.out.ends_with('/')) into.out.pop_back();
+  into.out += ".part";
+  std::error_code error;
+  std::filesystem::remove_all(into.out, error);
   std::string what;
   try {
-    what = rebuilt(o);
-  } catch (...) {  // half of it could be served
-    std::error_code ignored;
-    std::filesystem::remove_all(o.out, ignored);
+    what = rebuilt(into);
+  } catch (...) {
+    std::filesystem::remove_all(into.out, error);
     throw;
   }
+  std::filesystem::rename(into.out, o.out, error);
+  if (error) throw FileError(o.out + ": cannot be made of " + into.out + ": " + error.message());
   std::cout << o.out << ": " << what << "; serve it with quorate serve --dir " << o.out << "\n";
   return kDone;
 }

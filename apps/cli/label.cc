@@ -237,8 +237,7 @@ int run(LabelOptions& o) {
     lock.emplace(o.model);
   }
   server::ServiceOptions how;
-  how.settings = o.folder.of_new();
-  how.dir = o.folder.dir;
+  o.folder.set(how);
   how.log = [](std::string_view line) { std::cerr << "quorate: " << line << "\n"; };
   const std::stop_token stop = interrupt();
   server::Service service(how);

@@ -1,5 +1,7 @@
 // The quorate program: one command a file.
 #include <fcntl.h>
+#include <malloc.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -37,6 +39,12 @@ void take_standard_descriptors() {
       const int taken = open("/dev/null", d == STDIN_FILENO ? O_WRONLY : O_RDONLY);
       if (taken >= 0 && taken != d) close(taken);  // not to happen: the lowest free one is given
     }
+}
+
+/// Where the address space is limited, a thread's own heap may not fit, and each of its allocations would be a mapping.
+void share_one_heap_where_memory_is_limited() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) mallopt(M_ARENA_MAX, 1);
 }
 
 int run(int argc, char** argv) {
@@ -147,6 +155,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   take_standard_descriptors();
+  share_one_heap_where_memory_is_limited();
   try {
     return run(argc, argv);
   } catch (const std::bad_alloc&) {  // before a command runs, or of the message that says why one ended

@@ -24,7 +24,6 @@ namespace {
 struct ServeOptions {
   DeskFolder folder;
   server::HttpOptions http;
-  std::string guidelines, keep_journal = "all", archive, name;
   bool insecure = false;
 };
 
@@ -58,11 +57,9 @@ void check_access(const ServeOptions& o, const server::Tokens& tokens) {
 int run_server(ServeOptions& o) {
   const std::string& dir = o.folder.dir;
   server::ServiceOptions how;
-  how.settings = o.folder.of_new();
-  how.dir = dir;
+  o.folder.set(how);
   const server::Tokens tokens(token_file(dir));
   check_access(o, tokens);
-  if (!o.guidelines.empty()) read_file(o.guidelines);  // throws now rather than at the first look
 
   std::mutex log_mutex;
   const auto log = [&](std::string_view line) {
@@ -70,17 +67,12 @@ int run_server(ServeOptions& o) {
     std::cerr << "quorate: " << line << "\n";
   };
   how.log = log;
-  if (o.keep_journal != "all") how.keep_segments = parse_number<std::uint64_t>(o.keep_journal);
-  how.archive = o.archive;
-  if (!o.archive.empty() && how.keep_segments.value_or(0) == 0)
-    throw UsageError("--archive " + o.archive + ": with --keep-journal " + o.keep_journal +
-                     " no file is moved there; expected --keep-journal N, 1 or more");
   const std::stop_token stop = interrupt();
   server::reserve_memory();
   server::Service service(how);
-  std::string name = o.name;
+  std::string name = service.desk_options().name;
   if (name.empty()) name = std::filesystem::absolute(dir).lexically_normal().filename().string();
-  server::Api api(service, tokens, {name, o.guidelines});
+  server::Api api(service, tokens, {name, service.desk_options().guidelines});
   server::Router router;
   api.add_to(router);
   o.http.log = log;
@@ -126,20 +118,6 @@ Command add_serve(CLI::App& app) {
   app.add_option("--port", o->http.port, "port; 0: a free one")->check(whole(0, 65'535))->capture_default_str();
   app.add_option("--address", o->http.address, "address to listen on; others than loopback need tokens")
       ->capture_default_str();
-  app.add_option("--name", o->name, "name of the project on the page (default: that of the folder)");
-  app.add_option("--guidelines", o->guidelines, "Markdown file that annotators can open")->type_name("FILE");
-  app.add_option(
-         "--keep-journal", o->keep_journal,
-         "files of events that are kept before the two newest snapshots: a number, or all; 0: nothing but the newest "
-         "snapshot and what came after it, so that nothing forgotten stays on disk")
-      ->check([](const std::string& text) {
-        return text == "all" || parse_number<std::uint64_t>(text) ? std::string()
-                                                                  : quoted_value(text) + "; expected a number, or all";
-      })
-      ->capture_default_str();
-  app.add_option("--archive", o->archive,
-                 "folder that files of events are moved to, instead of being removed; needs --keep-journal, 1 or more")
-      ->type_name("FOLDER");
   app.add_option("--tls-certificate", o->http.certificate, "PEM file")->type_name("FILE");
   app.add_option("--tls-key", o->http.key, "PEM file")->type_name("FILE");
   app.add_option("--allow-host", o->http.allowed_hosts, "further name of this server, as a proxy sends it; repeatable")
@@ -147,7 +125,11 @@ Command add_serve(CLI::App& app) {
       ->type_name("NAME");
   app.add_flag("--insecure", o->insecure, "allow an address other than loopback without TLS");
   app.footer(
-      "Settings are those of the first start; later, --dir is enough. Ctrl-C ends the server with a snapshot.\nExample:\n  "
+      "Settings are those of the first start, and --dir is enough later, but where the server listens (--address, --port, "
+      "TLS) is\n"
+      "said at each start. The project's name, guidelines, prompt, leases, opinions, --hold, --keep-journal and --archive "
+      "may be\n"
+      "given again: they change from then on. Ctrl-C ends the server with a snapshot.\nExample:\n  "
       "quorate serve --dir spam --positive spam --negative ham --labels 500 --audit 0.1");
 
   const auto t = std::make_shared<TokenOptions>();

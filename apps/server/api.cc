@@ -18,6 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr unsigned bit(Role role) { return 1U << static_cast<unsigned>(role); }
+// Who may call what; status_for(), labels() and questions() say what each role reads there (docs/serve.md has the table).
 constexpr unsigned kOpen = 0, kOwner = bit(Role::kOwner), kAnnotators = kOwner | bit(Role::kAnnotator),
                    kData = kOwner | bit(Role::kData), kAll = kAnnotators | kData;
 
@@ -33,11 +34,11 @@ struct Refused {
   std::string detail, expected;
 };
 
-std::string_view media_type(const Request& request) {
-  auto type = request.header("content-type");
-  type = type.substr(0, type.find(';'));
-  while (type.ends_with(' ')) type.remove_suffix(1);
-  return type;
+std::string media_type(const Request& request) {
+  const auto type = request.header("content-type");
+  std::string out = lower_case(type.substr(0, type.find(';')));
+  out.erase(out.find_last_not_of(" \t") + 1);
+  return out;
 }
 
 /// A field of a body and its rule.
@@ -189,6 +190,25 @@ Response response_of(DeskReply reply) {
   return out;
 }
 
+/// What a role reads of the status. An owner everything; data nothing about people; annotators what is theirs, and nothing
+/// that moves when they answer an audit.
+std::string status_for(const Identity& who, std::string status) {
+  if (who.role == Role::kOwner) return status;
+  Json all = Json::parse(status);
+  if (who.role == Role::kData) {
+    for (const char* key : {"annotators", "questions", "disagreements", "disagreement_count"}) all.erase(key);
+    return all.dump();
+  }
+  Json own = Json::object();
+  for (const char* key : {"name", "labels", "problem", "taking_answers"})
+    if (all.contains(key)) own[key] = std::move(all[key]);
+  own["labels"].erase("audits");
+  own["annotators"] = Json::array();
+  for (Json& one : all["annotators"])
+    if (one["name"] == who.name) own["annotators"].push_back(std::move(one));
+  return own.dump();
+}
+
 /// Figures in the text format of Prometheus.
 class Metrics {
  public:
@@ -259,10 +279,10 @@ void Api::add_to(Router& router) {
   add(router, "POST", "/v1/skip", kAnnotators, &Api::skip);
   add(router, "POST", "/v1/undo", kAnnotators, &Api::undo);
   add(router, "POST", "/v1/renew", kAnnotators, &Api::renew);
-  add(router, "GET", "/v1/explain/{ticket}", kAnnotators, &Api::explain);
+  add(router, "GET", "/v1/explain/{ticket}", kOwner, &Api::explain);
   add(router, "GET", "/v1/guidelines", kAll, &Api::guidelines);
   add(router, "GET", "/v1/status", kAll, &Api::status);
-  add(router, "GET", "/v1/events", kAll, &Api::events);
+  add(router, "GET", "/v1/events", kOwner, &Api::events);
   add(router, "POST", "/v1/examples", kData, &Api::examples);
   add(router, "POST", "/v1/predict", kData, &Api::predict, Work::kLong);
   add(router, "GET", "/v1/tasks", kData, &Api::tasks, Work::kLong);
@@ -483,7 +503,9 @@ DeskReply Api::named_status() const {
 
 void Api::status(Call& call) {
   check_query(call.request, {});
-  call.reply(response_of(named_status()));
+  DeskReply reply = named_status();
+  if (reply.status == 200) reply.body = status_for(call.who, std::move(reply.body));
+  call.reply(response_of(std::move(reply)));
 }
 
 void Api::events(Call& call) {
@@ -513,12 +535,12 @@ void Api::tasks(Call& call) {
 
 void Api::labels(Call& call) {
   const Page page = page_of(call.request);
-  call.reply(text_response(service_.labels(page.from, page.most), "application/x-ndjson"));
+  call.reply(text_response(service_.labels(page.from, page.most, call.who.role == Role::kOwner), "application/x-ndjson"));
 }
 
 void Api::questions(Call& call) {
   const Page page = page_of(call.request);
-  call.reply(response_of(service_.questions(page.from, page.most)));
+  call.reply(response_of(service_.questions(page.from, page.most, call.who.role == Role::kOwner)));
 }
 
 void Api::forget_task(Call& call) {

@@ -322,6 +322,11 @@ class Connection final : public Peer, public std::enable_shared_from_this<Connec
     if (error == http::error::need_more) return read(kReadBytes);
     if (error) return refuse(of_parser(error));
     if (auto refusal = check_head()) return refuse(std::move(*refusal));
+    headers_.clear();  // those of the head alone: trailers, which the parser would add, are none
+    headers_.reserve(8);
+    for (const auto& header : parser_->get())
+      headers_.emplace_back(lower_case(view(header.name_string())), view(header.value()));
+    keep_alive_ = parser_->get().keep_alive();
     parser_->eager(true);
     wait_until(Phase::body, server_.options.body_timeout);
     if (parser_->is_done() || buffer_.size() > 0 || parser_->get()[http::field::expect].empty()) return parse_body();
@@ -367,8 +372,18 @@ class Connection final : public Peer, public std::enable_shared_from_this<Connec
                      std::to_string(server_.options.header_limit) + " bytes at most");
     if (error == http::error::body_limit)
       return problem(413, "the body is too long", std::to_string(server_.options.body_limit) + " bytes at most");
-    if (error == http::error::bad_version) return problem(505, "this is not HTTP/1.1", "HTTP/1.1 or HTTP/1.0");
+    const bool bare = phase_ == Phase::head && bare_line_feed();
+    if (error == http::error::bad_version && !bare) return problem(505, "this is not HTTP/1.1", "HTTP/1.1 or HTTP/1.0");
+    if (bare) return problem(400, "a line of the header ends without a carriage return", "an HTTP/1.1 request");
     return problem(400, "the request is malformed: " + error.message(), "an HTTP/1.1 request");
+  }
+
+  /// Whether the first line in the buffer ends with a line feed alone.
+  bool bare_line_feed() const {
+    const auto data = buffer_.cdata();
+    const std::string_view text(static_cast<const char*>(data.data()), data.size());
+    const auto end = text.find('\n');
+    return end != text.npos && (end == 0 || text[end - 1] != '\r');
   }
 
   std::string_view field(http::field name) const { return view(parser_->get()[name]); }
@@ -418,7 +433,6 @@ class Connection final : public Peer, public std::enable_shared_from_this<Connec
   void handle() {
     phase_ = Phase::handling;
     deadline_ = Clock::time_point::max();
-    keep_alive_ = parser_->get().keep_alive();
     Request request;
     std::string_view target = view(parser_->get().target());
     if (!target.starts_with('/')) {
@@ -432,9 +446,7 @@ class Connection final : public Peer, public std::enable_shared_from_this<Connec
       if (!fault.empty()) return send(problem(400, fault, "each name once, UTF-8, percent-encoded"));
     }
     request.method = view(parser_->get().method_string());
-    request.headers.reserve(8);
-    for (const auto& header : parser_->get())
-      request.headers.emplace_back(lower_case(view(header.name_string())), view(header.value()));
+    request.headers = std::move(headers_);
     request.body = std::move(parser_->get().body());
     request.peer = peer_;
     request.loopback = server_.endpoint.address().is_loopback();
@@ -599,6 +611,7 @@ class Connection final : public Peer, public std::enable_shared_from_this<Connec
   std::optional<Parser> parser_;
   std::optional<Response> response_;
   std::string head_, peer_;
+  decltype(Request::headers) headers_;
   std::shared_ptr<EventReader> events_;
   std::vector<EventReader::Text> batch_;
   Phase phase_ = Phase::handshake;

@@ -59,11 +59,16 @@ std::string difference(const Json& given, const Json& is) {
   return "";
 }
 
-void check_same(const DeskSettings& given, const DeskSettings& is, const std::string& dir) {
+void check_same(DeskSettings given, const DeskSettings& is, const std::string& dir) {
+  given.desk = is.desk;
   const std::string name = difference(Json::parse(given.to_json()), Json::parse(is.to_json()));
   if (!name.empty())
     throw UsageError("setting " + quoted_value(name) + " differs from that of " + dir +
                      " and never changes; leave it out, or serve another folder");
+}
+
+DataError no_journal(const std::string& dir) {
+  return DataError(dir + ": has snapshots but no journal; expected the folder " + journal_folder(dir));
 }
 
 /// The first header text of a folder's journal, if there is one.
@@ -161,15 +166,17 @@ Service::~Service() { stop(); }
 
 std::optional<DeskSettings> Service::settings_of(const std::string& dir) {
   const auto text = header_of(dir);
-  if (!text) return std::nullopt;
+  if (!text) {
+    if (!snapshots_of(dir).empty()) throw no_journal(dir);
+    return std::nullopt;
+  }
   return DeskSettings::from_json(*text);
 }
 
 void Service::open(Disk& disk) {
   const std::string& dir = options_.dir;
   auto header = header_of(dir);
-  if (!header && !snapshots_of(dir).empty())
-    throw DataError(dir + ": has snapshots but no journal; expected the folder " + journal_folder(dir));
+  if (!header && !snapshots_of(dir).empty()) throw no_journal(dir);
   if (!header && !options_.settings)
     throw UsageError(dir + ": is not the folder of a service yet; expected settings for a new one");
   if (!header) {
@@ -185,6 +192,7 @@ void Service::open(Disk& disk) {
   JournalOptions how;
   how.header = *header;
   how.segment_bytes = options_.segment_bytes;
+  how.may_fail = true;
   how.on_durable = [this](std::uint64_t durable, const std::string& failure) {
     {
       const std::lock_guard lock(answer_mutex_);
@@ -202,12 +210,17 @@ void Service::open(Disk& disk) {
     const std::lock_guard lock(answer_mutex_);
     durable_ = std::max(durable_, journal_->durable());
   }
+  if (const std::string why = journal_->failed(); !why.empty()) {
+    fail(why);
+    log(why + "; no answer is taken, predictions are given; start again when the cause is removed");
+  }
   if (const auto& cut = journal_->cut())
     log(cut->path + ": " + std::to_string(cut->bytes) + " bytes at offset " + std::to_string(cut->offset) +
         " were never finished (" + cut->reason + ") and are kept in " + journal_->cut_file());
 
   make_desk(settings);
   time_ = desk_->time();
+  change_settings();
   clear_past();  // the process before may have ended between forgetting and this
 }
 
@@ -224,6 +237,26 @@ void Service::make_desk(const DeskSettings& settings) {
     } readers_go_on(desk_mutex_);
     work();
   });
+}
+
+/// To those that were given at this start.
+void Service::change_settings() {
+  desk_options_ = desk_->settings().desk;
+  DeskOptions wanted = desk_options_;
+  if (options_.settings) wanted = options_.settings->desk;
+  if (options_.change) wanted = options_.change(desk_options_);
+  if (wanted.to_json() == desk_options_.to_json() || !failed().empty()) return;
+  wanted.check();
+  const DeskReply reply = apply(Json{{"do", "settings"}, {"desk", Json::parse(wanted.to_json())}}.dump(), "");
+  if (!reply.changed) throw UsageError(options_.dir + ": " + reply.body);
+  if (!journal_->wait(journal_->end() - 1)) throw FileError(journal_->failed());
+  const auto note = [&](const auto& field) {
+    const std::string before = to_text(write_value(desk_options_.*(field.member))),
+                      now = to_text(write_value(wanted.*(field.member)));
+    if (before != now) log("from now on --" + std::string(field.name) + " is " + now + "; it was " + before);
+  };
+  std::apply([&](const auto&... field) { (note(field), ...); }, DeskOptions::fields());
+  desk_options_ = std::move(wanted);
 }
 
 /// There was no memory for an event. What it did until then is in no journal, so it never happened.
@@ -570,7 +603,7 @@ void Service::no_snapshot(const std::exception& why) {
 /// Where no old segment is to be kept, everything from before leaves the disk, but for a snapshot of this moment. Called
 /// with nobody else at work. False if something stays.
 bool Service::clear_past() {
-  if (options_.keep_segments != std::uint64_t{0}) return false;
+  if (desk_options_.keep_journal.files != std::uint64_t{0} || !failed().empty()) return false;
   if (snapshot_.valid()) snapshot_.wait();
   const std::uint64_t now = journal_->end();
   if (now == 0) return true;
@@ -597,13 +630,15 @@ void Service::drop_old() {
   if (snapshots.size() < kept) return;  // the older one must do without the newer one
   const std::uint64_t needed = snapshots[kept - 1];
   for (std::size_t i = kept; i < snapshots.size(); ++i) remove_snapshot(options_.dir, snapshots[i]);
-  if (!options_.keep_segments) return;
+  const auto& keep = desk_options_.keep_journal.files;
+  if (!keep) return;
   std::vector<std::uint64_t> before;  // first records of the segments that are not needed, and of the one after them
   for (const Segment& segment : journal_->segments())
     if (segment.first <= needed) before.push_back(segment.first);
-  if (before.size() <= *options_.keep_segments + 1) return;
-  const std::string what = options_.archive.empty() ? "removed" : "moved to " + options_.archive;
-  for (const Segment& dropped : journal_->drop_before(before[before.size() - 1 - *options_.keep_segments], options_.archive))
+  if (before.size() <= *keep + 1) return;
+  const std::string& archive = desk_options_.archive;
+  const std::string what = archive.empty() ? "removed" : "moved to " + archive;
+  for (const Segment& dropped : journal_->drop_before(before[before.size() - 1 - *keep], archive))
     log(dropped.path + ": " + what + ", as it is older than the snapshots and the segments to keep");
 }
 
@@ -611,6 +646,7 @@ DeskReply Service::predict(std::string_view lines) const {
   Chunks chunks(lines, kPredictedAtOnce);
   std::string list;
   while (!chunks.end()) {
+    if (stopped_ && !list.empty()) return refusal("the server is stopping; try again later");
     const std::string_view some = chunks.next();
     DeskReply reply;
     {
@@ -649,16 +685,16 @@ DeskReply Service::status() const {
   return reply;
 }
 
-/// Part by part, so that an event waits for one part.
-Desk::Part Service::listed(Desk::Part (Desk::*list)(std::uint64_t, std::uint64_t) const, std::uint64_t from,
-                           std::uint64_t most, const char* between) const {
+/// Part by part, so that an event waits for one part. list(desk, from, most).
+template <class List>
+Desk::Part Service::listed(std::uint64_t from, std::uint64_t most, const char* between, List list) const {
   Desk::Part out{"", from};
   while (most > 0 && out.next) {
     const std::uint64_t some = std::min(most, kListedAtOnce);
     Desk::Part part;
     {
       const std::shared_lock lock(desk_mutex_);
-      part = (desk().*list)(*out.next, some);
+      part = list(desk(), *out.next, some);
     }
     out.text.append(out.text.empty() || part.text.empty() ? "" : between).append(part.text);
     out.next = part.next;
@@ -667,17 +703,22 @@ Desk::Part Service::listed(Desk::Part (Desk::*list)(std::uint64_t, std::uint64_t
   return out;
 }
 
-DeskReply Service::questions(std::uint64_t from, std::uint64_t most) const {
-  const Desk::Part part = listed(&Desk::questions, from, most, ",");
+DeskReply Service::questions(std::uint64_t from, std::uint64_t most, bool names) const {
+  const Desk::Part part = listed(from, most, ",", [=](const Desk& desk, std::uint64_t at, std::uint64_t some) {
+    return desk.questions(at, some, names);
+  });
   return {200, "{\"questions\":[" + part.text + "],\"next\":" + (part.next ? std::to_string(*part.next) : "null") + "}"};
 }
 
-std::string Service::labels(std::uint64_t from, std::uint64_t most) const {
-  return listed(&Desk::labels, from, most, "").text;
+std::string Service::labels(std::uint64_t from, std::uint64_t most, bool names) const {
+  return listed(from, most, "",
+                [=](const Desk& desk, std::uint64_t at, std::uint64_t some) { return desk.labels(at, some, names); })
+      .text;
 }
 
 std::string Service::tasks(std::uint64_t from, std::uint64_t most) const {
-  return listed(&Desk::tasks, from, most, "").text;
+  return listed(from, most, "", [](const Desk& desk, std::uint64_t at, std::uint64_t some) { return desk.tasks(at, some); })
+      .text;
 }
 
 std::string Service::model_bytes() const {
@@ -727,6 +768,7 @@ ServiceFigures Service::figures() const {
 }
 
 void Service::stop() {
+  stopped_ = true;
   {
     const std::lock_guard lock(queue_mutex_);
     if (closing_) return;

@@ -22,8 +22,10 @@ namespace quorate::server {
 
 struct ServiceOptions {
   std::string dir;
-  /// Of a new folder; of one that exists, nothing or the same.
+  /// Of a new folder; of one that exists, nothing or the same, but for those of the desk, which may change.
   std::optional<DeskSettings> settings = {};
+  /// The desk's of a folder that exists, from those it has; nothing: they stay. A change is an event of the journal.
+  std::function<DeskOptions(DeskOptions)> change = nullptr;
   std::size_t most_waiting = 4096;                          ///< events not answered yet; 503 beyond
   std::size_t most_waiting_bytes = std::size_t{128} << 20;  ///< of these events; 503 beyond
   std::size_t chunk_lines = 256;                            ///< examples applied while readers wait
@@ -32,12 +34,7 @@ struct ServiceOptions {
   double snapshot_work = 10;       ///< seconds of applying events between two snapshots, as long as a start would take
   std::size_t keep_snapshots = 2;  ///< the newest ones; at least 2
   std::uint64_t segment_bytes = std::uint64_t{64} << 20;  ///< of the journal's files
-  /// Segments of the journal before the last snapshots; nothing: all. 0: only the newest snapshot and what came after it
-  /// stay, and a new one is made at the start and whenever something is forgotten.
-  std::optional<std::uint64_t> keep_segments = {};
-  /// Folder that segments are moved to instead of being removed; needs keep_segments, above 0. Empty: none.
-  std::string archive = {};
-  std::function<double()> clock = nullptr;              ///< seconds since 1970; nothing: the system's
+  std::function<double()> clock = nullptr;                ///< seconds since 1970; nothing: the system's
   std::function<double()> stopwatch = nullptr;          ///< seconds; nothing: the system's, or with a clock one that stands
   std::function<void(std::string_view)> log = nullptr;  ///< receives one line at a time; on any thread
 };
@@ -72,8 +69,10 @@ class Service {
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  /// The settings of a folder that was served before. Throws FileError, JournalDamage, DataError.
+  /// The settings of a folder that was served before, the desk's as they were at first. Throws FileError, JournalDamage,
+  /// DataError, also for a folder whose journal is gone.
   static std::optional<DeskSettings> settings_of(const std::string& dir);
+  const DeskOptions& desk_options() const { return desk_options_; }  ///< as they are now
 
   /// Applies an event, one line of JSON without "at", which is added. `done` is called once, maybe at once, on any thread,
   /// in the order of the calls; it must not throw or wait. The reply is 503 if the journal has failed or the queue is full.
@@ -88,8 +87,8 @@ class Service {
   DeskReply explain(std::uint64_t ticket) const;
   DeskReply answers(std::uint64_t ticket, const std::string& example) const;
   DeskReply status() const;  ///< with "taking_answers", and "problem" if it is false
-  DeskReply questions(std::uint64_t from, std::uint64_t most) const;
-  std::string labels(std::uint64_t from, std::uint64_t most) const;
+  DeskReply questions(std::uint64_t from, std::uint64_t most, bool names = true) const;
+  std::string labels(std::uint64_t from, std::uint64_t most, bool names = true) const;
   std::string tasks(std::uint64_t from, std::uint64_t most) const;
 
   /// Events that are on disk, from record `from` on, at most `most`, a line of JSON each:
@@ -125,6 +124,7 @@ class Service {
   void open(Disk& disk);
   void make_desk(const DeskSettings& settings);
   void make_desk_again();
+  void change_settings();
   const Desk& desk() const;
   std::uint64_t load_snapshot(const DeskSettings& settings);
   void replay(std::uint64_t from);
@@ -132,8 +132,8 @@ class Service {
   void run();
   double now();
   void tick();
-  Desk::Part listed(Desk::Part (Desk::*list)(std::uint64_t, std::uint64_t) const, std::uint64_t from, std::uint64_t most,
-                    const char* between) const;
+  template <class List>
+  Desk::Part listed(std::uint64_t from, std::uint64_t most, const char* between, List list) const;
   DeskReply carry_out(Job& job);
   DeskReply apply(std::string_view event, std::string_view lines);
   void answer_durable();
@@ -151,6 +151,7 @@ class Service {
   void log(const std::string& line) const;
 
   ServiceOptions options_;
+  DeskOptions desk_options_;
   std::optional<Desk> desk_;  // changed by the writer alone, with desk_mutex_ held exclusively; none once the service failed
   mutable FairMutex desk_mutex_;
 
@@ -165,6 +166,7 @@ class Service {
   std::deque<Job> queue_;
   std::size_t waiting_ = 0, waiting_bytes_ = 0;  // not answered
   bool closing_ = false;
+  std::atomic<bool> stopped_ = false;  // the same, for long reads
 
   std::mutex turn_mutex_;  // the order of answers
   mutable std::mutex answer_mutex_;

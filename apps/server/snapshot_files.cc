@@ -15,8 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kFormat = 1;                                   // of .desk files
-constexpr std::size_t kHashedAtOnce = std::size_t{1} << 18;  // bytes
+constexpr int kFormat = 1;  // of .desk files
 
 }  // namespace
 
@@ -58,18 +57,6 @@ std::uint64_t snapshot_bytes_of(const std::string& dir) {
 void remove_snapshot(const std::string& dir, std::uint64_t sequence) {
   std::error_code ignored;
   for (const char* ending : {".desk", ".model"}) std::filesystem::remove(snapshot_name(dir, sequence) + ending, ignored);
-}
-
-std::string hash_of_file(const std::string& path) {
-  const auto bytes = bytes_of_file(path);
-  Hasher128 hasher;
-  std::vector<std::byte> part;
-  for (std::size_t at = 0; at < bytes.size(); at += part.size()) {
-    part.resize(std::min(kHashedAtOnce, bytes.size() - at));
-    bytes.read(at, part);
-    hasher.add({reinterpret_cast<const char*>(part.data()), part.size()});
-  }
-  return hasher.hex();
 }
 
 std::string read_state(const std::string& dir, std::uint64_t sequence) {

@@ -20,6 +20,5 @@ void remove_snapshot(const std::string& dir, std::uint64_t sequence);
 std::string snapshot_head(std::uint64_t sequence, std::string_view model_hash, std::string_view state_hash);
 /// The state that a .desk has. Throws DataError, also if its .model is not the one that it names; FileError.
 std::string read_state(const std::string& dir, std::uint64_t sequence);
-std::string hash_of_file(const std::string& path);  ///< hash128_hex, read part by part
 
 }  // namespace quorate::server

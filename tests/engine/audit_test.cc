@@ -506,7 +506,6 @@ TEST(Audit, AStateThatDoesNotFitIsRefusedAndNothingIsFilled) {
       [](auto& p) { p.base = p.learned + 1; },
       [](auto& p) { p.learned = 1; },
       [](auto& p) { p.width = 0; },
-      [](auto& p) { p.width = 2; },
       [](auto& p) { p.labels.pop_back(); },
       [](auto& p) { p.wrong.push_back(0); },
       [](auto& p) { p.audits[0] = 0; },

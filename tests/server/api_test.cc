@@ -152,5 +152,51 @@ TEST(Api, ExamplesComeAsJsonOrAsLines) {
   EXPECT_EQ(bench.call("POST", "/v1/examples", "[{},7]").status, 400);
 }
 
+TEST(Api, ARoleReadsNothingMoreThanItsFields) {
+  Bench bench({{Role::kAnnotator, "ann"}, {Role::kAnnotator, "bob"}, {Role::kData, "pipeline"}, {Role::kOwner, "eva"}});
+  std::string lines;
+  for (int n = 0; n < 20; ++n)
+    lines +=
+        Json{{"id", "m" + std::to_string(n)}, {"task", "t"}, {"text", "private words of m" + std::to_string(n)}}.dump() +
+        "\n";
+  ASSERT_EQ(bench.call("POST", "/v1/examples", lines, "pipeline", "application/x-ndjson").status, 200);
+  const auto asked = [&](const std::string& who) {
+    return Json::parse(bench.call("POST", "/v1/next", Json{{"annotator", who}}.dump(), who).body)["question"];
+  };
+  for (int n = 0; n < 3; ++n) {
+    const Json question = asked("bob");
+    bench.call("POST", "/v1/answer", Json{{"lease", question["lease"]}, {"label", "spam"}}.dump(), "bob");
+  }
+  asked("bob");
+  const auto keys = [&](const Json& object) {
+    std::set<std::string> out;
+    for (const auto& [key, value] : object.items()) out.insert(key);
+    return out;
+  };
+  const auto status = [&](const std::string& who) { return Json::parse(bench.call("GET", "/v1/status", "", who).body); };
+  const Json ann = status("ann"), data = status("pipeline"), all = status("eva");
+  EXPECT_EQ(keys(ann), (std::set<std::string>{"name", "labels", "taking_answers", "annotators"}));
+  EXPECT_EQ(keys(ann["labels"]), (std::set<std::string>{"bought", "limit", "waiting"}));
+  EXPECT_TRUE(ann["annotators"].empty()) << "she was asked nothing";
+  EXPECT_EQ(status("bob")["annotators"].size(), 1U);
+  std::set<std::string> without = keys(all);
+  for (const char* of_people : {"annotators", "questions", "disagreements", "disagreement_count"}) {
+    EXPECT_EQ(without.erase(of_people), 1U) << of_people;
+  }
+  EXPECT_EQ(keys(data), without);
+  for (const char* path : {"/v1/status", "/v1/labels", "/v1/questions", "/v1/tasks", "/metrics"}) {
+    EXPECT_EQ(bench.call("GET", path, "", "pipeline").body.find("bob"), std::string::npos) << path;
+  }
+  for (const char* path : {"/v1/status", "/v1/labels", "/v1/questions"}) {
+    EXPECT_NE(bench.call("GET", path, "", "eva").body.find("bob"), std::string::npos) << path;
+  }
+}
+
+TEST(Api, MediaTypesHaveNoCase) {
+  Bench bench;
+  EXPECT_EQ(bench.call("POST", "/v1/next", R"({"annotator":"ann"})", "", "Application/JSON; charset=utf-8").status, 200);
+  EXPECT_EQ(bench.call("POST", "/v1/examples", R"({"text":"free money"})", "", "APPLICATION/X-NDJSON").status, 200);
+}
+
 }  // namespace
 }  // namespace quorate::server

@@ -469,7 +469,7 @@ TEST(Service, OldSegmentsGoOnlyByPolicy) {
     std::string model;
     auto how = options(dir.at("d"));
     how.segment_bytes = 20'000;
-    if (!keep) how.keep_segments = 1;
+    if (!keep) how.settings->desk.keep_journal = {1};
     for (int run = 0; run < 4; ++run) {
       how.clock = Clock{1'763'855'000.0 + 10'000 * run};
       Service service(how, fast());
@@ -495,7 +495,7 @@ TEST(Service, NothingThatIsForgottenStaysOnDiskUnlessOldSegmentsAreKept) {
     const test::TempDir dir;
     auto how = options(dir.at("d"));
     how.snapshot_events = 20;
-    if (!late) how.keep_segments = 0;
+    if (!late) how.settings->desk.keep_journal = {0};
     std::string model;
     {
       Service service(how, fast());
@@ -520,7 +520,7 @@ TEST(Service, NothingThatIsForgottenStaysOnDiskUnlessOldSegmentsAreKept) {
       work(service, 600);
       model = service.model_bytes();
     }
-    how.keep_segments = 0;
+    how.settings->desk.keep_journal = {0};
     Service again(how, fast());
     EXPECT_EQ(again.model_bytes(), model);
     for (const char* word : {"secretword", "secrettask", "hiddenword"}) EXPECT_FALSE(on_disk(dir.at("d"), word)) << word;
@@ -550,7 +550,6 @@ TEST(Service, PredictionsGoOnWhileTheModelIsRebuilt) {
   const test::TempDir dir;
   auto how = options(dir.at("d"));
   how.settings->learning.labels.clear();
-  how.settings->learning.audit = 0;  // an audit's answer cannot be taken back
   Service service(how, fast());
   post(service, lines(0, 300));
   std::string gifts;  // so that a rebuild takes as long as hundreds of predictions
@@ -581,8 +580,8 @@ TEST(Service, OldSegmentsMoveToAnArchive) {
   const test::TempDir dir;
   auto how = options(dir.at("d"));
   how.segment_bytes = 20'000;
-  how.keep_segments = 1;
-  how.archive = dir.at("old");
+  how.settings->desk.keep_journal = {1};
+  how.settings->desk.archive = dir.at("old");
   std::string model;
   for (int run = 0; run < 4; ++run) {
     how.clock = Clock{1'763'855'000.0 + 10'000 * run};

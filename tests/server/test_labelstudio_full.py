@@ -222,8 +222,7 @@ def test_fifty_answers_while_everything_fails(label_studio, quorate, tmp_path, c
         wait_for(agree)
         found, kept = in_server(), {e["ticket"] for e in logged() if e["event"] == "refused"}
         assert len(in_studio().keys() & found.keys()) == ANSWERS
-        assert found.keys() - in_studio().keys() <= kept, "only audits outlive their annotation"
-        assert all("measured the accuracy" in e["reason"] for e in logged() if e["event"] == "refused")
+        assert found.keys() - in_studio().keys() <= kept, "no answer outlives its annotation, unless its change was refused"
         status = server.status()
         (who,) = [one for one in status["annotators"] if one["name"] == "ann@example.com"]
         assert who["answers"] == len(found), "none is counted twice"

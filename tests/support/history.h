@@ -235,7 +235,15 @@ class History {
         out.update({{"do", "limits"}, {"labels", draw_(5) == 0 ? Json() : Json(draw_(200))}});
         break;
       case 20:
-        out.update({{"do", "tick"}});
+        if (draw_(3) > 0) {
+          out.update({{"do", "tick"}});
+        } else {
+          DeskOptions desk = live_->settings().desk;
+          desk.opinions = std::array{0.0, 0.5, 1.0}[draw_(3)];
+          desk.hold = static_cast<double>(draw_(12));
+          desk.open = 1 + draw_(12);
+          out.update({{"do", "settings"}, {"desk", Json::parse(desk.to_json())}});
+        }
         break;
       case 21:
         if (draw_(3) == 0)

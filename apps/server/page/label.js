@@ -66,7 +66,7 @@ async function renew(question) {
     if ([404, 409, 410].includes(problem.status) && held.includes(question)) {
       const seen = shown === question;
       drop(question.lease);
-      if (seen) say('note', 'That question is no longer open. Here is the next one.');
+      if (seen) say('note', `${problem.detail ? sentence(problem.detail.replace(/^lease: /, '').replace(/^./, c => c.toUpperCase())) : 'That question is no longer open.'} Here is the next one.`);
       look();
     }
   }
@@ -284,7 +284,7 @@ watchOutbox({
     const what = entry.skip ? 'Your skip' : `Your answer \u201c${entry.label}\u201d`;
     const why = problem.reason === 'daily-limit' ? 'was not counted: you have given as many answers in 24 hours as one person may. Somebody else is asked.'
       : problem.status === 409 ? 'was not counted: this question was already answered otherwise.'
-      : problem.status === 410 ? 'was not counted: its time had run out, or the question is no longer needed.'
+      : problem.status === 410 && problem.detail ? `was not counted: ${problem.detail.replace(/^lease: /, '')}.`
         : `was not counted. ${sentence(problem.detail || `The server replied with status ${problem.status}`)}`;
     say('warn', 'Not counted', '');
     notice(entry.lease, 'refused', `${what} ${why}`, 'All right', () => notice(entry.lease));

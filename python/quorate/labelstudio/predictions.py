@@ -18,7 +18,7 @@ def of_question(server: Client, ticket: int, form: Form) -> Json | None:
         if error.status not in (403, 404):
             raise
         return None
-    if "probability" not in found or found.get("towards") not in form.choices:
+    if found.get("audit") or "probability" not in found or found.get("towards") not in form.choices:
         return None
     return _prediction(form, found["towards"], found["probability"])
 

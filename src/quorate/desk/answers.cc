@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kMostTimes = 101;  // of an annotator's answers
 constexpr std::size_t kMostCurve = 200;
 constexpr double kDay = 86'400;
+constexpr std::string_view kTakenBack = "the answer before was taken back, and its question went back to who gave it";
 constexpr double kHold = 30;  // seconds, where nothing can be unlearned
 
 }  // namespace
@@ -26,8 +27,13 @@ void Desk::give(Question& question, std::span<const Example> round, Label label,
   for (const Example& e : round) {
     const auto& only = question.class_tasks;
     if (!only.empty() && std::ranges::find(only, model_.classes->task_of(e)) == only.end()) continue;
-    if (const Reply reply = reply_of(label, model_.classes ? &*model_.classes : nullptr, e); reply.answered())
-      note_label(question, model_.session.give(e, reply.answer(), annotator, question.probability));
+    const Reply reply = reply_of(label, model_.classes ? &*model_.classes : nullptr, e);
+    if (!reply.answered()) continue;
+    const Task task = model_.classes ? model_.classes->task_of(e) : 0;
+    const auto audit = std::ranges::find(question.measured, task, [](const auto& one) { return one.first; });
+    note_label(question, audit != question.measured.end()
+                             ? model_.session.measure_again(e, audit->second, reply.answer(), annotator)
+                             : model_.session.give(e, reply.answer(), annotator, question.probability));
   }
 }
 
@@ -67,10 +73,7 @@ std::string Desk::problem() const {
          (unlearned_ == 0 ? "" : ". Of the answers saved, " + counted(unlearned_, "answer") + " could not be learned from");
 }
 
-double Desk::hold() const {
-  const bool unlearns = model_.session.capabilities().rebuilds && model_.session.labels().keeps();
-  return settings_.desk.hold.value_or(unlearns ? 0 : kHold);
-}
+double Desk::hold() const { return settings_.desk.hold.value_or(may_rebuild() ? 0 : kHold); }
 
 /// The question's answer, which is held back, is no more.
 void Desk::let_go(std::uint64_t id, Question& question) {
@@ -121,6 +124,7 @@ void Desk::unlearn(std::uint64_t id, Question& question) {
                            parse_spec(settings_.learner).word + " cannot unlearn" +
                            (hold() > 0 ? "; answers wait " + shortest(hold()) + " s before that (--hold)" : "; see --hold")};
   std::vector<Task> class_tasks;
+  std::vector<std::pair<Task, Session::Measured>> measured;
   UnpackedInstance memory;
   const KeptLabels& kept = model_.session.labels();
   for (const std::uint64_t label : question.labels) {
@@ -128,12 +132,15 @@ void Desk::unlearn(std::uint64_t id, Question& question) {
     if (!place)
       throw Refused{409, "this answer cannot be taken back: its label is not among those that the model keeps; expected " +
                              std::string(kept.keeps() ? "more room for them" : "some to be kept") + " (--keep-labels)"};
-    if (model_.classes) class_tasks.push_back(model_.classes->task_of(kept.example(*place, memory)));
+    const Task task = model_.classes ? model_.classes->task_of(kept.example(*place, memory)) : 0;
+    if (model_.classes) class_tasks.push_back(task);
+    if (const auto audit = model_.session.measured(label)) measured.emplace_back(task, *audit);
   }
   if (!question.labels.empty()) {
     model_.session.undo(question.labels);
     note_left_out();
     question.class_tasks = std::move(class_tasks);
+    question.measured = std::move(measured);
   }
   question.labels.clear();
   question.tickets.clear();
@@ -194,8 +201,8 @@ void Desk::note_answer(std::uint64_t id, const Given& given, const Json& event) 
 /// An open question is answered, or answered a second time. After check_memory(), if it is the first.
 void Desk::take_answer(std::uint64_t id, Question& question, Given given, const Json& event) {
   if (question.given.empty()) {
-    // An audit's answer cannot be taken back, and one whose question was withdrawn has no label of the budget to wait with.
-    if (const double wait = hold(); wait > 0 && !question.audit && !question.tickets.empty()) {
+    // One whose question was withdrawn has no label of the budget to wait with.
+    if (const double wait = hold(); wait > 0 && !question.tickets.empty()) {
       question.held = true;
       held_.push_back({now_ + wait, id});
     } else {
@@ -207,6 +214,7 @@ void Desk::take_answer(std::uint64_t id, Question& question, Given given, const 
       }
     }
   }
+  if (question.lease != given.lease) end_lease(question.lease, "its question was answered by another tool");
   question.release();
   note_answer(id, given, event);
   question.given.push_back(std::move(given));
@@ -217,7 +225,6 @@ void Desk::take_answer(std::uint64_t id, Question& question, Given given, const 
 
 /// The answer was never given, and its question is open.
 void Desk::take_back(std::uint64_t id, Question& question, std::vector<Given>::iterator given) {
-  if (question.audit) throw Refused{409, "this answer cannot be taken back: it measured the accuracy and is counted"};
   if (given == question.given.begin()) {
     if (question.given.size() > 1) throw Refused{409, "this answer cannot be taken back: somebody gave a second opinion"};
     unlearn(id, question);
@@ -230,6 +237,7 @@ void Desk::take_back(std::uint64_t id, Question& question, std::vector<Given>::i
   std::erase(annotator.latest, id);
   if (const auto time = std::find(annotator.times.begin(), annotator.times.end(), given->at); time != annotator.times.end())
     annotator.times.erase(time);
+  end_lease(given->lease, "its answer was taken back");
   question.given.erase(given);
   if (auto node = closed_.extract(id)) {
     closed_bytes_ -= node.mapped().about.line.size();
@@ -250,7 +258,7 @@ DeskReply Desk::answer(const Json& event) {
   const std::string lease = text_of(event, "lease"), word = text_of(event, "label");
   const std::uint64_t id = id_of_lease(lease);
   Question* question = find(id);
-  if (question == nullptr) throw Refused{410, "lease: its question is not open any more"};
+  if (question == nullptr) refuse_lease(lease);
   const Json done{{"saved", true}, {"ticket", id}, {"label", word}};
   for (const Given& given : question->given)
     if (given.lease == lease) {
@@ -259,8 +267,7 @@ DeskReply Desk::answer(const Json& event) {
       again["labels"] = labels_json();
       return reply(again, false);
     }
-  if (question->lease != lease || !open_.contains(id))
-    throw Refused{410, "lease: it has expired, and the question went to somebody else"};
+  if (question->lease != lease || !open_.contains(id)) refuse_lease(lease);
   choice_of(word);
   const std::string name = question->holder;
   check_holder(event, name);
@@ -289,7 +296,7 @@ DeskReply Desk::undo(const Json& event) {
   const std::string word = given->label;
   take_back(id, *question, given);
   Question& again = open_.at(id);
-  lease_to(id, again, name);
+  lease_to(id, again, name, kTakenBack);
   return reply(
       {{"undone", {{"ticket", id}, {"label", word}}}, {"question", question_json(id, again)}, {"labels", labels_json()}},
       true, to_text(Json{{"ticket", id}, {"lease", again.lease}}));
@@ -349,10 +356,10 @@ DeskReply Desk::put(const Json& event) {
   if (!back) {
     take_answer(id, *question, {name, word, source, now_}, event);
   } else if (question->unasked) {
-    withdraw(id, true);
+    withdraw(id, true, kTakenBack);
     --gifts_;
   } else {
-    lease_to(id, *question, event.value("holder", name));
+    lease_to(id, *question, event.value("holder", name), kTakenBack);
   }
   return done(true);
 }

@@ -63,6 +63,7 @@ std::string_view ListReply::list_of(std::string_view reply) const {
 }
 
 Desk::Desk(const DeskSettings& settings) : settings_(settings), model_(make_model(settings)) {
+  settings_.desk.check();
   model_.session.keep_waiting();  // what waits was shown to somebody: the desk itself withdraws, and says so
   model_bytes_ = model_.bytes();
 }
@@ -73,6 +74,7 @@ Desk::Desk(const DeskSettings& settings, Model model, std::string_view state)
   model_bytes_ = model_.bytes();
   try {
     const Json in = Json::parse(state);
+    settings_.desk = DeskOptions::from_json(in.at("settings").dump());
     now_ = in.at("now");
     next_question_ = in.at("next_question");
     leases_ = in.at("leases");
@@ -99,6 +101,8 @@ Desk::Desk(const DeskSettings& settings, Model model, std::string_view state)
         out.unasked = q.value("unasked", false);
         out.held = q.value("held", false);
         if (q.contains("class_tasks")) out.class_tasks = q["class_tasks"].get<std::vector<Task>>();
+        if (q.contains("measured"))
+          for (const Json& m : q["measured"]) out.measured.push_back({m.at(0), {{m.at(1), m.at(2), 1}, m.at(3)}});
         if (q.contains("worth")) {
           out.worth = q["worth"];
           out.weighed_at = q.at("weighed_at");
@@ -125,6 +129,8 @@ Desk::Desk(const DeskSettings& settings, Model model, std::string_view state)
     if (in.contains("held"))
       for (const Json& p : in["held"]) held_.push_back({p.at(0), p.at(1)});
     if (in.contains("waiting")) waiting_ = in["waiting"].get<std::deque<std::uint64_t>>();
+    if (in.contains("ended"))
+      for (const Json& p : in["ended"]) ended_.emplace_back(p.at(0), p.at(1));
     full_ = in.value("full", full_);
     unlearned_ = in.value("unlearned", unlearned_);
   } catch (const nlohmann::json::exception& e) {
@@ -178,6 +184,8 @@ void Desk::save(const std::function<void(std::string_view part)>& write) const {
              {"unasked", q.unasked}};
     if (q.held) out["held"] = true;
     if (!q.class_tasks.empty()) out["class_tasks"] = q.class_tasks;
+    for (const auto& [task, audit] : q.measured)
+      out["measured"].push_back({task, audit.held.weight, audit.held.learned, audit.margin});
     if (q.weighed_at) {
       out["worth"] = q.worth;
       out["weighed_at"] = *q.weighed_at;
@@ -188,9 +196,10 @@ void Desk::save(const std::function<void(std::string_view part)>& write) const {
   for (const auto& [name, a] : annotators_)
     annotators[name] = {{"answers", a.answers}, {"skips", a.skips}, {"agreed", a.agreed}, {"compared", a.compared},
                         {"seconds", a.seconds}, {"times", a.times}, {"latest", a.latest}};
-  std::string head =
-      Json{{"now", now_}, {"next_question", next_question_}, {"leases", leases_}, {"gifts", gifts_}, {"posted", posted_}}
-          .dump();
+  std::string head = Json{{"now", now_},       {"next_question", next_question_},
+                          {"leases", leases_}, {"gifts", gifts_},
+                          {"posted", posted_}, {"settings", Json::parse(settings_.desk.to_json())}}
+                         .dump();
   head.pop_back();
   put(head);
   list("open", open_, question);
@@ -201,6 +210,7 @@ void Desk::save(const std::function<void(std::string_view part)>& write) const {
   list("curve", curve_, [](const CurvePoint& p) { return Json{p.labels, p.value, p.low, p.high}; });
   if (!held_.empty()) put(",\"held\":" + Json(held_).dump());
   if (!waiting_.empty()) put(",\"waiting\":" + Json(waiting_).dump());
+  if (!ended_.empty()) list("ended", ended_, [](const auto& p) { return Json{p.first, p.second}; });
   if (!full_.empty()) put(",\"full\":" + Json(full_).dump());
   if (unlearned_ > 0) put(",\"unlearned\":" + Json(unlearned_).dump());
   text += "}";
@@ -246,6 +256,7 @@ DeskReply Desk::carry_out(std::string_view text) {
                                                                   {"put", &Desk::put},
                                                                   {"decide", &Desk::decide},
                                                                   {"limits", &Desk::limits},
+                                                                  {"settings", &Desk::change_settings},
                                                                   {"tick", &Desk::tick},
                                                                   {"forget_task", &Desk::forget_task},
                                                                   {"forget_example", &Desk::forget_example}};
@@ -382,8 +393,15 @@ DeskReply Desk::limits(const Json& event) {
     if (!question.tickets.empty() && question.given.empty()) waiting.push_back({worth(question), id});
   std::sort(waiting.begin(), waiting.end());
   for (std::size_t i = 0; i < waiting.size() && model_.session.budget().bought() > limits.total; ++i)
-    withdraw(waiting[i].second, true);
+    withdraw(waiting[i].second, true, "the limit of labels was lowered, and its question is no longer asked");
   return reply({{"labels", labels_json()}}, true);
+}
+
+DeskReply Desk::change_settings(const Json& event) {
+  DeskOptions options = DeskOptions::from_json(event.at("desk").dump());
+  options.check();
+  settings_.desk = std::move(options);
+  return reply({{"saved", true}}, true);
 }
 
 /// Nothing of a question stays but that its number was used.
@@ -392,7 +410,7 @@ void Desk::drop(std::uint64_t id) {
     unlearn(id, *question);
     for (const std::uint64_t ticket : question->tickets) model_.session.withdraw(ticket);
   }
-  if (open_.contains(id)) withdraw(id, false);
+  if (open_.contains(id)) withdraw(id, false, "its example was forgotten");
   if (const auto node = closed_.extract(id)) closed_bytes_ -= node.mapped().about.line.size();
   for (auto& [name, annotator] : annotators_) std::erase(annotator.latest, id);
 }
@@ -407,12 +425,14 @@ DeskReply Desk::forget_task(const Json& event) {
     for (const auto& [id, question] : *all)
       if (question.about.task == task) ids.push_back(id);
   if (!held && !posted && ids.empty()) throw Refused{404, "task '" + task + "': no example of it was posted"};
-  if (held) model_.session.forget(task);
+  const bool rebuilds = may_rebuild();
+  if (held) rebuilds ? model_.session.forget(task) : model_.session.forget_kept(task);
   for (const std::uint64_t id : ids) drop(id);
   std::erase_if(pool_, [&](const Posted& item) { return item.task == task; });
   has_room();
-  if (held) note_left_out();
+  if (held && rebuilds) note_left_out();
   Json left = Json::array();
+  if (held && !rebuilds) left.push_back(what_stays_learned());
   if (!held) left.push_back("its labels: memory had no room for the task, so they went to what all tasks share");
   if (model_.session.scale() != "none") left.push_back("counts of its features, by which values are scaled");
   if (settings_.features.bits == 0) left.push_back("names of its features");
@@ -421,42 +441,47 @@ DeskReply Desk::forget_task(const Json& event) {
   return out;
 }
 
+bool Desk::may_rebuild() const { return model_.session.capabilities().rebuilds && model_.session.labels().keeps(); }
+
+std::string Desk::what_stays_learned() const {
+  const std::string learner = parse_spec(settings_.learner).word;
+  return "what the weights learned: " + (model_.session.capabilities().rebuilds
+                                             ? learner + " is made anew from kept labels, and none are (--keep-labels)"
+                                             : learner + " cannot unlearn");
+}
+
 DeskReply Desk::forget_example(const Json& event) {
   const std::string example = text_of(event, "example");
   const auto found = seen_.find(hash64(example));
   if (found == seen_.end()) throw Refused{404, "example '" + example + "': not posted, or long ago"};
   const std::uint64_t number = found->second;
   Session& session = model_.session;
-  const bool rebuilds = session.capabilities().rebuilds && session.labels().keeps();
+  const bool rebuilds = may_rebuild();
   const Question* question = number > 0 ? find(number - 1) : nullptr;
   const auto item = std::find_if(pool_.begin(), pool_.end(), [&](const Posted& p) { return p.example == example; });
   const bool known = question != nullptr || item != pool_.end();  // its text
   std::vector<std::uint64_t> ids = question != nullptr ? question->labels : std::vector<std::uint64_t>();
-  const bool all_kept = std::erase_if(ids, [&](std::uint64_t id) { return rebuilds && !session.labels().find(id); }) == 0;
-  bool forgot = false;
-  if (rebuilds && known) {
+  const std::size_t labels = ids.size();
+  const bool all_kept = std::erase_if(ids, [&](std::uint64_t id) { return !session.labels().find(id); }) == 0;
+  if (known) {
     bool done = false;
     const auto forget = [&](std::span<const Example> round) {
-      session.forget_example(ids, round);
+      rebuilds ? session.forget_example(ids, round) : session.forget_kept_example(ids, round);
       done = true;
     };
     with_examples(question != nullptr ? *question : question_about(*item), forget);
     if (!done) forget({});
-    forgot = true;
-  } else if (!ids.empty()) {
-    session.undo(ids);  // which says why it cannot
   }
   if (question != nullptr) drop(number - 1);
-  if (forgot) {
+  if (known && rebuilds) {
     has_room();
     note_left_out();
   }
-  const std::size_t labels = ids.size();
   Json left = Json::array();
+  if (!rebuilds && (labels > 0 || session.capabilities().learns_unasked)) left.push_back(what_stays_learned());
   if (!known)
     left.push_back(number > 0 ? "its label: it was given too long ago" : "what is kept of it: it came too long ago");
-  if (!all_kept) left.push_back("its label: there was no room to keep it (--keep-labels)");
-  if (!rebuilds && session.capabilities().learns_unasked) left.push_back("what was learned from it without a label");
+  if (rebuilds && !all_kept) left.push_back("its label: there was no room to keep it (--keep-labels)");
   if (session.scale() != "none") left.push_back("counts of its features, by which values are scaled");
   if (settings_.features.bits == 0) left.push_back("names of its features");
   std::erase(seen_order_, found->first);

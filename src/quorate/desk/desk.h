@@ -62,6 +62,7 @@ inline constexpr ListReply kExamples{"{\"examples\":[", "],\"asked\":"}, kPredic
 ///                                 or not, leased or not; null takes it back, and leases the question to `holder`
 ///   decide    ticket label        settles a disagreement
 ///   limits    labels              another label budget
+///   settings  desk                other DeskOptions from now on, all of them
 ///   tick                          nothing but the time
 ///   forget_task task | forget_example example
 ///
@@ -79,7 +80,7 @@ class Desk {
   /// Predictions for lines of JSON, as those of `examples`; nothing is learned or asked. One without an id is named by its
   /// line, of which `first` came before.
   DeskReply predict(std::string_view lines, std::uint64_t first = 0) const;
-  /// Why a question is asked, and what speaks for which label; 403 for audits.
+  /// Why a question is asked, and what speaks for which label; 403 where margins are no sums of features.
   DeskReply explain(std::uint64_t ticket) const;
   /// The answers of a question, and its holder. If the ticket is unknown, of the question about the example. "long_ago" of
   /// one that was answered so long ago that its answers are not known any more.
@@ -91,10 +92,10 @@ class Desk {
     std::string text;
     std::optional<std::uint64_t> next = {};  ///< where the next part begins; nothing: this is the last
   };
-  /// Open questions from ticket `from` on, at most `most`: JSON, separated by commas.
-  Part questions(std::uint64_t from, std::uint64_t most) const;
-  /// The labels bought: a line of JSON each, from label `from` on, at most `most`.
-  Part labels(std::uint64_t from, std::uint64_t most) const;
+  /// Open questions from ticket `from` on, at most `most`: JSON, separated by commas. names: of those who hold them.
+  Part questions(std::uint64_t from, std::uint64_t most, bool names = true) const;
+  /// The labels bought: a line of JSON each, from label `from` on, at most `most`. names: of those who gave them.
+  Part labels(std::uint64_t from, std::uint64_t most, bool names = true) const;
   /// Tasks with their counts, from place `from` on, at most `most`: a line of JSON each.
   Part tasks(std::uint64_t from, std::uint64_t most) const;
 
@@ -131,6 +132,8 @@ class Desk {
     std::vector<std::uint64_t> tickets;  ///< the session's, of classes maybe several; empty after an undo
     std::vector<std::uint64_t> labels;   ///< ids of those that were learned from
     std::vector<Task> class_tasks;       ///< of labels taken back (Classes::task_of): a new answer is for these; empty: all
+    /// Of audits taken back, by their tasks (0 without classes): a new answer measures the accuracy, and teaches nothing.
+    std::vector<std::pair<Task, Session::Measured>> measured;
     Posted about;
     bool audit = false, second = false;  ///< bought to audit; wants a second opinion
     bool unasked = false;                ///< withdrawn before its answer was put, which is a gift
@@ -184,6 +187,7 @@ class Desk {
   DeskReply put(const Json& event);
   DeskReply decide(const Json& event);
   DeskReply limits(const Json& event);
+  DeskReply change_settings(const Json& event);
   DeskReply tick(const Json& event);
   DeskReply forget_task(const Json& event);
   DeskReply forget_example(const Json& event);
@@ -207,13 +211,17 @@ class Desk {
   double worth(const Question& question) const;
   bool may_go(const Question& question) const;
   bool may_answer(const Question& question, const std::string& annotator) const;
-  void lease_to(std::uint64_t id, Question& question, const std::string& annotator);
+  void lease_to(std::uint64_t id, Question& question, const std::string& annotator, std::string_view why = "");
+  void end_lease(std::string_view lease, std::string_view why);
+  [[noreturn]] void refuse_lease(std::string_view lease) const;
   Question* find(std::uint64_t id);
   const Question* find(std::uint64_t id) const;
   std::uint64_t id_of_lease(std::string_view lease) const;
   void note_label(Question& question, const std::optional<Outcome>& outcome);
   void give(Question& question, std::span<const Example> round, Label label, std::string_view annotator = {});
   void learn(Question& question, Label label, std::string_view annotator);
+  bool may_rebuild() const;
+  std::string what_stays_learned() const;  ///< of what is forgotten, where nothing is rebuilt
   double hold() const;
   void learn_held(std::uint64_t id);
   void let_go(std::uint64_t id, Question& question);
@@ -229,7 +237,7 @@ class Desk {
   void compare(const Question& question, int by);
   void close(std::uint64_t id);
   void drop(std::uint64_t id);
-  void withdraw(std::uint64_t id, bool to_pool);
+  void withdraw(std::uint64_t id, bool to_pool, std::string_view why);
   void pool(Posted about);
   bool wants_second(std::uint64_t question) const;
   std::optional<Pick> best_of_pool() const;
@@ -243,7 +251,7 @@ class Desk {
   Json question_json(std::uint64_t id, const Question& question) const;
   Json fields_json(const Question& question) const;
   Json open_json(std::uint64_t id, const Question& question) const;
-  Json labels_json() const;
+  Json labels_json(bool audits = false) const;
   std::string problem() const;
   void check_memory() const;
   std::uint64_t answers_today(const std::string& annotator) const;
@@ -278,10 +286,11 @@ class Desk {
   std::deque<std::uint64_t> seen_order_;
   std::deque<Posted> pool_;
   std::vector<CurvePoint> curve_;
-  std::deque<std::pair<double, std::uint64_t>> held_;  // when a question's answer is due, in order
-  std::deque<std::uint64_t> waiting_;                  // held back, due, and without memory to learn from them, in order
-  std::string full_;                                   // why the learner could learn no more; empty: it can
-  std::uint64_t unlearned_ = 0;                        // answers that were taken and are not learned from any more
+  std::deque<std::pair<double, std::uint64_t>> held_;      // when a question's answer is due, in order
+  std::deque<std::uint64_t> waiting_;                      // held back, due, and without memory to learn from them, in order
+  std::string full_;                                       // why the learner could learn no more; empty: it can
+  std::deque<std::pair<std::string, std::string>> ended_;  // leases that ended without an answer, the latest, and why
+  std::uint64_t unlearned_ = 0;                            // answers that were taken and are not learned from any more
 };
 
 }  // namespace quorate

@@ -20,10 +20,12 @@ constexpr std::size_t kMostSeen = 200'000;   // ids of examples that are known a
 constexpr std::size_t kMostWeighed = 256;    // open questions that compete for an annotator, the latest
 constexpr std::size_t kMostHeld = 2;         // leases of one annotator, if not given: the question on the page and the next
 constexpr std::size_t kLongestName = 1'000;  // bytes of an id or a task's name
-constexpr std::size_t kMostTried = 128;      // examples of the pool that compete for an annotator
-constexpr double kSure = 3;                  // log-odds of a prediction beyond which an example of the pool is not asked
-constexpr double kPointless = 6;             // log-odds of a prediction that nobody needs to confirm
-constexpr std::uint64_t kFewLabels = 50;     // by which no prediction is sure
+constexpr std::size_t kMostEnded = 1'000;    // leases whose end is explained
+constexpr std::string_view kExpired = "it has expired, and its question was given to somebody else or is no longer asked";
+constexpr std::size_t kMostTried = 128;   // examples of the pool that compete for an annotator
+constexpr double kSure = 3;               // log-odds of a prediction beyond which an example of the pool is not asked
+constexpr double kPointless = 6;          // log-odds of a prediction that nobody needs to confirm
+constexpr std::uint64_t kFewLabels = 50;  // by which no prediction is sure
 constexpr std::size_t kMostLines = std::size_t{64} << 20;  // bytes of examples in the pool, and of closed questions
 
 }  // namespace
@@ -161,7 +163,7 @@ bool Desk::take_late_label(std::uint64_t state, Label label, Posted& about) {
     const auto found = open_.find(state - 1);
     if (found == open_.end() || !found->second.given.empty()) return false;
     about = found->second.about;
-    withdraw(state - 1, false);
+    withdraw(state - 1, false, "the label of its example was posted");
     return true;
   }
   const auto item = std::find_if(pool_.begin(), pool_.end(), [&](const Posted& p) { return p.example == about.example; });
@@ -186,7 +188,7 @@ std::uint64_t Desk::number_of(const Question& question) {
 
 std::uint64_t Desk::open(Question question) {
   const std::uint64_t number = number_of(question);
-  question.second = !question.audit && wants_second(number);
+  question.second = wants_second(number);  // audits too, so that nothing tells them apart
   open_.emplace(number, std::move(question));
   return number;
 }
@@ -212,9 +214,10 @@ void Desk::archive(std::uint64_t number, Question question) {
   }
 }
 
-void Desk::withdraw(std::uint64_t id, bool to_pool) {
+void Desk::withdraw(std::uint64_t id, bool to_pool, std::string_view why) {
   const auto found = open_.find(id);
   Question& question = found->second;
+  end_lease(question.lease, why);
   for (const std::uint64_t ticket : question.tickets) model_.session.withdraw(ticket);
   if (to_pool) {
     if (const auto seen = seen_.find(hash64(question.about.example)); seen != seen_.end()) seen->second = 0;
@@ -239,7 +242,7 @@ void Desk::withdraw_surest() {
     weighed.push_back({question.worth, id});
   }
   std::sort(weighed.begin(), weighed.end());
-  for (std::size_t i = 0; i < weighed.size() && open_.size() > most; ++i) withdraw(weighed[i].second, true);
+  for (std::size_t i = 0; i < weighed.size() && open_.size() > most; ++i) withdraw(weighed[i].second, true, kExpired);
 }
 
 /// Of the questions that nobody holds, the surest quarter goes to the pool. False if there is none.
@@ -248,7 +251,7 @@ bool Desk::make_room() {
   for (const auto& [id, question] : open_)
     if (may_go(question) && (question.holder.empty() || question.until < now_)) weighed.push_back({worth(question), id});
   std::sort(weighed.begin(), weighed.end());
-  for (std::size_t i = 0; i < (weighed.size() + 3) / 4; ++i) withdraw(weighed[i].second, true);
+  for (std::size_t i = 0; i < (weighed.size() + 3) / 4; ++i) withdraw(weighed[i].second, true, kExpired);
   return !weighed.empty();
 }
 
@@ -320,11 +323,11 @@ std::optional<std::uint64_t> Desk::ask_from_pool(const Pick& pick) {
   return open(std::move(question));
 }
 
-/// How uncertain the prediction is now; larger is worth more. Audits come first, as their answers must not depend on what
-/// the learner thinks of them.
+/// How uncertain the prediction is now; larger is worth more. Of an audit it says nothing: whether and when one is answered
+/// must not depend on what the learner thinks of it. Nor of one whose answer was taken back, which is paid for.
 double Desk::worth(const Question& question) const {
   double least = std::numeric_limits<double>::infinity();
-  if (question.audit || question.tickets.empty()) return least;
+  if (question.given.empty() && (question.audit || question.tickets.empty())) return least;
   for (const std::uint64_t ticket : question.tickets)
     if (const auto* item = model_.session.pending().find(ticket)) least = std::min(least, sureness(item->example()));
   return -least;
@@ -342,11 +345,25 @@ bool Desk::may_answer(const Question& question, const std::string& annotator) co
   return !skipped && !answered && (question.holder.empty() || question.until < now_);
 }
 
-void Desk::lease_to(std::uint64_t id, Question& question, const std::string& annotator) {
+/// why: somebody's lease ends by it, if there is one that has not expired.
+void Desk::lease_to(std::uint64_t id, Question& question, const std::string& annotator, std::string_view why) {
+  end_lease(question.lease, why.empty() || question.until < now_ ? kExpired : why);
   const std::string seed = std::to_string(settings_.learning.seed) + " " + std::to_string(++leases_);
   question.lease = std::to_string(id) + "-" + hash128_hex(seed).substr(0, 16);
   question.holder = annotator;
   question.until = now_ + settings_.desk.lease;
+}
+
+/// Whoever comes with the lease will hear why.
+void Desk::end_lease(std::string_view lease, std::string_view why) {
+  if (lease.empty()) return;
+  ended_.emplace_back(lease, why);
+  if (ended_.size() > kMostEnded) ended_.pop_front();
+}
+
+void Desk::refuse_lease(std::string_view lease) const {
+  const auto found = std::find_if(ended_.rbegin(), ended_.rend(), [&](const auto& one) { return one.first == lease; });
+  throw Refused{410, "lease: " + (found == ended_.rend() ? "its question is not open any more" : found->second)};
 }
 
 std::uint64_t Desk::id_of_lease(std::string_view lease) const {
@@ -371,7 +388,7 @@ DeskReply Desk::next(const Json& event) {
       ++looked_at;
       if (worth(question) < -kPointless) gone.push_back(id);
     }
-  for (const std::uint64_t id : gone) withdraw(id, true);
+  for (const std::uint64_t id : gone) withdraw(id, true, kExpired);
   changed = !gone.empty();
   const std::uint64_t today = answers_today(name), daily = settings_.desk.labels_per_annotator.value_or(~std::uint64_t{0});
   if (today >= daily) return nothing("you have given " + counted(today, "answer") + " in 24 hours, the limit");
@@ -384,13 +401,25 @@ DeskReply Desk::next(const Json& event) {
   };
   if (!held.empty() && (held.size() >= event.value("hold", kMostHeld) || today + held.size() >= daily)) return oldest_held();
   std::optional<std::pair<double, std::uint64_t>> best;
-  std::size_t weighed = 0;
+  std::vector<std::uint64_t> audits;  // not answered yet
+  std::size_t weighed = 0, others = 0;
   for (auto it = open_.rbegin(); it != open_.rend() && weighed < kMostWeighed; ++it) {
     if (!may_answer(it->second, name)) continue;
     ++weighed;
+    if (it->second.audit && it->second.given.empty()) {
+      audits.push_back(it->first);
+      continue;
+    }
+    ++others;
     const double value = worth(it->second);
     if (!best || value > best->first) best = {value, it->first};
   }
+  // Audits come among the others, neither first nor last, so that their place does not tell them apart.
+  others += std::min(pool_.size(), settings_.desk.open);
+  const std::uint64_t lot = hash64("audit " + std::to_string(settings_.learning.seed) + " " + std::to_string(leases_));
+  const auto draw_audit = [&] { return !audits.empty() && (others == 0 || lot % (audits.size() + others) < audits.size()); };
+  const auto some_audit = [&] { return std::pair{HUGE_VAL, audits[(lot >> 32) % audits.size()]}; };
+  if (draw_audit()) best = some_audit();
   const LabelBudget& budget = model_.session.budget();
   const auto& rate = budget.limits().rate;
   const auto from_pool = [&] {
@@ -410,6 +439,7 @@ DeskReply Desk::next(const Json& event) {
       from_pool();
     }
   }
+  if (!best && !audits.empty()) best = some_audit();
   if (!best && !held.empty()) return oldest_held();
   if (!best) {
     const std::uint64_t total = budget.limits().total;
@@ -431,12 +461,12 @@ DeskReply Desk::skip(const Json& event) {
   const std::string lease = text_of(event, "lease");
   const std::uint64_t id = id_of_lease(lease);
   const auto found = open_.find(id);
-  if (found == open_.end() || found->second.lease != lease)
-    throw Refused{410, "lease: it has expired, or its question was answered"};
+  if (found == open_.end() || found->second.lease != lease) refuse_lease(lease);
   Question& question = found->second;
   check_holder(event, question.holder);
   ++annotators_[question.holder].skips;
   question.skipped.push_back(question.holder);
+  end_lease(lease, "its question was skipped");
   question.release();
   return reply({{"saved", true}, {"ticket", id}, {"labels", labels_json()}}, true);
 }
@@ -444,8 +474,7 @@ DeskReply Desk::skip(const Json& event) {
 DeskReply Desk::renew(const Json& event) {
   const std::string lease = text_of(event, "lease");
   const auto found = open_.find(id_of_lease(lease));
-  if (found == open_.end() || found->second.lease != lease || found->second.holder.empty())
-    throw Refused{410, "lease: it has expired, or its question was answered"};
+  if (found == open_.end() || found->second.lease != lease || found->second.holder.empty()) refuse_lease(lease);
   check_holder(event, found->second.holder);
   found->second.until = now_ + settings_.desk.lease;
   return reply({{"until", found->second.until}}, true);

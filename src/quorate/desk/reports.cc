@@ -81,9 +81,8 @@ DeskReply Desk::explain(std::uint64_t ticket) const {
   if (found == open_.end()) return refusal(404, "this question is not open");
   const Question& question = found->second;
   if (!model_.session.broken().empty()) return refusal(507, problem());
-  if (question.audit || !model_.session.capabilities().additive)
-    return refusal(403, "there is no explanation for this question");
-  Json out{{"ticket", ticket}};
+  if (!model_.session.capabilities().additive) return refusal(403, "there is no explanation for this question");
+  Json out{{"ticket", ticket}, {"audit", question.audit}};
   const std::string& task = question.about.task;
   look_at(
       question.about.line,
@@ -114,16 +113,17 @@ DeskReply Desk::explain(std::uint64_t ticket) const {
   return reply(out, false);
 }
 
-Json Desk::labels_json() const {
+Json Desk::labels_json(bool audits) const {
   const Session& s = model_.session;
   const std::uint64_t limit = s.budget().limits().total;
   std::uint64_t waiting = s.pending().size();
   for (const auto& [due, id] : held_) waiting -= find(id)->tickets.size();  // answered: bought, though not learned from yet
   for (const std::uint64_t id : waiting_) waiting -= find(id)->tickets.size();
-  return {{"bought", s.budget().bought() - waiting},
-          {"limit", limit == LabelLimits::kNone ? Json(nullptr) : Json(limit)},
-          {"waiting", open_.size()},
-          {"audits", s.audit() != nullptr ? s.audit()->bought() : 0}};
+  Json out{{"bought", s.budget().bought() - waiting},
+           {"limit", limit == LabelLimits::kNone ? Json(nullptr) : Json(limit)},
+           {"waiting", waiting}};
+  if (audits) out["audits"] = s.audit() != nullptr ? s.audit()->bought() : 0;  // elsewhere it would tell audits apart
+  return out;
 }
 
 Json Desk::fields_json(const Question& question) const {
@@ -217,11 +217,12 @@ DeskReply Desk::answers(std::uint64_t ticket, const std::string& example) const 
 DeskReply Desk::status() const {
   const Session& s = model_.session;
   const Audit* audit = s.audit();
-  Json out{{"name", settings_.desk.prompt.empty() ? "Quorate" : settings_.desk.prompt},
+  Json out{{"name", settings_.desk.name},
            {"learner", parse_spec(settings_.learner).word},
            {"examples", posted_},
            {"gifts", gifts_},
-           {"labels", labels_json()},
+           {"labels", labels_json(true)},
+           {"open_questions", open_.size()},
            {"audited", audit != nullptr},
            {"accuracy", audit != nullptr ? interval_json(audit->recent()) : Json(nullptr)},
            {"curve", curve_json()},
@@ -290,19 +291,21 @@ DeskReply Desk::status() const {
   return reply(out, false);
 }
 
-Desk::Part Desk::questions(std::uint64_t from, std::uint64_t most) const {
+Desk::Part Desk::questions(std::uint64_t from, std::uint64_t most, bool names) const {
   Part out;
   for (auto at = open_.lower_bound(from); at != open_.end(); ++at) {
     if (most-- == 0) {
       out.next = at->first;
       break;
     }
-    add_to_list(out.text, open_json(at->first, at->second));
+    Json one = open_json(at->first, at->second);
+    if (!names) one["holder"] = nullptr;
+    add_to_list(out.text, one);
   }
   return out;
 }
 
-Desk::Part Desk::labels(std::uint64_t from, std::uint64_t most) const {
+Desk::Part Desk::labels(std::uint64_t from, std::uint64_t most, bool names) const {
   Part out;
   const KeptLabels& labels = model_.session.labels();
   UnpackedInstance memory;
@@ -313,18 +316,18 @@ Desk::Part Desk::labels(std::uint64_t from, std::uint64_t most) const {
       break;
     }
     const Example e = labels.example(i, memory);
-    out.text += to_text(
-        Json{{"id", labels[i].id},
-             {"task", model_.session.name_of(e.task)},
-             {"question", model_.classes ? Json(model_.question(e)) : Json(nullptr)},
-             {"label", labels[i].answer() == kNeither ? "neither"
-                       : model_.classes               ? (labels[i].answer() == kYes ? "yes" : "no")
-                       : labels[i].answer() == kYes   ? settings_.positive
-                                                      : settings_.negative},
-             {"audit", labels[i].audit != 0},
-             {"margin", labels[i].margin},
-             {"probability", labels[i].probability},
-             {"annotator", labels.annotator(labels[i]).empty() ? Json(nullptr) : Json(labels.annotator(labels[i]))}});
+    const std::string_view name = names ? labels.annotator(labels[i]) : std::string_view();
+    out.text += to_text(Json{{"id", labels[i].id},
+                             {"task", model_.session.name_of(e.task)},
+                             {"question", model_.classes ? Json(model_.question(e)) : Json(nullptr)},
+                             {"label", labels[i].answer() == kNeither ? "neither"
+                                       : model_.classes               ? (labels[i].answer() == kYes ? "yes" : "no")
+                                       : labels[i].answer() == kYes   ? settings_.positive
+                                                                      : settings_.negative},
+                             {"audit", labels[i].audit != 0},
+                             {"margin", labels[i].margin},
+                             {"probability", labels[i].probability},
+                             {"annotator", name.empty() ? Json(nullptr) : Json(name)}});
     out.text += '\n';
   }
   return out;

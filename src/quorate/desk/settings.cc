@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "quorate/base/number.h"
+
 namespace quorate {
 namespace {
 
@@ -41,6 +43,32 @@ void read(const Json& in, P& params) {
 }
 
 }  // namespace
+
+std::optional<KeepJournal> KeepJournal::parse(std::string_view text) {
+  if (text == "all") return KeepJournal{};
+  const auto files = parse_number<std::uint64_t>(text);
+  return files ? std::optional(KeepJournal{files}) : std::nullopt;
+}
+
+std::string to_text(const KeepJournal& keep) { return keep.files ? std::to_string(*keep.files) : "all"; }
+
+std::string DeskOptions::to_json() const { return written(*this).dump(); }
+
+DeskOptions DeskOptions::from_json(std::string_view text) {
+  DeskOptions out;
+  try {
+    read(Json::parse(text), out);
+  } catch (const nlohmann::json::exception& e) {
+    throw DataError(std::string("settings of the desk: ") + e.what());
+  }
+  return out;
+}
+
+void DeskOptions::check() const {
+  if (!archive.empty() && keep_journal.files.value_or(0) == 0)
+    throw UsageError("--archive " + archive + ": with --keep-journal " + to_text(keep_journal) +
+                     " no file is moved there; expected --keep-journal N, 1 or more");
+}
 
 std::string DeskSettings::to_json() const {
   return Json{{"learner", to_text(canonical(parse_spec(learner)))},

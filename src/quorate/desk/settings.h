@@ -12,18 +12,32 @@
 
 namespace quorate {
 
-/// The settings that are the desk's own; learner, features and reading have theirs.
+/// Files of the journal that are kept before the snapshots: a number, or all.
+struct KeepJournal {
+  std::optional<std::uint64_t> files = {};  ///< nothing: all
+
+  static constexpr std::string_view kExpected = "a number, or all";
+  static std::optional<KeepJournal> parse(std::string_view text);
+  bool operator==(const KeepJournal&) const = default;
+};
+std::string to_text(const KeepJournal& keep);
+
+/// The settings that are the desk's own; learner, features and reading have theirs. These may change later.
 struct DeskOptions {
-  std::string prompt = "";
+  std::string name = "", prompt = "", guidelines = "";
   double lease = 300;
   std::uint64_t open = 50, pool = 2'000;
   double opinions = 0;
   std::optional<std::uint64_t> labels_per_annotator;
   std::optional<double> hold;
+  KeepJournal keep_journal = {};
+  std::string archive = "";
 
   static constexpr auto fields() {
     using O = DeskOptions;
     return std::tuple{
+        Field{&O::name, "name", kAny, "name of the project on the page (default: that of the folder)", ""},
+        Field{&O::guidelines, "guidelines", kAny, "Markdown file that annotators can open", ""},
         Field{&O::prompt, "prompt", kAny, "the question that annotators read, as \"Is this mail spam?\"", ""},
         Field{&O::lease, "lease", Interval{10, 86400},
               "seconds for which a question belongs to the annotator who got it; the page renews it", ""},
@@ -42,8 +56,18 @@ struct DeskOptions {
               "seconds between an answer and learning from it, in which undo is exact for every learner (default: 30 for "
               "learners that cannot be rebuilt and where no labels are kept, else 0: undo is exact as long as the label is "
               "kept)",
-              ""}};
+              ""},
+        Field{&O::keep_journal, "keep-journal", kAny,
+              "files of events that are kept before the two newest snapshots: a number, or all; 0: nothing but the newest "
+              "snapshot and what came after it, so that nothing forgotten stays on disk",
+              ""},
+        Field{&O::archive, "archive", kAny,
+              "folder that files of events are moved to, instead of being removed; needs --keep-journal, 1 or more", ""}};
   }
+
+  std::string to_json() const;                          ///< values that differ from the defaults
+  static DeskOptions from_json(std::string_view text);  ///< throws DataError, UsageError
+  void check() const;                                   ///< throws UsageError: an archive where no file is moved
 };
 
 struct DeskSettings {

@@ -148,7 +148,7 @@ bool Audit::draw(Rng& rng) {
 /// For a bin more, if the answer will need one: all of record() that may throw.
 void Audit::make_room(std::optional<Answer> answer) {
   if (!answer || *answer == kNeither || bins_.size() == kMost) return;
-  if (bins_.empty() || bins_.back().audits == width_) bins_.reserve(std::bit_ceil(bins_.size() + 1));
+  if (bins_.empty() || bins_.back().audits >= width_) bins_.reserve(std::bit_ceil(bins_.size() + 1));
 }
 
 void Audit::record(double margin, std::optional<Answer> answer) {
@@ -165,8 +165,16 @@ void Audit::record(const Held& held, double margin, std::optional<Answer> answer
     return;
   }
   ++bought_;
-  if (*answer == kNeither) return;
-  if (bins_.empty() || bins_.back().audits == width_) {
+  if (*answer != kNeither) add(held, margin, *answer);
+}
+
+void Audit::record_again(const Held& held, double margin, Answer answer) {
+  make_room(answer);
+  if (answer != kNeither) add(held, margin, answer);
+}
+
+void Audit::add(const Held& held, double margin, Answer answer) {
+  if (bins_.empty() || bins_.back().audits >= width_) {
     if (bins_.size() == kMost) {
       for (std::size_t i = 0; i < kMost / 2; ++i) {
         bins_[i] = bins_[2 * i];
@@ -178,8 +186,38 @@ void Audit::record(const Held& held, double margin, std::optional<Answer> answer
     bins_.emplace_back();
   }
   const double weight = held.weight;
-  const bool mistake = predicted(margin) != *answer;
+  const bool mistake = predicted(margin) != answer;
   bins_.back().add({held.learned, 1, mistake, weight, weight * weight, mistake ? weight : 0});
+}
+
+void Audit::take_back(const Held& held, double margin, Answer answer) {
+  if (answer == kNeither) return;
+  const bool mistake = predicted(margin) != answer;
+  const auto learned = static_cast<double>(held.learned);
+  const auto distance = [&](const Bin& bin) {  // where all labels are equal, by the weights
+    return std::pair{std::abs(bin.mean_labels() - learned),
+                     std::abs(bin.weight / static_cast<double>(bin.audits) - held.weight)};
+  };
+  auto best = bins_.end();
+  for (auto bin = bins_.begin(); bin != bins_.end(); ++bin)
+    if ((mistake ? bin->mistakes > 0 : bin->audits > bin->mistakes) && bin->labels >= held.learned &&
+        (best == bins_.end() || distance(*bin) <= distance(*best)))
+      best = bin;
+  if (best == bins_.end()) return;
+  if (best->audits == 1) {
+    bins_.erase(best);
+    return;
+  }
+  const double least = best->weight / static_cast<double>(best->audits) / 1e6;  // rounding leaves no sum at or below 0
+  --best->audits;
+  best->labels -= held.learned;
+  best->weight = std::max(best->weight - held.weight, least);
+  best->squares = std::max(best->squares - held.weight * held.weight, least * least);
+  if (mistake) {
+    --best->mistakes;
+    best->wrong = best->mistakes == 0 ? 0 : std::max(best->wrong - held.weight, least);
+  }
+  best->wrong = std::min(best->wrong, best->weight);
 }
 
 void Audit::Bin::add(const Bin& b) {
@@ -191,7 +229,11 @@ void Audit::Bin::add(const Bin& b) {
   wrong += b.wrong;
 }
 
-std::uint64_t Audit::scored() const { return bins_.empty() ? 0 : (bins_.size() - 1) * width_ + bins_.back().audits; }
+std::uint64_t Audit::scored() const {
+  std::uint64_t out = 0;
+  for (const Bin& bin : bins_) out += bin.audits;
+  return out;
+}
 
 Accuracy Audit::stream() const {
   Bin all;
@@ -313,7 +355,7 @@ void Audit::unpack(const Packed& packed) {
   std::uint64_t scored = 0;
   for (std::size_t i = 0; i < bins; ++i) {
     const std::uint64_t audits = packed.audits[i];
-    check(i + 1 < bins ? audits == packed.width : audits >= 1 && audits <= packed.width, "a bin is not full, or empty");
+    check(audits >= 1 && audits <= packed.width, "a bin is too full, or empty");
     scored += audits;
     check(scored <= packed.bought, "more was judged than bought");
     check(packed.mistakes[i] <= audits, "a bin has more mistakes than audits");

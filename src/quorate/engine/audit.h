@@ -98,6 +98,10 @@ class Audit {
     --left_;
   }
   void record(const Held& held, double margin, std::optional<Answer> answer);
+  /// An answer that was recorded is taken back, but its label stays bought; and recorded again, maybe another. Exact while
+  /// there were at most kMost audits; later out of the bin that fits best. O(kMost).
+  void take_back(const Held& held, double margin, Answer answer);
+  void record_again(const Held& held, double margin, Answer answer);
   /// After unpack(): how many are held.
   void set_held(std::uint64_t held) { held_ = held; }
 
@@ -120,7 +124,8 @@ class Audit {
     return bins_.size() < bins_.capacity() ? 0 : std::bit_ceil(bins_.size() + 1) * sizeof(Bin);
   }
 
-  /// Successive audits: one, or twice as many each time that there are kMost bins and neighbours are merged.
+  /// Successive audits: one, or twice as many each time that there are kMost bins and neighbours are merged; fewer where
+  /// answers were taken back.
   struct Bin {
     std::uint64_t labels = 0, audits = 0, mistakes = 0;  // labels: the sum of `learned` at each
     double weight = 0, squares = 0, wrong = 0;           // sums of 1 / p, of their squares, of those of mistakes
@@ -164,6 +169,7 @@ class Audit {
 
  private:
   void make_room(std::optional<Answer> answer);
+  void add(const Held& held, double margin, Answer answer);
   Bin recent_bin(bool before = false) const;  // since half of the labels, or before
 
   double share_, floor_, rate_;             // rate_: audits for each label of learning

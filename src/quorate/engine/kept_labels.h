@@ -22,6 +22,8 @@ struct KeptLabel {
   std::uint32_t audit = 0;                                  ///< 1: bought to audit, not learned from
   std::uint32_t apart = 0;                                  ///< 1: its words were counted before, or never
   std::uint32_t annotator = 0;                              ///< KeptLabels::annotator(); 0: not known
+  std::uint32_t learned = 0;                                ///< of an audit: labels learned from when it was asked
+  double audit_weight = 0;                                  ///< of an audit: 1 / its chance (Audit::Held)
   Answer answer() const { return static_cast<Answer>(y); }
   static constexpr auto fields() {
     using K = KeptLabel;
@@ -33,7 +35,9 @@ struct KeptLabel {
                       std::pair{"time", &K::time},
                       std::pair{"audit", &K::audit},
                       std::pair{"apart", &K::apart},
-                      std::pair{"annotator", &K::annotator}};
+                      std::pair{"annotator", &K::annotator},
+                      std::pair{"learned", &K::learned},
+                      std::pair{"audit_weight", &K::audit_weight}};
   }
 };
 

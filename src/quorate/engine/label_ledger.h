@@ -80,6 +80,10 @@ class LabelLedger {
     audit_->hold();
   }
   void record_audit(const Audit::Held& held, Task task, double margin, Answer answer);
+  void take_back_audit(const Audit::Held& held, double margin, Answer answer) { audit_->take_back(held, margin, answer); }
+  void record_audit_again(const Audit::Held& held, double margin, Answer answer) {
+    audit_->record_again(held, margin, answer);
+  }
   void give_up_audit(const Audit::Held& held) {
     audit_->record(held, 0, std::nullopt);
     refund();

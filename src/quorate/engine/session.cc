@@ -264,9 +264,10 @@ void Session::reply(Reply reply, std::string_view annotator) {
     if (outcome.audited && !outcome.ticket) ledger_.record_audit(e.task, outcome.decision.margin, std::nullopt);
   } else if (outcome.audited) {
     free_memory(ledger_.bytes_to_record());
+    const Audit::Held held = audit()->next();
     ledger_.record_audit(e.task, outcome.decision.margin, reply.answer());
     outcome.answer = reply.answer();
-    keep(e, outcome, annotator);
+    keep(e, outcome, annotator, held);
   } else {
     learn(e, outcome, reply.answer(), annotator, [&] {
       ledger_.buy();
@@ -307,7 +308,7 @@ void Session::learn(const Example& e, Outcome& outcome, Answer y, std::string_vi
   count();
 }
 
-void Session::keep(const Example& e, Outcome& outcome, std::string_view annotator) {
+void Session::keep(const Example& e, Outcome& outcome, std::string_view annotator, const Audit::Held& audit) {
   outcome.label = kept_.labels.next_id();
   const bool at_once = outcome.ticket ? take_unanswered(*outcome.ticket) : outcome.asked;
   const bool apart = !at_once && !kept_.counted_more;
@@ -321,7 +322,9 @@ void Session::keep(const Example& e, Outcome& outcome, std::string_view annotato
                       .selection_score = d.selection_score,
                       .time = ledger_.time(),
                       .audit = outcome.audited,
-                      .apart = apart},
+                      .apart = apart,
+                      .learned = static_cast<std::uint32_t>(std::min<std::uint64_t>(audit.learned, ~std::uint32_t{0})),
+                      .audit_weight = audit.weight},
                      annotator);
   });
 }
@@ -481,10 +484,23 @@ void Session::undo(std::vector<std::uint64_t> ids, bool recount) {
   for (const std::uint64_t id : ids) check_kept(id);
   std::ranges::sort(ids);
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-  start_anew(recount, [&](Kept& kept) {
+  std::vector<std::pair<Measured, Answer>> audits;
+  for (const std::uint64_t id : ids)
+    if (const auto audit = measured(id)) audits.emplace_back(*audit, kept_.labels[check_kept(id)].answer());
+  const auto change = [&](Kept& kept) {
     for (const std::uint64_t id : ids) leave_example(kept, id);
     kept.labels.erase_if([&](const KeptLabel& label) { return std::ranges::binary_search(ids, label.id); });
+  };
+  start_anew(recount, change, [&] {
+    for (const auto& [audit, y] : audits) ledger_.take_back_audit(audit.held, audit.margin, y);
   });
+}
+
+std::optional<Session::Measured> Session::measured(std::uint64_t id) const {
+  const auto place = kept_.labels.find(id);
+  if (!place || kept_.labels[*place].audit == 0 || audit() == nullptr) return std::nullopt;
+  const KeptLabel& label = kept_.labels[*place];
+  return Measured{{label.audit_weight, label.learned, 1}, label.margin};
 }
 
 /// The example of an answer that came at once has the label's place; without the label it has one of its own, as if nobody
@@ -506,7 +522,14 @@ void Session::leave_example(Kept& kept, std::uint64_t id) {
 void Session::correct(std::uint64_t id, Answer y) {
   check_rebuilds();
   const std::size_t place = check_kept(id);
-  start_anew(false, [&](Kept& kept) { kept.labels.set_answer(place, y); });
+  const auto audit = measured(id);
+  const Answer before = kept_.labels[place].answer();
+  const auto change = [&](Kept& kept) { kept.labels.set_answer(place, y); };
+  start_anew(false, change, [&] {
+    if (!audit) return;
+    ledger_.take_back_audit(audit->held, audit->margin, before);
+    ledger_.record_audit_again(audit->held, audit->margin, y);
+  });
 }
 
 void Session::relearn(const Spec& spec) {
@@ -539,28 +562,65 @@ std::size_t Session::check_kept(std::uint64_t id) const {
                         : " is not kept; quorate labels lists those that are"));
 }
 
+namespace {
+auto of_task(Task first, std::size_t tasks) {
+  return [=](const auto& item) { return item.task - first < tasks; };
+}
+}  // namespace
+
 void Session::forget(std::string_view name, bool recount) {
   check_rebuilds();
+  const std::uint32_t place = check_task(name);
+  const auto gone = of_task(first_task(place), tasks_per_name_);
+  const auto change = [&](Kept& kept) {
+    kept.labels.erase_if(gone);
+    kept.unasked_seen -= kept.unasked.erase_if(gone);
+  };
+  start_anew(recount, change, [&] { forget_name(place); });
+}
+
+void Session::forget_kept(std::string_view name) {
+  check_whole();
+  const std::uint32_t place = check_task(name);
+  const auto gone = of_task(first_task(place), tasks_per_name_);
+  kept_.labels.erase_if(gone);
+  kept_.unasked_seen -= kept_.unasked.erase_if(gone);
+  kept_.latest_ticket = 0;
+  forget_name(place);
+}
+
+std::uint32_t Session::check_task(std::string_view name) const {
   const auto place = tasks_.find(name);
   if (!place) throw UsageError("task '" + std::string(name) + "': the model knows no such task");
-  const Task first = first_task(*place);
-  const auto of_task = [&](const auto& item) { return item.task - first < tasks_per_name_; };
-  const auto change = [&](Kept& kept) {
-    kept.labels.erase_if(of_task);
-    kept.unasked_seen -= kept.unasked.erase_if(of_task);
-  };
-  start_anew(recount, change, [&] {
-    tasks_.rename(*place, name_of_forgotten(*place));  // its number stays, and so does what is known of other tasks
-    std::vector<std::uint64_t> tickets;
-    pending_.for_each([&](std::uint64_t ticket, const PendingQuestions::Item& item) {
-      if (of_task(item)) tickets.push_back(ticket);
-    });
-    for (const std::uint64_t ticket : tickets) give_up(ticket);
+  return *place;
+}
+
+/// The number of the task stays, and so does what is known of other tasks; its questions are withdrawn.
+void Session::forget_name(std::uint32_t place) {
+  const auto gone = of_task(first_task(place), tasks_per_name_);
+  tasks_.rename(place, name_of_forgotten(place));
+  std::vector<std::uint64_t> tickets;
+  pending_.for_each([&](std::uint64_t ticket, const PendingQuestions::Item& item) {
+    if (gone(item)) tickets.push_back(ticket);
   });
+  for (const std::uint64_t ticket : tickets) give_up(ticket);
 }
 
 void Session::forget_example(std::vector<std::uint64_t> labels, std::span<const Example> round) {
   check_rebuilds();
+  const auto change = change_that_forgets(std::move(labels), round);
+  start_anew(false, change);
+}
+
+void Session::forget_kept_example(std::vector<std::uint64_t> labels, std::span<const Example> round) {
+  check_whole();
+  change_that_forgets(std::move(labels), round)(kept_);
+  kept_.latest_ticket = 0;
+}
+
+/// What leaves the kept labels, and the kept examples without one, of an example with these labels.
+std::function<void(Session::Kept&)> Session::change_that_forgets(std::vector<std::uint64_t> labels,
+                                                                 std::span<const Example> round) const {
   for (const std::uint64_t id : labels) check_kept(id);
   std::ranges::sort(labels);
   std::vector<std::size_t> unasked;  // places
@@ -581,12 +641,12 @@ void Session::forget_example(std::vector<std::uint64_t> labels, std::span<const 
       ++i;
     if (i < kept_.unasked.size()) unasked.push_back(i);
   }
-  start_anew(false, [&](Kept& kept) {
+  return [labels = std::move(labels), unasked = std::move(unasked)](Kept& kept) {
     kept.labels.erase_if([&](const KeptLabel& label) { return std::ranges::binary_search(labels, label.id); });
     std::size_t place = 0;
     kept.unasked_seen -=
         kept.unasked.erase_if([&](const auto&) { return std::ranges::find(unasked, place++) != unasked.end(); });
-  });
+  };
 }
 
 std::string Session::name_of_forgotten(std::uint32_t place) const {
@@ -659,7 +719,7 @@ std::optional<Outcome> Session::answer(std::uint64_t ticket, Answer y, std::stri
   if (audit) {
     free_memory(ledger_.bytes_to_record());
     ledger_.record_audit(item->audit, item->task, outcome.decision.margin, y);
-    keep(item->example(), outcome, annotator);
+    keep(item->example(), outcome, annotator, item->audit);
     pending_.erase(ticket);
   } else {
     learn(item->example(), outcome, y, annotator, [&] { pending_.erase(ticket); });
@@ -694,6 +754,20 @@ Outcome Session::give(const Example& e, Answer y, std::string_view annotator, do
   outcome.decision.margin = learner_->score(e);
   guarded([&] { outcome.updated = learner_->learn(e, outcome.decision, y, rng_); });
   keep(e, outcome, annotator);
+  return outcome;
+}
+
+Outcome Session::measure_again(const Example& e, const Measured& before, Answer y, std::string_view annotator) {
+  check_whole();
+  check_known(e);
+  if (audit() == nullptr) throw UsageError("an audit: the session makes none");
+  Outcome outcome;
+  outcome.answer = y;
+  outcome.audited = true;
+  outcome.decision.margin = before.margin;
+  free_memory(ledger_.bytes_to_record());
+  ledger_.record_audit_again(before.held, before.margin, y);
+  keep(e, outcome, annotator, before.held);
   return outcome;
 }
 

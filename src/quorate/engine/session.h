@@ -141,6 +141,15 @@ class Session {
   /// mistake or an audit. probability: with which it was asked about, if that was before. Throws UsageError for an unknown
   /// task; MemoryError as reply().
   Outcome give(const Example& e, Answer y, std::string_view annotator = {}, double probability = 1);
+  /// What is known of an audit that is kept; nothing of another label.
+  struct Measured {
+    Audit::Held held;
+    double margin = 0;
+  };
+  std::optional<Measured> measured(std::uint64_t label) const;
+  /// The answer to an audit that was taken back: it measures the accuracy as the first one did. Neither bought nor counted
+  /// again. Throws as give().
+  Outcome measure_again(const Example& e, const Measured& before, Answer y, std::string_view annotator = {});
   /// Counts the features of an instance that is only given, as those of decided ones are, so that they are scaled.
   void see(const Features& x);
   /// Nobody will answer: the label goes back to the budget (a rate keeps it) and is counted as unanswered. Returns whether
@@ -169,7 +178,8 @@ class Session {
   /// and under a memory limit, run is not called. Not saved.
   using RunBeside = std::function<void(const std::function<void()>& work)>;
   void rebuild_beside(RunBeside run) { beside_ = std::move(run); }
-  /// Takes answers back, or corrects them, and rebuilds: the model is that of a session which never had them. Their examples
+  /// Takes answers back, or corrects them, and rebuilds: the model is that of a session which never had them, and audits
+  /// among them no longer measure the accuracy. Their examples
   /// stay, as ones without a label; one whose answer came at once, before any other example, stays if there is room among
   /// those. The labels stay bought. Throws UsageError for an id that is not kept, and as rebuild(); then nothing has
   /// changed.
@@ -181,6 +191,11 @@ class Session {
   /// Forgets what came of tasks: labels, examples, questions that wait, the name; and rebuilds. Counts of the task stay,
   /// without a name, as do audits and, unless `recount`, the part of its examples in the scales of features. As rebuild().
   void forget(std::string_view task, bool recount = false);
+
+  /// The same two where nothing can be rebuilt: the learner keeps what it learned. Throws UsageError for an unknown task or
+  /// label; then nothing has changed.
+  void forget_kept(std::string_view task);
+  void forget_kept_example(std::vector<std::uint64_t> labels, std::span<const Example> round);
 
   /// Gives a task another name; nothing else changes. Throws UsageError for an unknown task, and for a new name that another
   /// task has, or that is none; MemoryError. Then nothing has changed. O(tasks).
@@ -260,7 +275,7 @@ class Session {
   void give_up(std::uint64_t ticket);
   void check_issued(std::uint64_t ticket) const;
   void check_groups() const;
-  void keep(const Example& e, Outcome& outcome, std::string_view annotator);
+  void keep(const Example& e, Outcome& outcome, std::string_view annotator, const Audit::Held& audit = {});
   void keep_unasked(const Round& round);
   void keep_unasked(const Example& e, bool asked);
   void keep_unanswered();
@@ -298,6 +313,9 @@ class Session {
   std::uint64_t learn_kept(Learner& learner, const Kept& kept, bool recount) const;
   static void look_at_unasked(Learner& learner, const Kept& kept, std::size_t next, std::uint64_t& looked);
   std::string name_of_forgotten(std::uint32_t place) const;
+  std::uint32_t check_task(std::string_view name) const;  ///< its place
+  void forget_name(std::uint32_t place);
+  std::function<void(Kept&)> change_that_forgets(std::vector<std::uint64_t> labels, std::span<const Example> round) const;
   LearnerContext context(bool restore);
   template <class Work>
   auto guarded(Work work);

@@ -29,6 +29,7 @@ constexpr std::string_view kPart = ".part";  // the end of the name of a segment
 OpenFile lock_folder(const std::string& folder) {
   const std::string path = (fs::path(folder) / "lock").string();
   OpenFile out(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (!out && (errno == EROFS || errno == ENOSPC)) out = OpenFile(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!out) fail(path, "cannot be opened");
   char holder[24] = {};
   if (flock(out.get(), LOCK_EX | LOCK_NB) != 0) {
@@ -71,11 +72,16 @@ Journal::Journal(std::string dir, JournalOptions options, Disk& disk)
   if (error) throw FileError(folder_ + ": cannot be created: " + error.message());
   lock_ = lock_folder(folder_);
   open_last();
-  // Names that the process before gave may not be on disk yet.
-  sync_folder(folder_);
-  sync_folder(dir_);
-  if (new_dir) sync_folder((fs::path(dir_) / "..").string());
+  if (failed_.empty()) try {  // names that the process before gave may not be on disk yet
+      sync_folder(folder_);
+      sync_folder(dir_);
+      if (new_dir) sync_folder((fs::path(dir_) / "..").string());
+    } catch (const FileError& e) {
+      if (!options_.may_fail || segments_.empty()) throw;
+      failed_ = e.what();
+    }
   written_ = durable_ = end_;
+  if (!failed_.empty()) return;
   waiting_.reserve(options_.waiting_bytes);
   thread_ = std::thread([this] { run(); });
 }
@@ -86,7 +92,7 @@ Journal::~Journal() {
     closing_ = true;
   }
   work_.notify_one();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 /// Finds the end of the journal, cuts a torn tail, and opens the last segment for writing.
@@ -101,6 +107,17 @@ void Journal::open_last() {
   JournalReader reader(dir_, segments_.back().first);
   while (reader.next()) {
   }
+  end_ = reader.position().sequence;
+  segments_.back().bytes = reader.position().offset;
+  try {
+    open_for_writing(reader);
+  } catch (const FileError& e) {
+    if (!options_.may_fail) throw;
+    failed_ = e.what();
+  }
+}
+
+void Journal::open_for_writing(JournalReader& reader) {
   const JournalReader::Position& end = reader.position();
   file_ = OpenFile(disk_.open(end.path.c_str(), O_RDWR));
   if (!file_) fail(end.path, "cannot be opened for writing");
@@ -114,8 +131,7 @@ void Journal::open_last() {
   key_ = reader.header().chain;
   chain_ = end.chain;
   segment_first_ = reader.header().first;
-  offset_ = segments_.back().bytes = end.offset;
-  end_ = end.sequence;
+  offset_ = end.offset;
 }
 
 /// Copies the bytes to a file of their own before they are cut.
@@ -127,9 +143,14 @@ void Journal::cut_tail(const TornTail& tail) {
     copy = OpenFile(disk_.open(cut_file_.c_str(), O_WRONLY | O_CREAT | O_EXCL));
     if (!copy && errno != EEXIST) fail(cut_file_, "cannot be created");
   }
-  copy_bytes(tail.offset, tail.bytes, copy.get(), 0, cut_file_);
-  sync(copy.get(), cut_file_);
-  sync_folder(folder_);
+  try {
+    copy_bytes(tail.offset, tail.bytes, copy.get(), 0, cut_file_);
+    sync(copy.get(), cut_file_);
+    sync_folder(folder_);
+  } catch (const FileError&) {  // half of it helps nobody
+    disk_.unlink(cut_file_.c_str());
+    throw;
+  }
   if (disk_.ftruncate(file_.get(), static_cast<off_t>(tail.offset)) != 0) fail(tail.path, "cannot be shortened");
   cut_ = tail;
 }
@@ -321,8 +342,7 @@ std::vector<Segment> Journal::drop_before(std::uint64_t sequence, const std::str
       if (disk_.unlink(path.c_str()) != 0) fail(path, "cannot be removed");
     } else {
       const std::string target = (fs::path(archive) / fs::path(path).filename()).string();
-      if (file_exists(target)) throw FileError(target + ": exists already; expected an archive without it");
-      if (disk_.rename(path.c_str(), target.c_str()) != 0) fail(path, "cannot be moved to " + target);
+      move_to(path, target);
       sync_folder(archive);
     }
     sync_folder(folder_);  // before the next one, so that no gap can remain
@@ -331,6 +351,32 @@ std::vector<Segment> Journal::drop_before(std::uint64_t sequence, const std::str
     out.push_back(all[n]);
   }
   return out;
+}
+
+/// Also to another file system: then it is there, whole and on disk, before it goes here.
+void Journal::move_to(const std::string& path, const std::string& target) {
+  const bool there = file_exists(target);  // maybe of a move that was interrupted
+  if (there && hash_of_file(target) != hash_of_file(path))
+    throw FileError(target + ": exists already; expected an archive without it");
+  if (!there && disk_.rename(path.c_str(), target.c_str()) == 0) return;
+  if (!there && errno != EXDEV) fail(path, "cannot be moved to " + target);
+  if (!there) {
+    const std::string part = target + std::string(kPart);
+    const OpenFile from(disk_.open(path.c_str(), O_RDONLY)), to(disk_.open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC));
+    if (!from || !to) fail(path, "cannot be copied to " + part);
+    std::string piece(std::size_t{1} << 18, '\0');
+    for (std::uint64_t at = 0;;) {
+      const ssize_t n = pread(from.get(), piece.data(), piece.size(), static_cast<off_t>(at));
+      if (n < 0) fail(path, "cannot be read");
+      if (n == 0) break;
+      write(to.get(), std::string_view(piece).substr(0, static_cast<std::size_t>(n)), at, part);
+      at += static_cast<std::uint64_t>(n);
+    }
+    sync(to.get(), part);
+    if (disk_.rename(part.c_str(), target.c_str()) != 0) fail(part, "cannot be renamed");
+    sync_folder(fs::path(target).parent_path().string());
+  }
+  if (disk_.unlink(path.c_str()) != 0) fail(path, "cannot be removed");
 }
 
 std::uint64_t Journal::disk_bytes() const {

@@ -40,6 +40,8 @@ class Disk {
 struct JournalOptions {
   std::string header;       ///< text for the header of each new segment
   std::uint64_t first = 0;  ///< sequence number of the first record, if there is no journal yet
+  /// A journal that is there and cannot be written, as on a full disk, is opened all the same, failed from the start.
+  bool may_fail = false;
   /// Bytes after which a new segment starts; a commit is never divided.
   std::uint64_t segment_bytes = std::uint64_t{64} << 20;
   /// Bytes that may wait for the disk; append() waits while there are more. Memory is bounded by twice this, or by twice
@@ -57,7 +59,8 @@ class Journal {
   /// Opens the journal of `dir`, or creates one. Reads the last segment; cuts a torn tail, whose bytes are kept in a file
   /// beside it; writes the last commit again and waits until it is on disk, as the process before may have ended (or an
   /// fdatasync of it failed) before it was.
-  /// Throws FileError, also if another process has the journal open; JournalDamage, and then no file was changed;
+  /// Throws FileError (but see may_fail), also if another process has the journal open; JournalDamage, and then no file was
+  /// changed;
   /// UsageError for a header text that is too long.
   Journal(std::string dir, JournalOptions options, Disk& disk = Disk::real());
   /// Writes all that waits, and returns after the last call of on_durable.
@@ -91,9 +94,9 @@ class Journal {
   std::vector<Segment> segments() const;  ///< the oldest first; records that wait are not counted
 
   /// Removes the segments whose records are all before `sequence`, the oldest first, never the last segment; moves them
-  /// into the folder `archive` unless that is empty. Readers of later records work without them. Returns those removed.
-  /// Throws FileError, also if the archive has a file of that name or is on another file system; segments before that one
-  /// are removed then.
+  /// into the folder `archive` unless that is empty, which may be on another file system. Readers of later records work
+  /// without them. Returns those removed. Throws FileError, also if the archive has another file of that name; segments
+  /// before that one are removed then.
   std::vector<Segment> drop_before(std::uint64_t sequence, const std::string& archive = "");
 
   /// Bytes of all files in the folder of the journal. Cost: a look at each file.
@@ -101,6 +104,8 @@ class Journal {
 
  private:
   void open_last();
+  void open_for_writing(JournalReader& reader);
+  void move_to(const std::string& path, const std::string& target);
   void create_segment(std::uint64_t first);
   void cut_tail(const TornTail& tail);
   void copy_bytes(std::uint64_t from, std::uint64_t bytes, int file, std::uint64_t to, const std::string& path);

@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "quorate/base/error.h"
+#include "quorate/base/hash.h"
 
 namespace quorate {
 namespace {
@@ -209,6 +210,19 @@ std::string read_file(const std::string& path) {
   std::fclose(file);
   if (bad) fail(path, "cannot be read");
   return out;
+}
+
+std::string hash_of_file(const std::string& path) {
+  constexpr std::size_t kHashedAtOnce = std::size_t{1} << 18;  // bytes
+  const auto bytes = bytes_of_file(path);
+  Hasher128 hasher;
+  std::vector<std::byte> part;
+  for (std::size_t at = 0; at < bytes.size(); at += part.size()) {
+    part.resize(std::min(kHashedAtOnce, bytes.size() - at));
+    bytes.read(at, part);
+    hasher.add({reinterpret_cast<const char*>(part.data()), part.size()});
+  }
+  return hasher.hex();
 }
 
 }  // namespace quorate

@@ -59,4 +59,7 @@ Column<std::byte> bytes_of_file(const std::string& path);
 /// All bytes of a file. Throws FileError, also for devices.
 std::string read_file(const std::string& path);
 
+/// hash128_hex of a file, read part by part. Throws FileError.
+std::string hash_of_file(const std::string& path);
+
 }  // namespace quorate
