@@ -105,7 +105,7 @@ def by_change() -> tuple[list[str], list[str]]:
             tests |= users.get(str(path), set())
         elif path.parts[0] == "python":
             pytests |= {f for f in python_files() if f.parts[1] == "python"}
-        elif path.name in {"CMakeLists.txt", "CMakePresets.json", "pyproject.toml"} or path.parts[0] == "cmake":
+        elif path.name in {"CMakeLists.txt", "CMakePresets.json", "pyproject.toml", "LICENCES-THIRD-PARTY.txt"} or path.parts[0] == "cmake":
             pytests |= {f for f in python_files() if f.parts[1] == "install" or f.name == "test_wheel.py"}
         elif path.suffix == ".md" or len(path.parts) == 1 or path.parts[0] == ".ci":
             pytests |= {f for f in python_files() if f.parts[1] == "docs" or f.name == "test_docs.py"}
