@@ -12,6 +12,11 @@
 #include "quorate/params/params.h"
 #include "quorate/registry.h"
 #include "quorate/version.h"
+#include "server/static_files.h"
+
+namespace quorate::server {
+std::span<const Asset> licence_assets();  // LICENCES-THIRD-PARTY.txt, embedded by cmake/embed.cmake
+}
 
 namespace quorate::cli {
 namespace {
@@ -254,9 +259,14 @@ Command add_help(CLI::App& app) {
   };
 }
 
-Command add_version(CLI::App&) {
-  return [] {
-    std::cout << "quorate " << kVersion << "\n";
+Command add_version(CLI::App& app) {
+  const auto licences = std::make_shared<bool>(false);
+  app.add_flag("--licences", *licences, "print the licences of the libraries that the program contains or links");
+  return [licences] {
+    if (*licences)
+      std::cout << server::licence_assets().front().bytes;
+    else
+      std::cout << "quorate " << kVersion << "\n";
     return kDone;
   };
 }

@@ -1,6 +1,7 @@
-"""LICENCES-THIRD-PARTY.txt names what the build finds, and the README has the same table."""
+"""LICENCES-THIRD-PARTY.txt names what the build finds, the README has the same table, and the program prints the file."""
 
 import re
+import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,3 +64,8 @@ def test_the_lists_in_the_file_and_in_the_readme_are_the_sections():
     table = (ROOT / "README.md").read_text().split("\n## Licences\n")[1].split("\n## ")[0]
     shown = re.findall(r"^\| \[(.+)\]\((\S+)\) \| (.+) \| (.+) \|$", table, re.M)
     assert shown == [(name, page, licence, use) for name, (page, licence, use, _) in sections().items()]
+
+
+def test_the_program_prints_the_file_byte_for_byte(program):
+    done = subprocess.run([program, "version", "--licences"], capture_output=True, check=True)
+    assert done.stdout == FILE.read_bytes() and done.stderr == b""
