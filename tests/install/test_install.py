@@ -28,6 +28,8 @@ def test_a_ten_line_program_builds_against_the_installed_package(tmp_path):
     for path, command in {"man/man1/quorate.1": ["man"], "bash-completion/completions/quorate": ["completion", "bash"],
                           "zsh/site-functions/_quorate": ["completion", "zsh"]}.items():
         assert (prefix / "share" / path).read_text() == run(prefix / "bin/quorate", *command)
+    for name in ("LICENSE", "LICENCES-THIRD-PARTY.txt"):
+        assert (prefix / "share/doc/quorate" / name).read_bytes() == (ROOT / name).read_bytes()
     assert sorted(str(h.relative_to(prefix / "include")) for h in (prefix / "include").rglob("*.h")) == PUBLIC
     assert not (prefix / "include/quorate/weights/linear.h").exists(), "a header of the inside"
     shutil.copytree(ROOT / "tests/install/project", tmp_path / "project")

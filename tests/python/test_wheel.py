@@ -48,6 +48,14 @@ def test_the_wheel_brings_the_program_types_and_papers(fresh, tmp_path):
     assert done.stdout.split()[0] in version
 
 
+def test_the_wheel_brings_the_licences_and_its_program_prints_them(fresh, tmp_path):
+    name = "LICENCES-THIRD-PARTY.txt"
+    code = f"from importlib.metadata import distribution as d; print(d('quorate').read_text('licenses/{name}'), end='')"
+    brought = subprocess.run([*fresh[0], code], cwd=tmp_path, capture_output=True, check=True).stdout
+    printed = subprocess.run([fresh[1] / "quorate", "version", "--licences"], capture_output=True, check=True).stdout
+    assert brought == printed == (ROOT / name).read_bytes()
+
+
 @pytest.mark.check
 @pytest.mark.parametrize("fresh", ["with what it asks for"], indirect=True)
 def test_what_is_missing_is_told_by_name(fresh, tmp_path):
@@ -66,6 +74,6 @@ def test_the_source_archive_is_what_git_tracks_but_for_what_no_build_needs(tmp_p
         held = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
     tracked = set(subprocess.run(["git", "-c", "safe.directory=*", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split())
     needed = {f for f in tracked if f.startswith(("src/", "apps/", "python/", "papers/", "cmake/"))}
-    needed |= {"CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE"}
+    needed |= {"CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE", "LICENCES-THIRD-PARTY.txt"}
     assert needed <= held, sorted(needed - held)[:5]
     assert held - {"PKG-INFO"} <= tracked, "nothing generated, no data"
