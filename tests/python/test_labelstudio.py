@@ -173,7 +173,7 @@ def test_an_answer_counts_after_the_lease_has_gone_elsewhere(studio, quorate, tm
     one.run_pass()
     assert answers(server, ticket(studio, late)) == {("ann@example.com", "spam")}
     assert kept not in studio.tasks, "eve has it"
-    with pytest.raises(ServerError, match="somebody else"):
+    with pytest.raises(ServerError, match="answered by another tool"):
         server.answer(taken[ticket(studio, late)], "ham")
     server.set_limit(1)  # all others are withdrawn
     (rest,) = studio.waiting()
