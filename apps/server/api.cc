@@ -145,6 +145,19 @@ Page page_of(const Request& request) {
   return {number_of(request, "from", 0, 0, kLargestNumber), number_of(request, "most", kPage, 1, kLargestPage)};
 }
 
+/// A question's example is taken apart while others wait.
+void check_lengths(std::string_view lines) {
+  constexpr std::size_t kLongest = std::size_t{4} << 20;
+  std::uint64_t number = 1;
+  for (; !lines.empty(); ++number) {
+    const std::size_t length = std::min(lines.find('\n'), lines.size());
+    if (length > kLongest)
+      throw Refused{413, "example " + std::to_string(number) + " has " + std::to_string(length) + " bytes",
+                    std::to_string(kLongest) + " at most"};
+    lines.remove_prefix(std::min(length + 1, lines.size()));
+  }
+}
+
 /// Examples as lines. Those of application/x-ndjson are passed on as they are.
 std::string lines_of(Request& request) {
   check_query(request, {});
@@ -152,6 +165,7 @@ std::string lines_of(Request& request) {
   const std::string expected = "application/json with an example or an array of them, or application/x-ndjson with lines";
   if (request.body.find_first_not_of(" \t\r\n") == std::string::npos) throw Refused{400, "the body is empty", expected};
   if (type == "application/x-ndjson") {
+    check_lengths(request.body);
     if (request.body.back() != '\n') request.body += '\n';
     return std::move(request.body);
   }
@@ -160,6 +174,7 @@ std::string lines_of(Request& request) {
   try {
     std::string lines = lines_of_json(request.body);
     if (lines.empty()) throw Refused{400, "the array is empty", "at least one example"};
+    check_lengths(lines);
     return lines;
   } catch (const DataError& e) {
     throw Refused{400, e.what(), expected};
@@ -196,14 +211,15 @@ std::string status_for(const Identity& who, std::string status) {
   if (who.role == Role::kOwner) return status;
   Json all = Json::parse(status);
   if (who.role == Role::kData) {
-    for (const char* key : {"annotators", "questions", "disagreements", "disagreement_count"}) all.erase(key);
+    for (const char* key : {"annotators", "questions", "disagreements"}) all[key] = Json::array();
+    all.erase("disagreement_count");
     return all.dump();
   }
   Json own = Json::object();
   for (const char* key : {"name", "labels", "problem", "taking_answers"})
     if (all.contains(key)) own[key] = std::move(all[key]);
   own["labels"].erase("audits");
-  own["annotators"] = Json::array();
+  for (const char* key : {"annotators", "questions", "disagreements"}) own[key] = Json::array();
   for (Json& one : all["annotators"])
     if (one["name"] == who.name) own["annotators"].push_back(std::move(one));
   return own.dump();

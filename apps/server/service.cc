@@ -22,7 +22,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
+constexpr std::size_t kChunkBytes = std::size_t{1} << 20;      // of an event
+constexpr std::size_t kPredictedBytes = std::size_t{1} << 16;  // while an event waits
 constexpr std::size_t kPageBytes = std::size_t{4} << 20;
 constexpr double kWorkPerSnapshot = 20;       // seconds of applying events for each of a snapshot
 constexpr std::size_t kPredictedAtOnce = 64;  // lines, while an event waits
@@ -81,7 +82,9 @@ std::optional<std::string> header_of(const std::string& dir) {
 /// Lines in parts, each of whole lines.
 class Chunks {
  public:
-  Chunks(std::string_view lines, std::size_t most_lines) : rest_(lines), most_lines_(most_lines) {}
+  /// Each has at least one line.
+  Chunks(std::string_view lines, std::size_t most_lines, std::size_t most_bytes)
+      : rest_(lines), most_lines_(most_lines), most_bytes_(most_bytes) {}
 
   bool end() const { return rest_.empty(); }
   std::uint64_t first() const { return first_; }  ///< lines before next()
@@ -92,7 +95,7 @@ class Chunks {
     while (lines_ < most_lines_ && at < rest_.size()) {
       const auto end = rest_.find('\n', at);
       const std::size_t next = end == rest_.npos ? rest_.size() : end + 1;
-      if (lines_ > 0 && next > kChunkBytes) break;
+      if (lines_ > 0 && next > most_bytes_) break;
       at = next;
       ++lines_;
     }
@@ -103,7 +106,7 @@ class Chunks {
 
  private:
   std::string_view rest_;
-  std::size_t most_lines_;
+  std::size_t most_lines_, most_bytes_;
   std::uint64_t first_ = 0, lines_ = 0;
 };
 
@@ -425,7 +428,7 @@ void Service::tick() {
 DeskReply Service::carry_out(Job& job) {
   if (const std::string why = failed(); !why.empty()) return refusal(why);
   if (job.lines.empty()) return apply(job.event, "");
-  Chunks chunks(job.lines, options_.chunk_lines);
+  Chunks chunks(job.lines, options_.chunk_lines, kChunkBytes);
   DeskReply reply;
   std::string list;
   std::uint64_t asked = 0;
@@ -643,7 +646,7 @@ void Service::drop_old() {
 }
 
 DeskReply Service::predict(std::string_view lines) const {
-  Chunks chunks(lines, kPredictedAtOnce);
+  Chunks chunks(lines, kPredictedAtOnce, kPredictedBytes);
   std::string list;
   while (!chunks.end()) {
     if (stopped_ && !list.empty()) return refusal("the server is stopping; try again later");

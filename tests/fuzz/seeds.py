@@ -56,6 +56,7 @@ for n in range(32):  # two segments and what damages one; a segment as it is
     seed("journal", f"cut-{n}", bytes([0]) + rng.randbytes(40) + bytes([n % 4 * 4, n, n, 0]))
 for n in range(48):
     seed("desk", n, rng.randbytes(11) + rng.randbytes(600))
+    seed("history", n, rng.randbytes(2000))
 EXAMPLE = '{"id":"m%d","task":"ann","text":"win money","x":%d}'
 REQUESTS = ["GET /v1/status", "GET /v1/tasks?from=0&most=5", "GET /v1/questions", "GET /v1/labels", "GET /v1/journal?from=0",
             "GET /v1/explain/0", "GET /v1/answers/0", "GET /healthz", "GET /readyz", "GET /metrics", "HEAD /", "GET /openapi.json",

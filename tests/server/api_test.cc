@@ -175,13 +175,16 @@ TEST(Api, ARoleReadsNothingMoreThanItsFields) {
   };
   const auto status = [&](const std::string& who) { return Json::parse(bench.call("GET", "/v1/status", "", who).body); };
   const Json ann = status("ann"), data = status("pipeline"), all = status("eva");
-  EXPECT_EQ(keys(ann), (std::set<std::string>{"name", "labels", "taking_answers", "annotators"}));
+  EXPECT_EQ(keys(ann),
+            (std::set<std::string>{"name", "labels", "taking_answers", "annotators", "questions", "disagreements"}));
   EXPECT_EQ(keys(ann["labels"]), (std::set<std::string>{"bought", "limit", "waiting"}));
   EXPECT_TRUE(ann["annotators"].empty()) << "she was asked nothing";
   EXPECT_EQ(status("bob")["annotators"].size(), 1U);
+  EXPECT_TRUE(ann["questions"].empty() && ann["disagreements"].empty()) << "those of others";
   std::set<std::string> without = keys(all);
-  for (const char* of_people : {"annotators", "questions", "disagreements", "disagreement_count"}) {
-    EXPECT_EQ(without.erase(of_people), 1U) << of_people;
+  without.erase("disagreement_count");
+  for (const char* of_people : {"annotators", "questions", "disagreements"}) {
+    EXPECT_EQ(data[of_people], Json::array()) << of_people;
   }
   EXPECT_EQ(keys(data), without);
   for (const char* path : {"/v1/status", "/v1/labels", "/v1/questions", "/v1/tasks", "/metrics"}) {
@@ -189,6 +192,17 @@ TEST(Api, ARoleReadsNothingMoreThanItsFields) {
   }
   for (const char* path : {"/v1/status", "/v1/labels", "/v1/questions"}) {
     EXPECT_NE(bench.call("GET", path, "", "eva").body.find("bob"), std::string::npos) << path;
+  }
+}
+
+TEST(Api, AnExampleHasAMostLength) {
+  Bench bench;
+  const std::string is_long = R"({"text":")" + std::string(5'000'000, 'a') + "\"}", more = "{\"text\":\"free\"}\n" + is_long;
+  for (const char* path : {"/v1/examples", "/v1/predict"}) {
+    EXPECT_EQ(bench.call("POST", path, is_long, "", "application/json").status, 413) << path;
+    const Response reply = bench.call("POST", path, more, "", "application/x-ndjson");
+    EXPECT_EQ(reply.status, 413) << path;
+    EXPECT_NE(reply.body.find("example 2 has 5000011 bytes"), std::string::npos) << reply.body;
   }
 }
 
