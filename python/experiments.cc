@@ -47,7 +47,7 @@ SimulateOptions simulate_options(const nb::dict& given) {
   out.delay = parse_delay(delay);
   if (!stop_when.empty()) {
     out.stop_when.emplace(stop_when);
-    if (!out.forecast) out.forecast = out.stop_when->accuracy();
+    if (!out.forecast && out.stop_when->of_accuracy()) out.forecast = out.stop_when->target();
   }
   take(given, "lost", out.delay.lost);
   take(given, "share", out.share);

@@ -23,6 +23,7 @@
 #include "quorate/base/hash.h"
 #include "quorate/engine/explanation.h"
 #include "quorate/engine/model.h"
+#include "quorate/engine/quality.h"
 #include "quorate/engine/round_builder.h"
 #include "quorate/learner.h"
 #include "quorate/stream/example_reader.h"
@@ -610,8 +611,13 @@ class Core {
     out["audit_floor"] = s.audit() ? s.audit()->floor() : 0.0;
     out["audit"] = nb::none();
     if (const Audit* a = s.audit()) {
-      const auto interval = [](const Accuracy& x) { return nb::make_tuple(x.value, x.low, x.high); };
-      nb::dict audit;
+      const auto interval = [](const Estimate& x) { return nb::make_tuple(x.value, x.low, x.high); };
+      nb::dict audit, now;
+      const Quality quality = quality_of(model());
+      quality.for_each([&](const char* name, const Estimate& of) { now[name] = interval(of); });
+      now["audits"] = quality.accuracy.examples;
+      now["always"] = quality.always;
+      audit["now"] = now;
       audit["labels"] = a->bought();
       audit["stream"] = interval(a->stream());
       audit["recent"] = interval(a->recent());

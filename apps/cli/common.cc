@@ -307,24 +307,79 @@ std::string examples_text(const Model& model) {
          (model.users() ? " (" + counted(s.tasks().size(), "user") + ")" : "");
 }
 
-Json audit_json(const Audit* audit) {
+std::vector<std::string> class_names(const std::optional<Classes>& classes, const Labels& labels) {
+  if (classes) return classes->names();
+  return {labels.word(-1), labels.word(1)};
+}
+
+Json audit_json(const Model& model) {
+  const Audit* audit = model.session.audit();
   if (audit == nullptr) return nullptr;
-  const auto of = [](const Accuracy& a) {
-    return Json{{"accuracy", number(a.value)}, {"low", number(a.low)}, {"high", number(a.high)}, {"audits", a.audits}};
+  const auto of = [](const char* value, const Estimate& a) {
+    return Json{{value, number(a.value)}, {"low", number(a.low)}, {"high", number(a.high)}, {"audits", a.examples}};
   };
-  return {{"share", audit->share()},       {"labels", audit->bought()},       {"stream", of(audit->stream())},
-          {"recent", of(audit->recent())}, {"earlier", of(audit->earlier())}, {"fell", audit->fell()}};
+  const Quality quality = quality_of(model);
+  Json now = Json::object();
+  quality.for_each([&](const char* name, const Estimate& measure) { now[name] = of("value", measure); });
+  now["always"] = {{"label", std::isfinite(quality.always) ? Json(class_names(model)[quality.most_frequent]) : Json()},
+                   {"accuracy", number(quality.always)}};
+  return {{"share", audit->share()},
+          {"labels", audit->bought()},
+          {"now", std::move(now)},
+          {"stream", of("accuracy", audit->stream())},
+          {"recent", of("accuracy", audit->recent())},
+          {"earlier", of("accuracy", audit->earlier())},
+          {"fell", audit->fell()}};
 }
 
-std::string fell_text(const Audit& audit) {
-  if (!audit.fell()) return "";
-  return "the accuracy fell: " + interval(audit.earlier()) + " before that half; the stream may have changed";
+std::string always_text(const std::string& name, double share) { return "always " + name + ": " + percent(share); }
+
+std::string audit_text(const Model& model) {
+  const Audit* audit = model.session.audit();
+  return audit == nullptr ? "" : audit_text(*audit, quality_of(model), class_names(model));
 }
 
-std::string interval(const Accuracy& accuracy) {
-  if (!std::isfinite(accuracy.value)) return "-";
+std::string audit_text(const Audit& audit, const Quality& now, const std::vector<std::string>& names) {
+  constexpr double kTells = 0.25, kWanted = 0.1;  // half of an interval that says something, and of one to ask for
+  const std::uint64_t audits = now.accuracy.examples;
+  std::string out = "audit (" + counted(audit.bought(), "label") + "), 95 % intervals: ";
+  if (audits == 0)
+    return out + (audit.scored() == 0 ? "nothing measured yet\n" : "none of the audits is kept (--keep-labels)\n");
+  const auto text = [&](const Estimate& of) -> std::string {
+    const double half = (of.high - of.low) / 2;
+    if (!(half > kTells)) return interval(of);
+    const double wanted = std::ceil(static_cast<double>(audits) * (half / kWanted) * (half / kWanted));
+    return interval(of) + ", too few to tell: about " + grouped(static_cast<std::uint64_t>(wanted)) + " audits would";
+  };
+  out += "accuracy now " + text(now.accuracy) + "; " + always_text(names[now.most_frequent], now.always) + "\n";
+  now.for_each([&](const char* name, const Estimate& of) {
+    if (&of == &now.accuracy || (names.size() > 2 && &of != &now.balanced_accuracy)) return;
+    std::string words = name;
+    std::ranges::replace(words, '_', ' ');
+    const std::string& which = names[1];
+    if (&of == &now.recall || &of == &now.precision) words += " of " + which;
+    out += "  " + words + std::string(words.size() < 24 ? 24 - words.size() : 1, ' ');
+    if (of.examples > 0)
+      out += text(of);
+    else if (&of == &now.precision)
+      out += "- (none of " + counted(audits, "audit") + " is predicted as " + which + ")";
+    else
+      out += "- (" + (names.size() > 2 ? "not every class" : "not both " + names[1] + " and " + names[0]) + " among " +
+             counted(audits, "audit") + ")";
+    out += "\n";
+  });
+  if (!audit.streams()) return out;
+  out += "  when each example came: accuracy " + interval(audit.stream()) + " overall, " + interval(audit.recent()) +
+         " over the second half of the labels\n";
+  if (audit.fell())
+    out += "  the accuracy fell: " + interval(audit.earlier()) + " before that half; the stream may have changed\n";
+  return out;
+}
+
+std::string interval(const Estimate& estimate) {
+  if (!std::isfinite(estimate.value)) return "-";
   char out[64];
-  std::snprintf(out, sizeof out, "%.3f [%.3f, %.3f]", accuracy.value, accuracy.low, accuracy.high);
+  std::snprintf(out, sizeof out, "%.3f [%.3f, %.3f]", estimate.value, estimate.low, estimate.high);
   return out;
 }
 

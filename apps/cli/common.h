@@ -14,6 +14,7 @@
 #include "quorate/base/counted.h"
 #include "quorate/engine/classes.h"
 #include "quorate/engine/label_budget.h"
+#include "quorate/engine/quality.h"
 #include "quorate/experiments/measures.h"
 #include "quorate/params/spec.h"
 #include "quorate/stream/featurize.h"
@@ -178,12 +179,19 @@ void free_large_arrays_at_once(const Model& model);
 /// "1,500 examples of 12 tasks"; with classes "1,500 instances, 4,500 examples of 36 tasks (12 users)".
 std::string examples_text(const Model& model);
 
-/// Null without an audit.
-Json audit_json(const Audit* audit);
-/// That audits got worse beyond chance, after a line with their accuracy; "" if they did not.
-std::string fell_text(const Audit& audit);
+/// What audits say of the model, and of the models that predicted when each example came; null without an audit.
+Json audit_json(const Model& model);
+/// The same in lines; "" without an audit.
+std::string audit_text(const Model& model);
+/// Of a session that has an audit; `names` are those of the classes, without classes of the negative and positive label.
+std::string audit_text(const Audit& audit, const Quality& now, const std::vector<std::string>& names);
+/// Names as audit_text() takes them.
+std::vector<std::string> class_names(const std::optional<Classes>& classes, const Labels& labels);
+inline std::vector<std::string> class_names(const Model& model) { return class_names(model.classes, model.labels); }
+/// "always ham: 91.6 %".
+std::string always_text(const std::string& name, double share);
 
-/// "0.913 [0.880, 0.938], 95 %", or "-" without audits.
-std::string interval(const Accuracy& accuracy);
+/// "0.913 [0.880, 0.938]", or "-" without examples.
+std::string interval(const Estimate& estimate);
 
 }  // namespace quorate::cli

@@ -214,7 +214,7 @@ int run(const InspectOptions& o) {
                {"pending", s.pending().size()},
                {"unanswered", s.unanswered()},
                {"too_late", s.too_late()}}},
-             {"audit", audit_json(s.audit())},
+             {"audit", audit_json(model)},
              {"examples", s.total().examples},
              {"untracked_examples", s.ledger().untracked().examples},
              {"updates", s.total().updates},
@@ -284,10 +284,7 @@ int run(const InspectOptions& o) {
   else
     std::cout << "; labels " << model.labels.word(1) << " and " << model.labels.word(-1) << "\n\n";
   print_columns(model);
-  if (s.audit() != nullptr)
-    std::cout << "audit: " << counted(s.audit()->bought(), "label") << "; accuracy " << interval(s.audit()->stream())
-              << " overall, " << interval(s.audit()->recent()) << " over the second half of the labels; 95 % intervals\n"
-              << (s.audit()->fell() ? fell_text(*s.audit()) + "\n" : "") << "\n";
+  if (s.audit() != nullptr) std::cout << audit_text(model) << "\n";
   std::vector<std::vector<std::string>> rows{{model.users()   ? "user"
                                               : model.classes ? "question"
                                                               : "task",

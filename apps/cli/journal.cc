@@ -6,10 +6,12 @@
 #include <optional>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "common.h"
 #include "help.h"
 #include "quorate/base/csv.h"
+#include "quorate/base/hash.h"
 #include "quorate/desk/desk.h"
 #include "quorate/journal/journal.h"
 #include "quorate/store/files.h"
@@ -71,10 +73,11 @@ Beginning beginning_of(const JournalCommandOptions& o) {
   const std::uint64_t first = first_of(o.dir);
   if (first == 0) return {};
   auto snapshots = server::snapshots_of(o.dir);
+  const std::string journal = hash128_hex(JournalReader(o.dir, first).header().text);
   std::ranges::reverse(snapshots);
   for (const std::uint64_t sequence : snapshots)
     if (sequence >= first && sequence <= o.until) try {
-        return {sequence, server::read_state(o.dir, sequence)};
+        return {sequence, server::read_state(o.dir, sequence, journal)};
       } catch (const Error& e) {
         std::cerr << "quorate: " << e.what() << "; this snapshot is passed over\n";
       }
@@ -85,11 +88,11 @@ Beginning beginning_of(const JournalCommandOptions& o) {
 
 /// An answer and what it was about.
 struct Answered {
-  std::string label, annotator, settled;
+  std::string label, annotator;
   Json at, seconds;
 };
 struct Asked {
-  std::string example, task;
+  std::string example, task, settled;  // settled: by the owner, until the first answer is taken back
   Json probability, audit;
   std::vector<Answered> answers;
 };
@@ -104,8 +107,8 @@ class Collector {
         lines_[q.at("example")] = q.at("line");
         if (q.at("given").empty()) continue;
         Asked& asked = questions_[q.at("id")];
-        asked = {q.at("example"), q.at("task"), q.at("probability"), q.at("audit"), {}};
-        for (const Json& g : q.at("given")) asked.answers.push_back({g.at(1), g.at(0), q.at("settled"), g.at(3), nullptr});
+        asked = {q.at("example"), q.at("task"), q.at("settled"), q.at("probability"), q.at("audit"), {}};
+        for (const Json& g : q.at("given")) asked.answers.push_back({g.at(1), g.at(0), g.at(3), nullptr});
       }
     for (const Json& p : all.at("pool")) lines_[p.at(0)] = p.at(2);
   }
@@ -117,28 +120,34 @@ class Collector {
     if (what == "forget_example") return forget([&](const Asked& asked) { return asked.example == event.at("example"); });
     if (what == "decide") {
       if (const auto found = questions_.find(event.at("ticket")); found != questions_.end())
-        for (Answered& a : found->second.answers) a.settled = event.at("label");
+        found->second.settled = event.at("label");
       return;
     }
     if (!event.contains("was") || (what != "answer" && what != "put" && what != "undo")) return;
     const Json& was = event["was"];
     Asked& asked = questions_[was.at("ticket")];
     const std::string annotator = what == "undo" ? event.at("annotator") : was.at("annotator");
+    if (!asked.answers.empty() && asked.answers[0].annotator == annotator) asked.settled.clear();
     std::erase_if(asked.answers, [&](const Answered& a) { return a.annotator == annotator; });
     if (what == "undo" || event.value("label", Json()).is_null()) return;
     asked.example = was.at("example");
     asked.task = was.at("task");
     asked.probability = was.at("probability");
     asked.audit = was.at("audit");
-    asked.answers.push_back({event["label"], annotator, "", event.at("at"), event.value("seconds", Json())});
-    lines_[asked.example];
+    asked.answers.push_back({event["label"], annotator, event.at("at"), event.value("seconds", Json())});
+    examples_.insert(asked.example);
   }
 
-  /// Once all events are known: the lines of the examples, from the same events.
+  /// Once all events are known: the lines of the examples, from the same events. Of an example that was forgotten and
+  /// posted again the line is that of the last time.
   void note_lines(std::string_view text) {
     const auto end = std::min(text.find('\n'), text.size());
-    if (end == text.size()) return;
     const Json event = Json::parse(text.substr(0, end));
+    if (event.at("do") == "forget_example") lines_.extract(event.at("example").get<std::string>());
+    if (event.at("do") == "forget_task")
+      for (const auto& [ticket, asked] : questions_)
+        if (asked.task == event.at("task")) lines_.extract(asked.example);
+    if (end == text.size()) return;
     if (event.at("do") != "examples" || !event.contains("was")) return;
     std::string_view lines = text.substr(end + 1);
     for (const Json& id : event["was"].at("ids")) {
@@ -149,13 +158,17 @@ class Collector {
         lines.remove_prefix(std::min(to + 1, lines.size()));
       } while (line.find_first_not_of(" \t\r") == line.npos && !lines.empty());
       if (!id.is_string()) continue;
-      const auto wanted = lines_.find(id.get_ref<const std::string&>());
-      if (wanted != lines_.end() && wanted->second.empty()) wanted->second = line;
+      const std::string& example = id.get_ref<const std::string&>();
+      if (examples_.contains(example)) lines_.try_emplace(example, line);
     }
   }
 
   const std::map<std::uint64_t, Asked>& questions() const { return questions_; }
-  const std::string& line(const Asked& asked) const { return lines_.at(asked.example); }
+  /// "" if it is not known.
+  std::string line(const Asked& asked) const {
+    const auto found = lines_.find(asked.example);
+    return found == lines_.end() ? "" : found->second;
+  }
 
  private:
   template <class Of>
@@ -163,11 +176,13 @@ class Collector {
     std::erase_if(questions_, [&](const auto& q) {
       if (!of(q.second)) return false;
       lines_.erase(q.second.example);
+      examples_.erase(q.second.example);
       return true;
     });
   }
 
   std::map<std::uint64_t, Asked> questions_;
+  std::unordered_set<std::string> examples_;            // with answers
   std::unordered_map<std::string, std::string> lines_;  // of the examples with answers, and of a snapshot
 };
 
@@ -210,7 +225,7 @@ int export_labels(const JournalCommandOptions& o) {
         };
         out.write(std::to_string(ticket) + "," + csv_quoted(asked.example) + "," + csv_quoted(asked.task) + "," +
                   csv_quoted(a.label) + "," + csv_quoted(a.annotator) + "," + cell(a.at) + "," + cell(a.seconds) + "," +
-                  cell(asked.probability) + "," + cell(asked.audit) + "," + csv_quoted(a.settled) + "\n");
+                  cell(asked.probability) + "," + cell(asked.audit) + "," + csv_quoted(asked.settled) + "\n");
       } else if (o.to == "jsonl") {
         out.write(Json{{"ticket", ticket},
                        {"example", asked.example},
@@ -221,7 +236,7 @@ int export_labels(const JournalCommandOptions& o) {
                        {"seconds", a.seconds},
                        {"probability", asked.probability},
                        {"audit", asked.audit},
-                       {"settled", text_or_null(a.settled)},
+                       {"settled", text_or_null(asked.settled)},
                        {"data", data}}
                       .dump() +
                   "\n");

@@ -7,6 +7,7 @@
 #include "quorate/base/csv.h"
 #include "quorate/base/portable_math.h"
 #include "quorate/engine/model.h"
+#include "quorate/engine/quality.h"
 #include "quorate/learner.h"
 #include "quorate/store/files.h"
 #include "quorate/stream/record.h"
@@ -81,7 +82,7 @@ int cross_validate(const LabelsOptions& o, const Model& model) {
     throw DataError(o.model + ": " + counted(used.size(), "label") + " to learn from; expected at least --cross-validate " +
                     std::to_string(o.folds));
   const std::string bytes = model.to_bytes();
-  double right = 0, weight = 0, weight_right = 0;
+  QualityCount asked(2), stream(2);  // of questions, with classes too
   for (std::uint64_t fold = 0; fold < o.folds; ++fold) {
     if (interrupt().stop_requested()) throw Interrupted("interrupted");
     Model without = Model::from_bytes(bytes);
@@ -91,27 +92,51 @@ int cross_validate(const LabelsOptions& o, const Model& model) {
     without.session.check_none_left_out();
     for (std::size_t n = fold; n < used.size(); n += o.folds) {
       const KeptLabel& label = labels[used[n]];
-      const bool good = predicted(without.session.learner().score(labels.example(used[n], memory))) == label.answer();
-      const double w = 1 / std::max(label.probability, 1e-6);
-      right += good;
-      weight += w;
-      weight_right += good ? w : 0;
+      const double margin = without.session.learner().score(labels.example(used[n], memory));
+      const std::size_t truth = label.answer() == kYes, said = predicted(margin) == kYes;
+      asked.add(truth, said, margin, 1);
+      stream.add(truth, said, margin, 1 / std::max(label.probability, 1e-6));
     }
   }
-  const double n = static_cast<double>(used.size());
-  if (o.json)
+  const Quality of_asked = asked.quality(), of_stream = stream.quality();
+  const std::vector<std::string> names{model.answer_word(kNo), model.answer_word(kYes)};
+  if (o.json) {
+    const auto document = [&](const Quality& quality) {
+      Json out = Json::object();
+      quality.for_each([&](const char* name, const Estimate& of) {
+        out[name] = {{"value", number(of.value)}, {"low", number(of.low)}, {"high", number(of.high)}};
+      });
+      out["always"] = {{"label", names[quality.most_frequent]}, {"accuracy", number(quality.always)}};
+      return out;
+    };
     std::cout << Json{{"folds", o.folds},
                       {"labels", used.size()},
-                      {"accuracy", right / n},
-                      {"accuracy_of_stream", weight_right / weight}}
+                      {"asked", document(of_asked)},
+                      {"stream", document(of_stream)}}
                      .dump(2)
               << "\n";
-  else
-    std::cout << counted(used.size(), "label") << " in " << counted(o.folds, "fold")
-              << ", each predicted by a model without its fold\n"
-              << "accuracy on what was asked: " << percent(right / n)
-              << "\naccuracy on the stream, each label weighted by 1 / the probability of asking: "
-              << percent(weight_right / weight) << "\n";
+    return kDone;
+  }
+  std::vector<std::vector<std::string>> rows{{"95 % intervals", "what was asked", "the stream"}};
+  std::vector<std::string> of_rows[2];
+  for (const Quality* quality : {&of_asked, &of_stream})
+    quality->for_each([&](const char* name, const Estimate& of) {
+      if (quality == &of_asked) of_rows[0].emplace_back(name);
+      of_rows[1].push_back(interval(of));
+    });
+  for (std::size_t i = 0; i < of_rows[0].size(); ++i) {
+    std::string name = of_rows[0][i];
+    std::ranges::replace(name, '_', ' ');
+    if (name == "recall" || name == "precision") name += " of " + names[1];
+    rows.push_back({name, of_rows[1][i], of_rows[1][of_rows[0].size() + i]});
+  }
+  rows.push_back({"always " + names[of_asked.most_frequent], percent(of_asked.always),
+                  of_asked.most_frequent == of_stream.most_frequent
+                      ? percent(of_stream.always)
+                      : percent(of_stream.always) + " (" + names[of_stream.most_frequent] + ")"});
+  std::cout << counted(used.size(), "label") << " in " << counted(o.folds, "fold")
+            << ", each predicted by a model without its fold; for the stream each counts 1 / the probability of asking\n\n"
+            << table(rows);
   return kDone;
 }
 

@@ -17,13 +17,10 @@ struct SimulateCommandOptions {
   ProgressOptions progress;
 };
 
-/// The audit of the last run: its estimated accuracy, and the forecast of labels for a target.
-void print_audit(const RunResult& r, std::optional<double> target) {
+/// The audit of the last run: what it says of the model, and the forecast of labels for a target.
+void print_audit(const RunResult& r, const std::vector<std::string>& names, std::optional<double> target) {
   const RunResult::Audited& a = *r.audit;
-  std::cout << "\naudit: " << grouped(a.labels) << " of " << counted(r.all.labels, "label")
-            << ", bought at random and not learned from; accuracy with 95 % interval\n"
-            << "  all examples      " << interval(a.stream) << "\n"
-            << "  recent            " << interval(a.recent) << " (second half of the labels)\n";
+  std::cout << "\n" << audit_text(a.audit, a.now, names);
   if (r.stopped) std::cout << "  stopped: target reached (95 % confidence)\n";
   if (!target) return;
   char text[160];
@@ -102,7 +99,7 @@ int run(SimulateCommandOptions& o) {
   check_labels_per_round(options.labels_per_round, o.learner, capabilities(options.learner));
   if (!o.stop_when.empty()) {
     options.stop_when.emplace(o.stop_when);
-    if (!options.forecast) options.forecast = options.stop_when->accuracy();
+    if (!options.forecast && options.stop_when->of_accuracy()) options.forecast = options.stop_when->target();
   }
   for (const NamedFile& out : {NamedFile{"--trace", o.trace}, {"standard output", "-"}})
     check_output(out, o.data.files({o.learner}));
@@ -130,7 +127,8 @@ int run(SimulateCommandOptions& o) {
     std::cout << out.dump(2) << "\n";
   else
     print(out, result.runs, loaded, loaded.tested || options.train_per_task > 0 || options.test_share > 0);
-  if (!o.json && result.runs.back().audit) print_audit(result.runs.back(), options.forecast);
+  if (!o.json && result.runs.back().audit)
+    print_audit(result.runs.back(), class_names(loaded.classes, loaded.labels), options.forecast);
   return kDone;
 }
 
@@ -143,7 +141,8 @@ Command add_simulate(CLI::App& app) {
       ->type_name("LEARNER")
       ->capture_default_str();
   app.add_option("--stop-when", o->stop_when,
-                 "end a run when its audit reaches a target with 95 % confidence, as accuracy>=0.9 or error<=0.1");
+                 "end a run when its audit shows with 95 % confidence that the model is at a target, as accuracy>=0.9, "
+                 "error<=0.1, recall>=0.8 or precision>=0.8");
   app.add_option("--forecast", o->data.run.forecast,
                  "estimate the number of labels for this accuracy, from the audit (default: the target of --stop-when)")
       ->check(CLI::Range(0.0, 1.0));

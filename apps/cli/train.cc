@@ -301,12 +301,13 @@ int run(const TrainOptions& o) {
                       {"skipped_lines", examples.skipped()},
                       {"examples_without_task", without_task},
                       {"progressive_accuracy", number(builder.progressive().accuracy())},
+                      {"progressive_always", number(builder.progressive().always())},
                       {"progressive_f1", number(builder.progressive().f1())},
                       {"total",
                        {{"examples", session.total().examples},
                         {"labels", session.total().labels},
                         {"updates", session.total().updates}}},
-                      {"audit", audit_json(session.audit())},
+                      {"audit", audit_json(model)},
                       {"unanswered", session.unanswered()},
                       {"pending", session.pending().size()},
                       {"limits", limits_json(session.budget().limits(), session.pace().even())},
@@ -322,7 +323,9 @@ int run(const TrainOptions& o) {
   } else if (!o.progress.quiet) {
     std::cout << o.model << ": " << to_text(session.spec()) << "\nlearned from " << counted(learned, "example");
     if (builder.progressive().total() > 0)
-      std::cout << ", progressive accuracy " << percent(builder.progressive().accuracy());
+      std::cout << ", progressive accuracy " << percent(builder.progressive().accuracy()) << " ("
+                << always_text(class_names(model)[builder.progressive().most_frequent()], builder.progressive().always())
+                << ")";
     std::cout << "\n"
               << "total: " << examples_text(model) << ", " << counted(session.total().labels, "label") << " bought, "
               << counted(model.bytes(), "byte") << "\n";
@@ -331,11 +334,7 @@ int run(const TrainOptions& o) {
       std::cout << counted(without_task, "example") << " without a " << (column ? *column : task_column(o))
                 << (without_task == 1 ? " is" : " are") << " of the task '" << kOnlyTask << "'\n";
     }
-    if (session.audit() != nullptr)
-      std::cout << "audit (" << counted(session.audit()->bought(), "label") << "): accuracy "
-                << interval(session.audit()->stream()) << " overall, " << interval(session.audit()->recent())
-                << " over the second half of the labels; 95 % intervals\n";
-    if (session.audit() != nullptr && session.audit()->fell()) std::cout << fell_text(*session.audit()) << "\n";
+    std::cout << audit_text(model);
     if (const std::uint64_t untracked = session.ledger().untracked().examples; untracked > 0)
       std::cout << counted(untracked, "example")
                 << " of tasks beyond the memory limit, predicted with the weights that all tasks share\n";

@@ -218,11 +218,25 @@ std::string status_for(const Identity& who, std::string status) {
   Json own = Json::object();
   for (const char* key : {"name", "labels", "problem", "taking_answers"})
     if (all.contains(key)) own[key] = std::move(all[key]);
-  own["labels"].erase("audits");
+  for (const char* key : {"audits", "waiting"}) own["labels"].erase(key);
   for (const char* key : {"annotators", "questions", "disagreements"}) own[key] = Json::array();
   for (Json& one : all["annotators"])
     if (one["name"] == who.name) own["annotators"].push_back(std::move(one));
   return own.dump();
+}
+
+/// What an annotator hears of an event of hers: not the ticket, nor how many questions wait, which would tell when the
+/// question was bought, and so whether it is an audit.
+DeskReply without_tickets(DeskReply reply) {
+  if (reply.status >= 400) return reply;
+  Json body = Json::parse(reply.body);
+  body.erase("ticket");
+  for (const char* part : {"question", "undone"})
+    if (const auto found = body.find(part); found != body.end() && found->is_object()) found->erase("ticket");
+  if (const auto labels = body.find("labels"); labels != body.end()) labels->erase("waiting");
+  if (const auto reason = body.find("reason"); reason != body.end() && *reason == kAuditsAlone) *reason = kNothingAsked;
+  reply.body = body.dump();
+  return reply;
 }
 
 /// Figures in the text format of Prometheus.
@@ -407,8 +421,10 @@ std::optional<Response> Api::identify(const Request& request, Roles roles, Ident
 }
 
 void Api::submit(Call& call, std::string event) {
-  service_.submit(std::move(event),
-                  [respond = call.respond](DeskReply reply) { (*respond)(response_of(std::move(reply))); });
+  const bool annotator = call.who.role == Role::kAnnotator;
+  service_.submit(std::move(event), [respond = call.respond, annotator](DeskReply reply) {
+    (*respond)(response_of(annotator ? without_tickets(std::move(reply)) : std::move(reply)));
+  });
 }
 
 void Api::count(int status) { ++answered_[static_cast<std::size_t>(status / 100) % answered_.size()]; }
@@ -610,12 +626,12 @@ void Api::metrics(Call& call) {
   const auto number = [](auto value) { return static_cast<double>(value); };
   Metrics out;
   out.add("quorate_examples_total", "counter", "Examples that arrived.", of_status("examples"));
-  out.add("quorate_labels_total", "counter", "Labels bought, questions that wait not counted.", of_status("labels.bought"));
+  out.add("quorate_labels", "gauge", "Labels bought, questions that wait not counted.", of_status("labels.bought"));
   if (const double limit = of_status("labels.limit"); !std::isnan(limit))
     out.add("quorate_labels_limit", "gauge", "Label budget.", limit);
   out.add("quorate_questions", "gauge", "Questions that wait for an answer.", of_status("labels.waiting"));
   if (const double accuracy = of_status("accuracy.value"); !std::isnan(accuracy))
-    out.add("quorate_accuracy", "gauge", "Accuracy by audits.", accuracy);
+    out.add("quorate_accuracy", "gauge", "Accuracy of the model now, by audits.", accuracy);
   out.add("quorate_tasks", "gauge", "Tasks.", of_status("task_count"));
   out.add("quorate_model_bytes", "gauge", "Memory of the model.", number(figures.model_bytes));
   out.add("quorate_taking_answers", "gauge", "1 if answers are taken, 0 after the journal failed or memory ran out.",

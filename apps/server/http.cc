@@ -167,7 +167,7 @@ struct ServerState {
   std::optional<Timer> pause;
   std::optional<HostPolicy> policy;
   tcp::endpoint endpoint;
-  std::atomic<std::size_t> connections{0}, body_bytes{0};
+  std::atomic<std::size_t> connections{0}, body_bytes{0}, reply_bytes{0};
   std::size_t next_loop = 0;
 
   void log(std::string_view line) const {
@@ -232,6 +232,7 @@ class Connection final : public Peer, public std::enable_shared_from_this<Connec
     phase_ = Phase::closed;
     deadline_ = Clock::time_point::max();
     release_body();
+    release_reply();
     events_.reset();
     error_code ignored;
     stream_.lowest_layer().close(ignored);
@@ -282,6 +283,7 @@ class Connection final : public Peer, public std::enable_shared_from_this<Connec
     parser_->header_limit(server_.options.header_limit);
     parser_->body_limit(server_.options.body_limit);
     response_.reset();
+    release_reply();
     if (buffer_.size() == 0 && buffer_.capacity() > kReadBytes) buffer_.shrink_to_fit();  // a large body's
     if (loop_->stopping && buffer_.size() == 0) return close();
     if (buffer_.size() == 0) {
@@ -364,6 +366,7 @@ class Connection final : public Peer, public std::enable_shared_from_this<Connec
     held_ = bytes;
     return (server_.body_bytes += more) <= server_.options.bodies_limit;
   }
+  void release_reply() { server_.reply_bytes -= std::exchange(held_reply_, 0); }
   void release_body() { server_.body_bytes -= std::exchange(held_, 0); }
 
   Response of_parser(error_code error) const {
@@ -494,6 +497,13 @@ class Connection final : public Peer, public std::enable_shared_from_this<Connec
 
   void send(Response response) {
     release_body();
+    release_reply();
+    held_reply_ = response.body.size() > kCopyBytes ? response.body.size() : 0;
+    if ((server_.reply_bytes += held_reply_) > server_.options.replies_limit && held_reply_ > 0) {
+      release_reply();
+      response = problem(503, "clients have not taken " + std::to_string(server_.options.replies_limit) +
+                                  " bytes of replies yet; try again later");
+    }
     for (const auto& [name, value] : response.headers) {
       if (!breaks_header(name) && !breaks_header(value)) continue;
       server_.log("a response has a control character in its header " + quoted_value(name));
@@ -616,7 +626,7 @@ class Connection final : public Peer, public std::enable_shared_from_this<Connec
   std::vector<EventReader::Text> batch_;
   Phase phase_ = Phase::handshake;
   Clock::time_point deadline_ = Clock::time_point::max(), heartbeat_at_ = Clock::time_point::max();
-  std::size_t held_ = 0;  // bytes of this body counted in body_bytes
+  std::size_t held_ = 0, held_reply_ = 0;  // bytes of this body and reply, counted in body_bytes and reply_bytes
   bool timed_out_ = false, keep_alive_ = false, in_handler_ = false, pumping_ = false;
 };
 

@@ -19,10 +19,11 @@ struct HttpOptions {
   std::uint16_t port = 8717;          ///< 0: a free one, see HttpServer::port
   unsigned threads = 1;               ///< that serve connections, at least 1; handlers run on them
 
-  std::size_t body_limit = std::size_t{16} << 20;     ///< bytes of one body; 413 beyond
-  std::size_t bodies_limit = std::size_t{256} << 20;  ///< bytes of all bodies not yet answered; 503 beyond
-  std::uint32_t header_limit = 16384;                 ///< bytes of request line and headers; 431 beyond
-  std::size_t max_connections = 1000;                 ///< 503 beyond (with TLS closed, without an answer)
+  std::size_t body_limit = std::size_t{16} << 20;      ///< bytes of one body; 413 beyond
+  std::size_t bodies_limit = std::size_t{256} << 20;   ///< bytes of all bodies not yet answered; 503 beyond
+  std::size_t replies_limit = std::size_t{128} << 20;  ///< bytes of all replies not yet taken by their clients; 503 beyond
+  std::uint32_t header_limit = 16384;                  ///< bytes of request line and headers; 431 beyond
+  std::size_t max_connections = 1000;                  ///< 503 beyond (with TLS closed, without an answer)
 
   std::chrono::milliseconds header_timeout{10'000};  ///< from the first byte to the end of the header; of a TLS handshake
   std::chrono::milliseconds body_timeout{60'000};    ///< from the header to the end of the body

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <shared_mutex>
 #include <vector>
 
@@ -62,6 +63,7 @@ std::string difference(const Json& given, const Json& is) {
 
 void check_same(DeskSettings given, const DeskSettings& is, const std::string& dir) {
   given.desk = is.desk;
+  given.secret = is.secret;
   const std::string name = difference(Json::parse(given.to_json()), Json::parse(is.to_json()));
   if (!name.empty())
     throw UsageError("setting " + quoted_value(name) + " differs from that of " + dir +
@@ -184,7 +186,12 @@ void Service::open(Disk& disk) {
     throw UsageError(dir + ": is not the folder of a service yet; expected settings for a new one");
   if (!header) {
     const Desk valid(*options_.settings);  // throws before anything is written
-    header = options_.settings->to_json();
+    DeskSettings first = *options_.settings;
+    std::random_device random;
+    std::string words;
+    for (int n = 0; n < 8; ++n) words += std::to_string(random()) + " ";
+    if (first.secret.empty()) first.secret = hash128_hex(words);
+    header = first.to_json();
     std::error_code error;
     std::filesystem::create_directories(dir, error);
     if (error) throw FileError(dir + ": cannot be created: " + error.message());
@@ -221,6 +228,7 @@ void Service::open(Disk& disk) {
     log(cut->path + ": " + std::to_string(cut->bytes) + " bytes at offset " + std::to_string(cut->offset) +
         " were never finished (" + cut->reason + ") and are kept in " + journal_->cut_file());
 
+  beginning_ = *header;
   make_desk(settings);
   time_ = desk_->time();
   change_settings();
@@ -250,6 +258,9 @@ void Service::change_settings() {
   if (options_.change) wanted = options_.change(desk_options_);
   if (wanted.to_json() == desk_options_.to_json() || !failed().empty()) return;
   wanted.check();
+  std::error_code error;
+  if (!wanted.archive.empty() && std::filesystem::equivalent(wanted.archive, journal_folder(options_.dir), error))
+    throw UsageError("--archive " + wanted.archive + ": is the folder of the journal itself; expected another one");
   const DeskReply reply = apply(Json{{"do", "settings"}, {"desk", Json::parse(wanted.to_json())}}.dump(), "");
   if (!reply.changed) throw UsageError(options_.dir + ": " + reply.body);
   if (!journal_->wait(journal_->end() - 1)) throw FileError(journal_->failed());
@@ -267,10 +278,9 @@ void Service::make_desk_again() {
   try {
     log("the machine has no memory left for an event, which is refused; the desk is read again from the disk");
     const std::lock_guard lock(desk_mutex_);
-    const DeskSettings settings = desk_->settings();
     if (const std::uint64_t end = journal_->end(); end > 0 && !journal_->wait(end - 1)) return;  // which says why
     desk_.reset();
-    make_desk(settings);
+    make_desk(DeskSettings::from_json(beginning_));
   } catch (const std::bad_alloc&) {
     fail("the machine has no memory left; restart the server");
   } catch (const std::exception& e) {
@@ -291,7 +301,7 @@ std::uint64_t Service::load_snapshot(const DeskSettings& settings) {
                       std::to_string(end) + "; expected the journal it was made from. To go on without these events, " +
                       "remove this snapshot");
     try {
-      const std::string state = read_state(options_.dir, sequence);
+      const std::string state = read_state(options_.dir, sequence, hash128_hex(beginning_));
       desk_.emplace(settings, Model::load(snapshot_name(options_.dir, sequence) + ".model"), state);
       snapshot_at_ = sequence;
       return sequence;
@@ -435,6 +445,7 @@ DeskReply Service::carry_out(Job& job) {
   while (!chunks.end()) {
     const std::string_view lines = chunks.next();
     const std::uint64_t taken = chunks.first();
+    if (taken > 0 && lines.find_first_not_of(" \t\r\n") == lines.npos) continue;
     if (list.size() > most_of_reply(job.lines.size())) return too_long_reply(job.lines.size(), taken);
     if (taken == 0)
       reply = apply(job.event, lines);
@@ -556,7 +567,7 @@ std::shared_ptr<Service::Snapshot> Service::begin_snapshot() const {
   out->sequence = sequence;
   desk_->model().save(out->model);
   out->model.flush();
-  out->desk.write(snapshot_head(sequence, kNoHash, kNoHash));
+  out->desk.write(snapshot_head(sequence, hash128_hex(beginning_), kNoHash, kNoHash));
   Hasher128 hasher;
   desk_->save([&](std::string_view part) {
     hasher.add(part);
@@ -574,7 +585,7 @@ bool Service::finish_snapshot(Snapshot& snapshot) {
     if (sequence > 0 && journal_->durable() < sequence && !journal_->wait(sequence - 1)) return false;
     snapshot.model.commit();
     const std::string model_hash = hash_of_file(snapshot_name(options_.dir, sequence) + ".model");
-    snapshot.desk.write_at(0, snapshot_head(sequence, model_hash, snapshot.state_hash));
+    snapshot.desk.write_at(0, snapshot_head(sequence, hash128_hex(beginning_), model_hash, snapshot.state_hash));
     snapshot.desk.commit();
     snapshot_at_ = sequence;
   } catch (const std::exception& e) {
@@ -614,7 +625,7 @@ bool Service::clear_past() {
     if (snapshot_at_ != now && !write_snapshot()) return false;
     events_since_ = bytes_since_ = 0;
     work_since_ = 0;
-    read_state(options_.dir, now);                             // it will be the only one
+    read_state(options_.dir, now, hash128_hex(beginning_));    // it will be the only one
     Model::load(snapshot_name(options_.dir, now) + ".model");  // its bytes are right; whether they load is another question
     if (!journal_->begin_segment()) return false;
     for (const std::uint64_t sequence : snapshots_of(options_.dir))

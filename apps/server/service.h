@@ -151,6 +151,7 @@ class Service {
   void log(const std::string& line) const;
 
   ServiceOptions options_;
+  std::string beginning_;  // the journal's header: the settings of its first event, whatever they are now
   DeskOptions desk_options_;
   std::optional<Desk> desk_;  // changed by the writer alone, with desk_mutex_ held exclusively; none once the service failed
   mutable FairMutex desk_mutex_;

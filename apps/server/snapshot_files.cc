@@ -39,8 +39,12 @@ std::vector<std::uint64_t> snapshots_of(const std::string& dir) {
   return out;
 }
 
-std::string snapshot_head(std::uint64_t sequence, std::string_view model_hash, std::string_view state_hash) {
-  return Json{{"format", kFormat}, {"sequence", sequence}, {"model", model_hash}, {"state", state_hash}}.dump() + "\n";
+std::string snapshot_head(std::uint64_t sequence, std::string_view journal, std::string_view model_hash,
+                          std::string_view state_hash) {
+  return Json{
+             {"format", kFormat}, {"sequence", sequence}, {"journal", journal}, {"model", model_hash}, {"state", state_hash}}
+             .dump() +
+         "\n";
 }
 
 std::uint64_t snapshot_bytes_of(const std::string& dir) {
@@ -59,7 +63,7 @@ void remove_snapshot(const std::string& dir, std::uint64_t sequence) {
   for (const char* ending : {".desk", ".model"}) std::filesystem::remove(snapshot_name(dir, sequence) + ending, ignored);
 }
 
-std::string read_state(const std::string& dir, std::uint64_t sequence) {
+std::string read_state(const std::string& dir, std::uint64_t sequence, std::string_view journal) {
   const std::string name = snapshot_name(dir, sequence);
   std::string text = read_file(name + ".desk");
   const auto end = std::min(text.find('\n'), text.size());
@@ -67,6 +71,7 @@ std::string read_state(const std::string& dir, std::uint64_t sequence) {
   const auto is = [&](const char* key, const Json& value) { return head.is_object() && head.value(key, Json()) == value; };
   if (!is("format", kFormat))
     throw DataError(name + ".desk: its first line is no header of format " + std::to_string(kFormat));
+  if (!is("journal", journal)) throw DataError(name + ".desk: was made from another journal than this folder's");
   text.erase(0, end + 1);
   if (!is("sequence", sequence) || !is("state", hash128_hex(text)))
     throw DataError(name + ".desk: its bytes are not those that were written");

@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -64,7 +65,8 @@ std::optional<Role> role_named(std::string_view name) {
 Tokens::Tokens(std::string path, Clock clock) : path_(std::move(path)), clock_(std::move(clock)) { read(); }
 
 void Tokens::read() const {
-  exist_ = file_exists(path_);
+  std::error_code error;  // a link to nothing is an unreadable file, not a missing one
+  exist_ = std::filesystem::exists(std::filesystem::symlink_status(path_, error));
   rows_.clear();
   looked_ = clock_();
   if (!exist_) return;

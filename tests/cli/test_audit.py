@@ -77,7 +77,7 @@ def test_the_figures_are_near_the_truth(simulate, learner):
     assert abs(statistics.mean(errors)) < max(3 * spread / 20 ** 0.5, 0.01) and spread < 0.1
     assert sum(r["audit_stream_low"] <= t <= r["audit_stream_high"] for r, t in zip(runs, truth)) >= 16
     for r in runs:
-        for name in ("audit_stream", "audit_recent"):
+        for name in ("audit_accuracy", "audit_recall", "audit_precision", "audit_average_precision", "audit_stream", "audit_recent"):
             assert 0 <= r[f"{name}_low"] <= r[name] <= r[f"{name}_high"] <= 1
 
 
@@ -99,8 +99,8 @@ def test_the_text_has_the_figures_of_the_document(simulate, quorate, folder):
     options = ["--audit", 0.2, "--labels", 300, "--forecast", 0.85]
     one = simulate(*options)["runs"][0]
     text = quorate.ok("simulate", "--data", "a.csv", *options).out
-    assert f"audit: {one['audit_labels']} of {one['labels']} labels, bought at random" in text
-    for name in ("audit_stream", "audit_recent"):
+    assert f"audit ({one['audit_labels']} labels), 95 % intervals: accuracy now" in text and "; always " in text
+    for name in ("audit_accuracy", "audit_recall", "audit_precision", "audit_balanced_accuracy", "audit_stream", "audit_recent"):
         assert f"{one[name]:.3f} [{one[name + '_low']:.3f}, {one[name + '_high']:.3f}]" in text
     assert "95 %" in text and "forecast of 0.85" in text and "stopped" not in text
 
@@ -115,13 +115,13 @@ def test_runs_differ_in_their_audits_and_not_by_threads(simulate):
 
 def test_audits_without_any_label_say_nothing(simulate, quorate):
     one = simulate("--audit", 0.2, "--labels", 0)["runs"][0]
-    assert (one["audit_labels"], one["audit_stream"], one["audit_recent_low"], one["labels"]) == (0, None, None, 0)
-    assert "  all examples      -\n" in quorate.ok("simulate", "--data", "a.csv", "--audit", 0.2, "--labels", 0).out
+    assert (one["audit_labels"], one["audit_accuracy"], one["audit_recent_low"], one["labels"]) == (0, None, None, 0)
+    assert "nothing measured yet\n" in quorate.ok("simulate", "--data", "a.csv", "--audit", 0.2, "--labels", 0).out
 
 
 # ---- when to stop, and how many labels more
 
-@pytest.mark.parametrize("rule", ["accuracy>=0.6", "error<=0.4"])
+@pytest.mark.parametrize("rule", ["accuracy>=0.6", "error<=0.4", "recall>=0.6", "precision>=0.5"])
 def test_a_run_ends_when_its_audits_say_so(simulate, quorate, rule):
     options = ["--learner", "cmtl(query=random)", "--audit", 0.3, "--trace", "trace"]
     whole = simulate(*options)["runs"][0]
@@ -129,9 +129,10 @@ def test_a_run_ends_when_its_audits_say_so(simulate, quorate, rule):
     one = simulate(*options, "--stop-when", rule)["runs"][0]
     lines = trace_of(quorate)
     assert one["stopped"] is True and len(lines) < 1500 and one["labels"] < whole["labels"] / 2
-    assert one["audit_recent_low"] >= 0.59  # the rule is stricter than the interval: it looks many times
+    measure = {"error": "accuracy"}.get(rule.split("<")[0], rule.split(">")[0])
+    assert one[f"audit_{measure}_low"] >= (0.49 if measure == "precision" else 0.59)  # the rule is stricter than the interval: it looks many times
     assert one["labels"] == sum(t["label"] is not None for t in lines)
-    assert "forecast" in one  # of the rule's accuracy
+    assert ("forecast" in one) == (measure == "accuracy")  # of the rule's
     assert "stopped: target reached" in quorate.ok("simulate", "--data", "a.csv", *options, "--stop-when", rule).out
 
 
@@ -163,12 +164,16 @@ def test_train_says_and_saves_what_audits_found(quorate, folder):
     assert 30 < audit["labels"] <= 60 and audit["labels"] < found["total"]["labels"] <= 300
     for one in (audit["stream"], audit["recent"]):
         assert 0 <= one["low"] <= one["accuracy"] <= one["high"] <= 1 and 0 < one["audits"] <= audit["labels"]
-    assert audit["stream"]["audits"] == audit["labels"]
+    assert audit["stream"]["audits"] == audit["labels"] == audit["now"]["accuracy"]["audits"]
+    now = audit["now"]
+    assert all(one["low"] <= one["value"] <= one["high"] for name, one in now.items() if name != "always")
+    assert now["always"]["label"] in ("1", "-1") and 0.5 <= now["always"]["accuracy"] < 1
     assert audit["stream"]["low"] <= found["progressive_accuracy"] <= audit["stream"]["high"]
     assert sum(t["labels"] for t in inside["tasks"]) == inside["labels"]["bought"] == found["total"]["labels"]
     shown = "{accuracy:.3f} [{low:.3f}, {high:.3f}]"
     for text in (quorate.ok("inspect", "m").out,
                  quorate.ok("train", "--data", "a.csv", "--model", "n", "--audit", 0.2, "--labels", 300).out):
+        assert "accuracy now " + shown.replace("accuracy", "value").format(**now["accuracy"]) in text
         assert shown.format(**audit["stream"]) in text and shown.format(**audit["recent"]) in text and "95 %" in text
 
 

@@ -89,7 +89,11 @@ def test_other_settings_learn_from_the_same_labels(quorate, model):
 def test_cross_validation(quorate, model):
     found = quorate.ok("labels", model, "--cross-validate", "5", "--json").json()
     assert found["labels"] == 60 and found["folds"] == 5
-    assert found["accuracy"] == 1.0 and found["accuracy_of_stream"] == 1.0, "every line comes ten times"
+    for of in (found["asked"], found["stream"]):
+        assert {of[name]["value"] for name in ("accuracy", "recall", "precision", "balanced_accuracy")} == {1.0}, "every line comes ten times"
+        assert of["always"]["accuracy"] < 1
+    text = quorate.ok("labels", model, "--cross-validate", "5").out
+    assert "recall of spam" in text and "always " in text
 
 
 def test_labels_beyond_the_room_are_a_sample_and_counted(quorate, model):

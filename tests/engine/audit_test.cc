@@ -103,9 +103,9 @@ std::pair<double, double> coverage(const World& world, int runs) {
   int stream = 0, now = 0, of_stream = 0, of_now = 0;  // runs without an audit say nothing
   for (int r = 0; r < runs; ++r) {
     const History one = run(world, static_cast<std::uint64_t>(r));
-    const Accuracy s = one.audit.stream(), n = one.audit.recent();
-    of_stream += s.audits > 0;
-    of_now += n.audits > 0;
+    const Estimate s = one.audit.stream(), n = one.audit.recent();
+    of_stream += s.examples > 0;
+    of_now += n.examples > 0;
     stream += s.low <= one.true_stream() && one.true_stream() <= s.high;
     now += n.low <= one.true_recent() && one.true_recent() <= n.high;
   }
@@ -206,7 +206,7 @@ TEST(Audit, SaysThatTheAccuracyFellWhereItDidAndSeldomElse) {
   EXPECT_FALSE(Audit(0.1).fell());
   const History one = run({asks, [](double labels) { return labels < 400 ? 0.05 : 0.3; }, 8000, 1, 0.2}, 1);
   EXPECT_GT(one.audit.earlier().value, one.audit.recent().value + 0.1);
-  EXPECT_EQ(one.audit.earlier().audits + one.audit.recent().audits, one.audit.scored());
+  EXPECT_EQ(one.audit.earlier().examples + one.audit.recent().examples, one.audit.scored());
 }
 
 TEST(Audit, AnIntervalHoldsItsOwnValueWhereAllOrNoneWereRight) {
@@ -217,7 +217,7 @@ TEST(Audit, AnIntervalHoldsItsOwnValueWhereAllOrNoneWereRight) {
       audit.begin(1, learned);
       if (!audit.draw(coins)) continue;
       audit.record(1, answer_of(answer));
-      for (const Accuracy& a : {audit.stream(), audit.recent()}) {
+      for (const Estimate& a : {audit.stream(), audit.recent()}) {
         EXPECT_EQ(a.value, answer == 1 ? 1 : 0);
         EXPECT_TRUE(0 <= a.low && a.low <= a.value && a.value <= a.high && a.high <= 1) << a.low << ' ' << a.high;
       }
@@ -370,7 +370,6 @@ TEST(Audit, AnswersThatAreMissingCostNothingAndNeitherCountsAsALabelOnly) {
   EXPECT_EQ(audit.scored(), 0u);
   EXPECT_TRUE(std::isnan(audit.stream().value));
   EXPECT_TRUE(std::isnan(audit.recent().low));
-  EXPECT_EQ(audit.lower(4), 0);
 }
 
 /// Bins as given: labels, audits, mistakes, weight, squares, wrong; every audit of a unit.
@@ -400,17 +399,17 @@ TEST(Audit, EstimatesByHand) {
   // Weights 1, 1, 2 and 4; mistakes at 1 and 2: 3/8 wrong; 8^2 / (1 + 1 + 4 + 16) effective. The last two are since half of
   // 100.
   const Audit audit = audit_of({{10, 1, 1, 1, 1, 1}, {49, 1, 0, 1, 1, 0}, {50, 1, 1, 2, 4, 2}, {100, 1, 0, 4, 16, 0}});
-  const Accuracy all = audit.stream(), now = audit.recent();
+  const Estimate all = audit.stream(), now = audit.recent();
   EXPECT_DOUBLE_EQ(all.value, 1 - 3.0 / 8);
-  EXPECT_EQ(all.audits, 4u);
+  EXPECT_EQ(all.examples, 4u);
   EXPECT_DOUBLE_EQ(all.effective, 64.0 / 22);
   EXPECT_DOUBLE_EQ(now.value, 0.5);
-  EXPECT_EQ(now.audits, 2u);
+  EXPECT_EQ(now.examples, 2u);
   EXPECT_EQ(now.effective, 2);
   // Clopper and Pearson's interval of 1 of 2 is 1 - sqrt(0.975) to sqrt(0.975); of 40 of 50: 0.6628 to 0.8997.
   EXPECT_NEAR(now.low, 1 - std::sqrt(0.975), 1e-9);
   EXPECT_NEAR(now.high, std::sqrt(0.975), 1e-9);
-  const Accuracy fifty = audit_of({{500, 50, 10, 100, 200, 20}}).recent();
+  const Estimate fifty = audit_of({{500, 50, 10, 100, 200, 20}}).recent();
   EXPECT_NEAR(fifty.low, 0.6628, 1e-4);
   EXPECT_NEAR(fifty.high, 0.8997, 1e-4);
   EXPECT_EQ(audit_of({{500, 50, 0, 100, 200, 0}}).recent().high, 1);
@@ -441,17 +440,15 @@ TEST(Audit, MemoryIsBoundedAndMergingKeepsWhatItEstimates) {
   EXPECT_LE(memory.peak(), Audit::kMost * sizeof(Audit::Bin) * 3 / 2);
   EXPECT_NEAR(audit.stream().value, 1 - wrong / weight, 1e-3) << "the same but for audits that count twice";
   const double half = static_cast<double>(audited.size()) / 2;
-  EXPECT_NEAR(static_cast<double>(audit.recent().audits), half, 0.1 * half);
+  EXPECT_NEAR(static_cast<double>(audit.recent().examples), half, 0.1 * half);
 }
 
 TEST(Audit, SavedAndContinuedIsAsIfNeverSaved) {
   for (const std::uint64_t pause : {1u, 700u, 9000u}) {
     Audit whole(0.3), first(0.3);
-    StopRule rule_whole("accuracy>=0.75"), rule_first("accuracy>=0.75");
     Rng coins = make_rng(1, 1), rng = make_rng(1, 2);
     std::string log_whole, log_second;
-    const auto go = [](Audit& audit, StopRule& rule, Rng& c, Rng& e, std::uint64_t from, std::uint64_t to,
-                       std::string& log) {
+    const auto go = [](Audit& audit, Rng& c, Rng& e, std::uint64_t from, std::uint64_t to, std::string& log) {
       for (std::uint64_t i = from; i < to; ++i) {
         audit.begin(1, i / 3);
         if (audit.draw(c)) {
@@ -459,24 +456,20 @@ TEST(Audit, SavedAndContinuedIsAsIfNeverSaved) {
           audit.record(1, u < 0.1 ? std::nullopt : std::optional(u < 0.15 ? kNeither : u < 0.35 ? kNo : kYes));
           log += std::to_string(i) + ' ';
         }
-        if (rule.holds(audit)) log += "stop ";
       }
     };
     std::string before;
-    go(first, rule_first, coins, rng, 0, pause, before);
+    go(first, coins, rng, 0, pause, before);
     Rng coins_whole = make_rng(1, 1), rng_whole = make_rng(1, 2);
-    go(whole, rule_whole, coins_whole, rng_whole, 0, 20000, log_whole);
+    go(whole, coins_whole, rng_whole, 0, 20000, log_whole);
     Tensors tensors;
     Writer writer(tensors);
     writer("audit", first);
-    writer("stop", rule_first);
     Audit second(0.9);
-    StopRule rule_second("error<=0.5");
     Reader reader(tensors);
     reader("audit", second);
-    reader("stop", rule_second);
     reader.finish();
-    go(second, rule_second, coins, rng, pause, 20000, log_second);
+    go(second, coins, rng, pause, 20000, log_second);
     EXPECT_EQ(before + log_second, log_whole) << pause;
     EXPECT_EQ(second.share(), 0.3);
     EXPECT_EQ(second.stream().value, whole.stream().value);
@@ -532,60 +525,13 @@ TEST(Audit, AStateThatDoesNotFitIsRefusedAndNothingIsFilled) {
   }
 }
 
-TEST(StopRule, SaysWhatItExpected) {
-  EXPECT_EQ(StopRule("accuracy>=0.9").accuracy(), 0.9);
-  EXPECT_NEAR(StopRule("error<=0.1").accuracy(), 0.9, 1e-15);
-  for (const char* text : {"", "accuracy", "accuracy>0.9", "accuracy<=0.9", "error>=0.1", "accuracy>=", "accuracy>=1",
-                           "accuracy>=0", "accuracy>=90%", "accuracy>=nan", "error<=1e-400", "error<=0.1 ", "f1>=0.9"}) {
-    try {
-      StopRule rule(text);
-      ADD_FAILURE() << text;
-    } catch (const UsageError& e) {
-      EXPECT_THAT(e.what(), testing::AllOf(HasSubstr(quoted_value(text)), HasSubstr("expected")));
-    }
-  }
-  StopRule rule("accuracy>=0.9");
-  EXPECT_THROW(rule.unpack({1, 0, 0}), DataError);
-  EXPECT_THROW(rule.unpack({std::nan(""), 0, 0}), DataError);
+TEST(Audit, RefusesSharesThatAreNone) {
   EXPECT_THROW(Audit(0), UsageError);
   EXPECT_THROW(Audit(0.1, 1), UsageError);
   EXPECT_THROW(Audit(0.1, -0.1), UsageError);
   EXPECT_THROW(Audit(1), UsageError);
   EXPECT_THROW(Audit(std::nan("")), UsageError);
   EXPECT_THROW(Audit(0.1).forecast(1), UsageError);
-}
-
-TEST(StopRule, TheChancesOfItsLooksAddUpToLessThanFivePercent) {
-  double sum = 0;
-  for (int k = 0; k < 1000; ++k) sum += std::erfc(std::sqrt((6.2 + k / 4.0) / 2)) / 2;
-  EXPECT_LT(sum, 0.05);
-  EXPECT_GT(sum, 0.04);
-}
-
-TEST(StopRule, SeldomStopsBelowTheTargetAndStopsAboveIt) {
-  for (const double target : {0.7, 0.9}) {
-    const std::string text = "accuracy>=" + std::to_string(target);
-    int wrong = 0, right = 0, each_time = 0;
-    constexpr int kRuns = 300;
-    for (std::uint64_t r = 0; r < kRuns; ++r) {
-      for (const double accuracy : {target - 0.002, target + 0.08}) {
-        World world{[](double) { return 0.3; }, [&](double) { return 1 - accuracy; }, 20000, 1, 0.2};
-        StopRule rule(text);
-        bool stopped = false, plain = false;
-        std::uint64_t seen = 0;
-        run(world, 77 + r, [&](const History& now) {
-          if (now.audit.bought() != seen) plain = plain || now.audit.lower(1.645 * 1.645) >= target;
-          seen = now.audit.bought();
-          return stopped = rule.holds(now.audit);
-        });
-        (accuracy < target ? wrong : right) += stopped;
-        each_time += accuracy < target && plain;
-      }
-    }
-    EXPECT_LE(wrong, 0.05 * kRuns);
-    EXPECT_GE(each_time, 0.15 * kRuns) << "what the looks are rationed for";
-    EXPECT_GE(right, 0.95 * kRuns);
-  }
 }
 
 /// The curve of an error whose odds are a power of the labels.

@@ -716,8 +716,9 @@ def test_audits_estimate_accuracy():
     model = Cohort(query="always", audit=0.5).fit(DATA.X, DATA.y, task=DATA.task)
     audit = model.info_["audit"]
     assert 40 <= audit["labels"] <= 80 and audit["labels"] <= model.n_labels_
-    value, low, high = audit["stream"]
-    assert 0 <= low <= value <= high <= 1
+    for value, low, high in (audit["stream"], audit["now"]["accuracy"], audit["now"]["recall"]):
+        assert 0 <= low <= value <= high <= 1
+    assert audit["now"]["audits"] == audit["labels"] and 0.5 <= audit["now"]["always"] < 1
     assert Cohort().fit(DATA.X, DATA.y).info_["audit"] is None
 
 

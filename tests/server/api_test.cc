@@ -110,7 +110,7 @@ TEST(Api, ErrorsAreProblemDocuments) {
            {"POST", "/v1/next", "", 400},
            {"POST", "/v1/next", "{\"annotator\":7}", 400},
            {"POST", "/v1/undo", "{\"annotator\":\"ann\"}", 409},
-           {"POST", "/v1/answer", "{\"lease\":\"1-2\",\"label\":\"spam\"}", 410},
+           {"POST", "/v1/answer", "{\"lease\":\"1-2\",\"label\":\"spam\"}", 404},
            {"GET", "/v1/explain/1", "", 404},
            {"GET", "/v1/guidelines", "", 404},
            {"GET", "/v1/labels?most=0", "", 400},
@@ -177,7 +177,7 @@ TEST(Api, ARoleReadsNothingMoreThanItsFields) {
   const Json ann = status("ann"), data = status("pipeline"), all = status("eva");
   EXPECT_EQ(keys(ann),
             (std::set<std::string>{"name", "labels", "taking_answers", "annotators", "questions", "disagreements"}));
-  EXPECT_EQ(keys(ann["labels"]), (std::set<std::string>{"bought", "limit", "waiting"}));
+  EXPECT_EQ(keys(ann["labels"]), (std::set<std::string>{"bought", "limit"}));
   EXPECT_TRUE(ann["annotators"].empty()) << "she was asked nothing";
   EXPECT_EQ(status("bob")["annotators"].size(), 1U);
   EXPECT_TRUE(ann["questions"].empty() && ann["disagreements"].empty()) << "those of others";

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 void write(const test::TempDir& dir, std::uint64_t sequence, const std::string& model, const std::string& state) {
   const std::string name = snapshot_name("", sequence).substr(1);
   dir.write(name + ".model", model);
-  dir.write(name + ".desk", snapshot_head(sequence, hash128_hex(model), hash128_hex(state)) + state);
+  dir.write(name + ".desk", snapshot_head(sequence, "j", hash128_hex(model), hash128_hex(state)) + state);
 }
 
 TEST(SnapshotFiles, TheNewestComeFirst) {
@@ -32,12 +32,12 @@ TEST(SnapshotFiles, TheNewestComeFirst) {
 TEST(SnapshotFiles, AStateIsReadAsItWasWrittenOrNotAtAll) {
   const test::TempDir dir;
   write(dir, 7, "model", R"({"now":1})");
-  EXPECT_EQ(read_state(dir.path(), 7), R"({"now":1})");
+  EXPECT_EQ(read_state(dir.path(), 7, "j"), R"({"now":1})");
   for (const auto& [ending, bytes] : {std::pair{".model", "mode"}, std::pair{".desk", "{}"}}) {
     write(dir, 7, "model", R"({"now":1})");
     dir.write(snapshot_name("", 7).substr(1) + ending, bytes);
     try {
-      read_state(dir.path(), 7);
+      read_state(dir.path(), 7, "j");
       FAIL() << ending;
     } catch (const DataError& e) {
       EXPECT_THAT(e.what(), HasSubstr(ending));

@@ -109,21 +109,20 @@ def test_an_annotator_cannot_tell_audits_apart(quorate):
         question = reply["question"]
         if not question:
             break
-        replies = [reply, server.request("GET", f"/v1/explain/{question['ticket']}", token=token["ann"]),
-                   server.ok("GET", "/v1/status", token=token["ann"]), server.ok("POST", "/v1/renew", {"lease": question["lease"]}, token=token["ann"])]
+        assert "ticket" not in question and "waiting" not in reply["labels"], "they would tell when it was bought"
+        replies = [reply, server.ok("GET", "/v1/status", token=token["ann"]), server.ok("POST", "/v1/renew", {"lease": question["lease"]}, token=token["ann"])]
         label = "spam" if is_spam(int(question["example"][1:])) else "ham"
         replies.append(server.ok("POST", "/v1/answer", {"lease": question["lease"], "label": label}, token=token["ann"]))
         undone = server.ok("POST", "/v1/undo", {"annotator": "ann"}, token=token["ann"])
         replies.append(undone)
         replies.append(server.ok("POST", "/v1/answer", {"lease": undone["question"]["lease"], "label": label}, token=token["ann"]))
-        seen[question["ticket"]] = [shape(one) for one in replies]
+        seen[question["example"]] = [shape(one) for one in replies]
     server.stop()
-    audits = {json.loads(line)["ticket"]: json.loads(line)["audit"] for line in quorate.ok("journal", "export", "--dir", "desk").out.splitlines()}
-    kinds = {kind: [json.dumps(one) for ticket, one in seen.items() if audits[ticket] is kind] for kind in (True, False)}
+    audits = {json.loads(line)["example"]: json.loads(line)["audit"] for line in quorate.ok("journal", "export", "--dir", "desk").out.splitlines()}
+    kinds = {kind: [json.dumps(one) for example, one in seen.items() if audits[example] is kind] for kind in (True, False)}
     assert len(kinds[True]) > 15 and len(kinds[False]) > 15, {kind: len(of) for kind, of in kinds.items()}
     assert set(kinds[True]) == set(kinds[False]), "the same fields of the same types, in the same order"
-    tickets = sorted(seen, key=list(seen).index)
-    first = [audits[ticket] for ticket in tickets[:30]]
+    first = [audits[example] for example in list(seen)[:30]]
     assert True in first and False in first, "audits are neither first nor last"
 
 
@@ -200,9 +199,6 @@ def test_a_lease_that_ends_early_says_why(quorate):
     server.ok("POST", "/v1/skip", {"lease": held["lease"]})
     assert "skipped" in refused(held["lease"])
     held = server.next("joe")["question"]
-    server.ok("PUT", f"/v1/answers/{held['ticket']}", {"annotator": "kim", "label": "spam", "source": "tool:1"})
-    assert "another tool" in refused(held["lease"])
-    held = server.next("joe")["question"]
     server.ok("PUT", "/v1/limits", {"labels": 0})
     status, reply = server.request("POST", "/v1/answer", {"lease": held["lease"], "label": "spam"})
     assert status == 200 or "the limit of labels was lowered" in reply["detail"]
@@ -217,6 +213,38 @@ def test_bought_and_waiting_add_up_to_no_more_than_the_limit(quorate):
                 server.answer(question)
             labels = server.status()["labels"]
             assert labels["bought"] + labels["waiting"] <= 30, labels
+
+
+def test_a_second_opinion_is_wanted_until_there_is_one(quorate):
+    server = served(quorate, "--labels", "500", "--opinions", "1")
+    server.post(0, 60)
+    held = server.next("joe")["question"]
+    server.ok("PUT", f"/v1/answers/{held['ticket']}", {"annotator": "kim", "label": "spam", "source": "tool:1"})
+    assert "until" in server.ok("POST", "/v1/renew", {"lease": held["lease"]})
+    server.ok("PUT", f"/v1/answers/{held['ticket']}", {"annotator": "lee", "label": "ham", "source": "tool:2"})
+    status, reply = server.request("POST", "/v1/renew", {"lease": held["lease"]})
+    assert status == 410 and "another tool" in reply["detail"]
+
+
+def test_nobody_computes_the_lease_of_another(quorate):
+    server = served(quorate, "--labels", "500")
+    server.post(0, 60)
+    leases = [server.next(name)["question"]["lease"] for name in ("ann", "bob")]
+    assert all(len(lease) == 32 and int(lease, 16) for lease in leases)
+    server.stop()
+    again = Server(quorate, "--positive", "spam", "--negative", "ham", "--audit", "0.1", "--bits", "10", "--labels", "500", dir="other", new=False)
+    again.post(0, 60)
+    assert again.next("ann")["question"]["lease"] not in leases, "the same settings and events, another secret"
+
+
+def test_a_lowered_hold_counts_from_now(quorate):
+    server = served(quorate, "--labels", "500", "--hold", "600", "--learner", "cohort(query=always)")
+    server.post(0, 30)
+    server.answer(server.next()["question"])
+    server.stop()
+    server = Server(quorate, "--hold", "0.2", new=False)
+    server.answer(server.next()["question"])
+    wait_until(lambda: len(server.request("GET", "/v1/labels", raw=True)[1].splitlines()) >= 1)
 
 
 # DELETE ----------------------------------------------------------------------------------------------------------------------------------
@@ -239,6 +267,17 @@ def test_delete_forgets_with_every_setting_and_names_what_stays(quorate, more):
     server.stop(signal.SIGKILL)
     server = Server(quorate, new=False)
     assert server.request("DELETE", "/v1/tasks/ann")[0] == 404
+
+
+def test_an_id_that_is_posted_again_after_delete_is_exported_with_its_new_text(quorate):
+    server = Server(quorate)
+    server.ok("POST", "/v1/examples", {"id": "m1", "task": "ann", "text": "old secret text"})
+    server.ok("DELETE", "/v1/examples/m1")
+    server.ok("POST", "/v1/examples", {"id": "m1", "task": "ann", "text": "new text"})
+    server.ok("PUT", f"/v1/answers/{server.next()['question']['ticket']}", {"annotator": "kim", "label": "spam", "source": "tool"})
+    server.stop()
+    rows = [json.loads(line) for line in quorate.ok("journal", "export", "--dir", "desk").out.splitlines()]
+    assert [row["data"]["text"] for row in rows] == ["new text"]
 
 
 # Requests --------------------------------------------------------------------------------------------------------------------------------
@@ -302,6 +341,59 @@ def test_an_answer_waits_for_no_prediction(quorate):
     for one in others:
         one.join()
     assert len(waits) > 50 and statistics.quantiles(waits, n=100)[98] < 0.25, "on a shared machine; 50 ms on two cores of one's own"
+
+
+def test_many_keys_and_many_large_disagreements_delay_nobody(quorate):
+    server = served(quorate, "--labels", "500", "--opinions", "1", "--learner", "cohort(query=always)")
+    keys = {f"k{n}": 1 for n in range(60_000)}
+    server.ok("POST", "/v1/examples", {"id": "keys", "task": "ann"} | keys)
+    for n in range(12):
+        server.ok("POST", "/v1/examples", {"id": f"p{n}", "task": "ann", "text": f"see {n}", "picture": "data:image/png;base64," + "A" * 400_000})
+    for name, label in (("ann", "spam"), ("bob", "ham")):
+        for _ in range(13):
+            begin = time.perf_counter()
+            question = server.next(name)["question"]
+            assert time.perf_counter() - begin < 1 and len(question["fields"]) <= 1001
+            server.ok("POST", "/v1/answer", {"lease": question["lease"], "label": label})
+    status = server.status()
+    assert status["disagreement_count"] == 13 and len(json.dumps(status)) < 1_000_000
+    without = next(one for one in status["disagreements"] if "fields" not in one)
+    fields = server.ok("GET", f"/v1/answers/{without['ticket']}")["fields"]
+    assert {field["kind"] for field in fields if field["name"] == "picture"} <= {"image"}
+
+
+def test_a_start_without_memory_reads_the_desk_again_with_the_settings_of_then(quorate):
+    """The folder has no snapshot, and --opinions is another from event N on."""
+    server = served(quorate, "--labels", "500", "--learner", "cohort(query=always)")
+    server.post(0, 60)
+    for _ in range(10):
+        server.answer(server.next()["question"])
+    server.stop(signal.SIGKILL)
+    process = subprocess.Popen(["prlimit", "--as=400000000", quorate.path, "serve", "--dir", "desk", "--port", "0", "--opinions", "1"],
+                               cwd=quorate.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        url = process.stdout.readline().decode().strip()
+        if not url or b"__asan_init" in Path(quorate.path).read_bytes():
+            pytest.skip("the program takes more memory than that")
+        server = Server.__new__(Server)
+        server.process, server.url = process, url
+        refused = 0
+        for n in range(40):  # until an event found no memory
+            body = b"".join(json.dumps({"id": f"big{n}-{i}", "task": "ann", "text": " ".join(f"w{n}x{i}x{k}" for k in range(3000))}).encode() + b"\n"
+                            for i in range(100))
+            status, _ = server.request("POST", "/v1/examples", body, type="application/x-ndjson")
+            refused += status >= 500
+            if refused:
+                break
+        before = server.status()["labels"]
+        assert server.request("POST", "/v1/next", {"annotator": "ann"})[0] in (200, 503)
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        process.stderr.close()
+    server = Server(quorate, new=False)
+    assert server.status()["labels"]["bought"] == before["bought"] == 10
 
 
 BIG = {"POST": [b"[" + b"{}," * 1_000_000 + b"{}]", json.dumps({"id": "one", "text": "long " * 600_000}).encode()]}

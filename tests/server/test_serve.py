@@ -178,7 +178,7 @@ def test_bodies_are_checked(quorate):
     for query in ["from=x", "from=-1", "most=0", "most=100001", "color=red"]:
         assert server.request("GET", f"/v1/labels?{query}")[0] == 400
     assert server.request("PUT", "/v1/limits", {"labels": 1.5})[0] == 400
-    assert server.request("POST", "/v1/answer", {"lease": "77-a", "label": "spam"})[0] == 410
+    assert server.request("POST", "/v1/answer", {"lease": "77-a", "label": "spam"})[0] == 404
     assert server.request("POST", "/v1/answer", {"lease": "x", "label": "spam"})[0] == 404
     assert server.request("POST", "/v1/undo", {"annotator": "ann"})[0] == 409
     assert server.request("GET", "/v1/explain/99")[0] == 404

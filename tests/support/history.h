@@ -159,7 +159,7 @@ class History {
   }
   std::string id() { return "m" + std::to_string(draw_(256)); }
   std::string lease() {
-    if (leases_.empty() || draw_(40) == 0) return "3-x";
+    if (leases_.empty() || draw_(40) == 0) return "3-x";  // unknown
     const std::size_t back = draw_(draw_(4) > 0 ? 3 : 40);
     return leases_[leases_.size() - 1 - std::min(back, leases_.size() - 1)];
   }

@@ -69,6 +69,12 @@ function figures(s) {
   text(byId('about'), [s.learner, plural(s.examples, 'example'), s.task_count > 1 ? plural(s.task_count, 'task') : ''].filter(Boolean).join(' \u00b7 '));
   text(byId('accuracy'), s.accuracy ? percent(s.accuracy.value) : none);
   text(byId('accuracy-more'), s.accuracy ? `95\u00a0% interval ${percent(s.accuracy.low)} to ${percent(s.accuracy.high)}, ${plural(s.accuracy.audits, 'audit')}` : s.audited === false ? unaudited : 'not measured yet: audits are questions drawn at random');
+  const said = (what, m) => `${what} ${percent(m.value, 0)} (${percent(m.low, 0)} to ${percent(m.high, 0)})`;
+  text(byId('measures'), [
+    s.always && `always ${s.always.label}: ${percent(s.always.accuracy)}`,
+    ...Object.entries(s.measures ?? {}).map(([name, m]) => said(name.replaceAll('_', ' '), m)),
+    s.when_each_came && said('when each example came:', s.when_each_came),
+  ].filter(Boolean).join(' \u00b7 '));
   text(byId('labels'), count(bought));
   const left = limit == null ? 'no limit' : bought > limit ? `${count(bought - limit)} over the limit` : `${count(limit - bought)} left of ${count(limit)}`;
   text(byId('labels-more'), `${left} \u00b7 ${count(waiting)} waiting \u00b7 ${plural(audits, 'audit')}`);
@@ -93,11 +99,12 @@ function decisions(list, all) {  // the status lists the first hundred
       const labels = d.choices ?? [...new Set(d.answers.map(a => a.label))];
       const buttons = labels.map(label => h('button', { type: 'button', 'data-decide': `${d.ticket} ${label}`, onclick: () => decide(d, label, buttons, said) }, label));
       const example = h('div', { class: 'sample' });
-      if (d.fields) showExample(example, d.fields);
-      if (d.fields) example.classList.add('sample');
+      const show = fields => { showExample(example, fields); example.classList.add('sample'); };
+      if (d.fields) show(d.fields);
+      else if (d.fields === undefined) get(`/v1/answers/${d.ticket}`).then(reply => reply.fields && show(reply.fields), () => {}); // too long for the status
       return h('div', { class: 'dispute' },
         h('p', { class: 'which' }, h('b', { dir: 'auto' }, d.example), h('span', { class: 'soft' }, d.task ? ` for ${d.task}` : '')),
-        d.fields && example,
+        d.fields !== null && example,
         h('ul', { class: 'votes' }, d.answers.map(a => h('li', {}, h('span', { class: 'soft' }, `${a.annotator}: `), h('b', { dir: 'auto' }, a.label)))),
         h('div', { class: 'decide', role: 'group', 'aria-label': `Decide ${d.example}` }, h('span', { class: 'soft' }, 'It is'), buttons), said);
     }));

@@ -7,6 +7,7 @@
 #include "quorate/base/hash.h"
 #include "quorate/desk/replies.h"
 #include "quorate/engine/progressive.h"
+#include "quorate/engine/quality.h"
 
 namespace quorate {
 namespace {
@@ -158,8 +159,8 @@ void Desk::note_curve() {
   const std::uint64_t labels = model_.session.total().labels;
   const std::uint64_t step = std::max<std::uint64_t>(5, labels / 100);
   if (!curve_.empty() && labels < curve_.back().labels + step) return;
-  const Accuracy a = audit->recent();
-  if (a.audits == 0) return;
+  const Estimate a = quality_of(model_, kMostMeasured).accuracy;
+  if (a.examples == 0) return;
   curve_.push_back({labels, a.value, a.low, a.high});
   if (curve_.size() <= kMostCurve) return;
   std::vector<CurvePoint> half;
@@ -204,22 +205,27 @@ void Desk::take_answer(std::uint64_t id, Question& question, Given given, const 
     // One whose question was withdrawn has no label of the budget to wait with.
     if (const double wait = hold(); wait > 0 && !question.tickets.empty()) {
       question.held = true;
-      held_.push_back({now_ + wait, id});
+      const double due = now_ + wait;  // those before may wait longer, by the settings of then
+      held_.insert(std::ranges::upper_bound(held_, due, {}, [](const auto& item) { return item.first; }), {due, id});
     } else {
       try {
         learn(question, label_of(given.label), given.annotator);
       } catch (const MemoryError&) {  // nobody can answer it
-        drop(id);
+        drop(id, "the model has no memory to learn from its answer");
         throw;
       }
     }
   }
-  if (question.lease != given.lease) end_lease(question.lease, "its question was answered by another tool");
-  question.release();
+  // Somebody who is asked for a second opinion is still asked.
+  const bool closes = !question.second || !question.given.empty();
+  if (question.lease == given.lease || closes || question.holder == given.annotator) {
+    if (question.lease != given.lease) end_lease(question.lease, "its question was answered by another tool");
+    question.release();
+  }
   note_answer(id, given, event);
   question.given.push_back(std::move(given));
   if (question.given.size() > 1) compare(question, 1);
-  if (!question.second || question.given.size() > 1) close(id);
+  if (closes) close(id);
   note_curve();
 }
 

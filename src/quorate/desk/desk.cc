@@ -11,6 +11,7 @@ namespace quorate {
 namespace {
 
 constexpr std::size_t kSavedAtOnce = std::size_t{1} << 16;  // bytes
+constexpr std::string_view kForgotten = "its example was forgotten";
 
 /// Throws UsageError for labels that nobody could type or tell apart.
 void check_classes(const std::vector<std::string>& names) {
@@ -246,7 +247,8 @@ DeskReply Desk::carry_out(std::string_view text) {
       return out;
     };
     if (what == "examples")
-      return done(examples(end == text.npos ? std::string_view() : text.substr(end + 1), event.value("first", 0)));
+      return done(
+          examples(end == text.npos ? std::string_view() : text.substr(end + 1), event.value("first", std::uint64_t{0})));
     using Handler = DeskReply (Desk::*)(const Json&);
     constexpr std::pair<std::string_view, Handler> kHandlers[] = {{"next", &Desk::next},
                                                                   {"answer", &Desk::answer},
@@ -405,12 +407,12 @@ DeskReply Desk::change_settings(const Json& event) {
 }
 
 /// Nothing of a question stays but that its number was used.
-void Desk::drop(std::uint64_t id) {
+void Desk::drop(std::uint64_t id, std::string_view why) {
   if (Question* question = find(id); question != nullptr && question->held) {
     unlearn(id, *question);
     for (const std::uint64_t ticket : question->tickets) model_.session.withdraw(ticket);
   }
-  if (open_.contains(id)) withdraw(id, false, "its example was forgotten");
+  if (open_.contains(id)) withdraw(id, false, why);
   if (const auto node = closed_.extract(id)) closed_bytes_ -= node.mapped().about.line.size();
   for (auto& [name, annotator] : annotators_) std::erase(annotator.latest, id);
 }
@@ -427,7 +429,7 @@ DeskReply Desk::forget_task(const Json& event) {
   if (!held && !posted && ids.empty()) throw Refused{404, "task '" + task + "': no example of it was posted"};
   const bool rebuilds = may_rebuild();
   if (held) rebuilds ? model_.session.forget(task) : model_.session.forget_kept(task);
-  for (const std::uint64_t id : ids) drop(id);
+  for (const std::uint64_t id : ids) drop(id, kForgotten);
   std::erase_if(pool_, [&](const Posted& item) { return item.task == task; });
   has_room();
   if (held && rebuilds) note_left_out();
@@ -435,7 +437,7 @@ DeskReply Desk::forget_task(const Json& event) {
   if (held && !rebuilds) left.push_back(what_stays_learned());
   if (!held) left.push_back("its labels: memory had no room for the task, so they went to what all tasks share");
   if (model_.session.scale() != "none") left.push_back("counts of its features, by which values are scaled");
-  if (settings_.features.bits == 0) left.push_back("names of its features");
+  if (settings_.features.bits == 0 || model_.featurizer.schema().size() > 0) left.push_back("names of its features");
   DeskReply out = reply({{"forgotten", {{"task", task}, {"questions", ids.size()}, {"left", left}}}}, true);
   out.forgot = true;
   return out;
@@ -472,7 +474,7 @@ DeskReply Desk::forget_example(const Json& event) {
     with_examples(question != nullptr ? *question : question_about(*item), forget);
     if (!done) forget({});
   }
-  if (question != nullptr) drop(number - 1);
+  if (question != nullptr) drop(number - 1, kForgotten);
   if (known && rebuilds) {
     has_room();
     note_left_out();
@@ -483,7 +485,7 @@ DeskReply Desk::forget_example(const Json& event) {
     left.push_back(number > 0 ? "its label: it was given too long ago" : "what is kept of it: it came too long ago");
   if (rebuilds && !all_kept) left.push_back("its label: there was no room to keep it (--keep-labels)");
   if (session.scale() != "none") left.push_back("counts of its features, by which values are scaled");
-  if (settings_.features.bits == 0) left.push_back("names of its features");
+  if (settings_.features.bits == 0 || model_.featurizer.schema().size() > 0) left.push_back("names of its features");
   std::erase(seen_order_, found->first);
   seen_.erase(found);
   std::erase_if(pool_, [&](const Posted& p) { return p.example == example; });

@@ -40,6 +40,9 @@ struct ListReply {
   std::string whole(std::string_view list, const nlohmann::ordered_json& rest) const;
   std::string_view list_of(std::string_view reply) const;
 };
+/// Why `next` has no question. The first is nothing for annotators: they would know what the next ones are.
+inline constexpr std::string_view kAuditsAlone = "the labels that are left are for audits of examples to come",
+                                  kNothingAsked = "nothing is asked now";
 inline constexpr ListReply kExamples{"{\"examples\":[", "],\"asked\":"}, kPredictions{"{\"predictions\":[", "]"};
 
 /// The events and the requests of the desk. An event is one line of JSON, {"do": .., "at": seconds since 1970, ..}; that
@@ -170,11 +173,13 @@ class Desk {
     std::deque<double> seconds, times;  ///< of the latest answers; times: of those in 24 hours
     std::deque<std::uint64_t> latest;   ///< questions answered, the last at the end
   };
-  /// Accuracy by audit, as labels came.
+  /// Accuracy of the model of then, by the audits that there were.
   struct CurvePoint {
     std::uint64_t labels = 0;
     double value = 0, low = 0, high = 0;
   };
+  std::string lease_key() const;
+  static constexpr std::size_t kMostMeasured = 2'000;  // audits that a status looks at
 
   DeskReply carry_out(std::string_view event);
   DeskReply examples(std::string_view lines, std::uint64_t first);
@@ -236,7 +241,7 @@ class Desk {
   std::uint64_t number_about(std::uint64_t ticket, const std::string& example) const;
   void compare(const Question& question, int by);
   void close(std::uint64_t id);
-  void drop(std::uint64_t id);
+  void drop(std::uint64_t id, std::string_view why);
   void withdraw(std::uint64_t id, bool to_pool, std::string_view why);
   void pool(Posted about);
   bool wants_second(std::uint64_t question) const;

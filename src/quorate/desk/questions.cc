@@ -28,6 +28,13 @@ constexpr double kPointless = 6;          // log-odds of a prediction that nobod
 constexpr std::uint64_t kFewLabels = 50;  // by which no prediction is sure
 constexpr std::size_t kMostLines = std::size_t{64} << 20;  // bytes of examples in the pool, and of closed questions
 
+/// 16 hexadecimal digits.
+std::string hex_of(std::uint64_t number) {
+  std::string out;
+  for (int shift = 60; shift >= 0; shift -= 4) out += "0123456789abcdef"[number >> shift & 15];
+  return out;
+}
+
 }  // namespace
 
 DeskReply Desk::examples(std::string_view lines, std::uint64_t first) {
@@ -345,11 +352,16 @@ bool Desk::may_answer(const Question& question, const std::string& annotator) co
   return !skipped && !answered && (question.holder.empty() || question.until < now_);
 }
 
+/// What nobody knows, so that nobody can guess the leases of others, nor tell a question's number by its lease.
+std::string Desk::lease_key() const {
+  return (settings_.secret.empty() ? std::to_string(settings_.learning.seed) : settings_.secret) + " ";
+}
+
 /// why: somebody's lease ends by it, if there is one that has not expired.
 void Desk::lease_to(std::uint64_t id, Question& question, const std::string& annotator, std::string_view why) {
   end_lease(question.lease, why.empty() || question.until < now_ ? kExpired : why);
-  const std::string seed = std::to_string(settings_.learning.seed) + " " + std::to_string(++leases_);
-  question.lease = std::to_string(id) + "-" + hash128_hex(seed).substr(0, 16);
+  const std::string nonce = hash128_hex(lease_key() + std::to_string(++leases_)).substr(0, 16);
+  question.lease = nonce + hex_of(id ^ hash64(lease_key() + nonce));
   question.holder = annotator;
   question.until = now_ + settings_.desk.lease;
 }
@@ -363,13 +375,15 @@ void Desk::end_lease(std::string_view lease, std::string_view why) {
 
 void Desk::refuse_lease(std::string_view lease) const {
   const auto found = std::find_if(ended_.rbegin(), ended_.rend(), [&](const auto& one) { return one.first == lease; });
-  throw Refused{410, "lease: " + (found == ended_.rend() ? "its question is not open any more" : found->second)};
+  throw Refused{410, "lease: " + (found == ended_.rend() ? "it ended long ago" : found->second)};
 }
 
 std::uint64_t Desk::id_of_lease(std::string_view lease) const {
-  std::uint64_t id = 0;
-  const auto r = std::from_chars(lease.data(), lease.data() + lease.size(), id);
-  if (r.ec != std::errc{} || r.ptr == lease.data() + lease.size() || *r.ptr != '-')
+  std::uint64_t hidden = 0;
+  const std::string_view nonce = lease.substr(0, 16), number = lease.substr(nonce.size());
+  const auto r = std::from_chars(number.data(), number.data() + number.size(), hidden, 16);
+  const std::uint64_t id = hidden ^ hash64(lease_key() + std::string(nonce));
+  if (number.size() != 16 || r.ec != std::errc{} || r.ptr != number.data() + number.size() || id >= next_question_)
     throw Refused{404, "lease: unknown; ask for the next question"};
   return id;
 }
@@ -447,8 +461,8 @@ DeskReply Desk::next(const Json& event) {
     const bool audits_only = audit != nullptr && budget.bought() - audit->bought() >= audit->learning_limit(total);
     return nothing(!open_.empty()             ? "the questions that wait are for somebody else"
                    : budget.bought() >= total ? "the label budget is spent"
-                   : audits_only              ? "the labels that are left are for audits of examples to come"
-                                              : "nothing is asked now");
+                   : audits_only              ? std::string(kAuditsAlone)
+                                              : std::string(kNothingAsked));
   }
   annotators_[name];
   Question& question = open_.at(best->second);
@@ -473,8 +487,14 @@ DeskReply Desk::skip(const Json& event) {
 
 DeskReply Desk::renew(const Json& event) {
   const std::string lease = text_of(event, "lease");
-  const auto found = open_.find(id_of_lease(lease));
-  if (found == open_.end() || found->second.lease != lease || found->second.holder.empty()) refuse_lease(lease);
+  const std::uint64_t id = id_of_lease(lease);
+  const auto found = open_.find(id);
+  if (found == open_.end() || found->second.lease != lease || found->second.holder.empty()) {
+    const Question* question = find(id);
+    if (question != nullptr && std::ranges::any_of(question->given, [&](const Given& g) { return g.lease == lease; }))
+      throw Refused{410, "lease: its question was answered with it"};
+    refuse_lease(lease);
+  }
   check_holder(event, found->second.holder);
   found->second.until = now_ + settings_.desk.lease;
   return reply({{"until", found->second.until}}, true);

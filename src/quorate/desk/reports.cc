@@ -1,6 +1,8 @@
 // What the desk says and does not change by it: predictions, reasons, questions, counts.
 #include "quorate/desk/desk.h"
 
+#include <simdjson.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -9,18 +11,24 @@
 #include "quorate/base/portable_math.h"
 #include "quorate/desk/replies.h"
 #include "quorate/engine/explanation.h"
+#include "quorate/engine/quality.h"
 #include "quorate/learner.h"
 #include "quorate/stream/example_reader.h"
 
 namespace quorate {
 namespace {
 
-constexpr std::size_t kReasons = 12;
-constexpr std::size_t kMostListed = 100;  // open questions, and disagreements, in the status
+namespace dom = simdjson::dom;
 
-Json interval_json(const Accuracy& a) {
-  if (a.audits == 0) return nullptr;
-  return {{"value", a.value}, {"low", a.low}, {"high", a.high}, {"audits", a.audits}};
+constexpr std::size_t kReasons = 12;
+constexpr std::size_t kMostListed = 100;    // open questions, and disagreements, in the status
+constexpr std::size_t kMostFields = 1'000;  // of an example that somebody looks at
+constexpr std::size_t kFieldBytes = 4096;
+constexpr std::size_t kListedBytes = std::size_t{1} << 17;  // of the examples of disagreements in the status
+
+Json interval_json(const Estimate& a) {
+  if (a.examples == 0) return nullptr;
+  return {{"value", a.value}, {"low", a.low}, {"high", a.high}, {"audits", a.examples}};
 }
 
 }  // namespace
@@ -117,8 +125,11 @@ Json Desk::labels_json(bool audits) const {
   const Session& s = model_.session;
   const std::uint64_t limit = s.budget().limits().total;
   std::uint64_t waiting = s.pending().size();
-  for (const auto& [due, id] : held_) waiting -= find(id)->tickets.size();  // answered: bought, though not learned from yet
-  for (const std::uint64_t id : waiting_) waiting -= find(id)->tickets.size();
+  const auto answered = [&](std::uint64_t id) {  // bought, though not learned from yet, or not by all of its tasks
+    for (const std::uint64_t ticket : find(id)->tickets) waiting -= s.pending().find(ticket) != nullptr;
+  };
+  for (const auto& [due, id] : held_) answered(id);
+  for (const std::uint64_t id : waiting_) answered(id);
   Json out{{"bought", s.budget().bought() - waiting},
            {"limit", limit == LabelLimits::kNone ? Json(nullptr) : Json(limit)},
            {"waiting", waiting}};
@@ -137,16 +148,26 @@ Json Desk::fields_json(const Question& question) const {
     if (name == (names.task.empty() ? "task" : names.task)) return "task";
     return name == (names.label.empty() ? "label" : names.label) ? "label" : "text";
   };
-  const Json line = Json::parse(question.about.line, nullptr, false);
-  if (!line.is_object()) return out;
-  const auto add = [&](const auto& self, const std::string& key, const Json& value) -> void {
-    if (value.is_object()) {
-      for (const auto& [name, inner] : value.items()) self(self, key.empty() ? name : key + "." + name, inner);
+  dom::parser parser;
+  dom::element line;
+  if (parser.parse(question.about.line).get(line) != simdjson::SUCCESS || !line.is_object()) return out;
+  std::size_t room = kFieldBytes + 2 * question.about.line.size(),
+              more = 0;  // names within names may be longer than the line
+  const auto add = [&](const auto& self, const std::string& key, dom::element value) -> void {
+    if (dom::object inside; value.get(inside) == simdjson::SUCCESS) {
+      for (const auto& [name, inner] : inside)
+        self(self, key.empty() ? std::string(name) : key + "." + std::string(name), inner);
       return;
     }
     const std::string_view role = kind(key);
     if (role == "id" || role == "task" || role == "label" || role == "ignored" || value.is_null()) return;
-    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    std::string_view word;
+    const std::string text = value.get(word) == simdjson::SUCCESS ? std::string(word) : simdjson::minify(value);
+    if (out.size() == kMostFields || key.size() + text.size() > room) {
+      ++more;
+      return;
+    }
+    room -= key.size() + text.size();
     const bool image = text.starts_with("data:image/");
     out.push_back({{"name", key},
                    {"kind", image            ? "image"
@@ -155,6 +176,7 @@ Json Desk::fields_json(const Question& question) const {
                    {"value", text}});
   };
   add(add, "", line);
+  if (more > 0) out.push_back({{"name", ""}, {"kind", "text"}, {"value", "and " + counted(more, "more field")}});
   return out;
 }
 
@@ -205,6 +227,7 @@ DeskReply Desk::answers(std::uint64_t ticket, const std::string& example) const 
     return reply(out, false);
   }
   out["example"] = question->about.example;
+  out["fields"] = fields_json(*question);
   if (!question->holder.empty()) {
     out["holder"] = question->holder;
     out["lease"] = question->lease;
@@ -224,7 +247,10 @@ DeskReply Desk::status() const {
            {"labels", labels_json(true)},
            {"open_questions", open_.size()},
            {"audited", audit != nullptr},
-           {"accuracy", audit != nullptr ? interval_json(audit->recent()) : Json(nullptr)},
+           {"accuracy", nullptr},
+           {"always", nullptr},
+           {"measures", Json::object()},
+           {"when_each_came", nullptr},
            {"curve", curve_json()},
            {"forecast", nullptr},
            {"tasks", Json::array()},
@@ -235,8 +261,19 @@ DeskReply Desk::status() const {
            {"model_bytes", model_bytes_}};
   if (const std::string why = problem(); !why.empty()) out["problem"] = why;
   if (audit != nullptr && audit->scored() > 0) {
+    const Quality quality = quality_of(model_, kMostMeasured);
+    out["accuracy"] = interval_json(quality.accuracy);
+    quality.for_each([&](const char* name, const Estimate& of) {
+      if (&of != &quality.accuracy && of.examples > 0) out["measures"][name] = interval_json(of);
+    });
+    if (std::isfinite(quality.always))
+      out["always"] = {{"label", model_.classes               ? model_.classes->name(quality.most_frequent)
+                                 : quality.most_frequent == 1 ? settings_.positive
+                                                              : settings_.negative},
+                       {"accuracy", quality.always}};
+    if (audit->streams()) out["when_each_came"] = interval_json(audit->recent());
     const double now = audit->recent().value, target = std::ceil(20 * now + 0.01) / 20;
-    if (target < 1)
+    if (audit->streams() && target < 1)
       if (const Forecast f = audit->forecast(target); f.none.empty() && std::isfinite(f.labels))
         out["forecast"] = {{"target", target},
                            {"labels", f.labels},
@@ -276,6 +313,7 @@ DeskReply Desk::status() const {
     out["questions"].push_back(open_json(id, q));
   }
   std::uint64_t disagreements = 0;
+  std::size_t listed = 0;
   for (const auto& [id, q] : closed_)
     if (q.given.size() > 1 && q.settled.empty() && !q.agrees() && ++disagreements <= kMostListed) {
       Json answers = Json::array();
@@ -283,9 +321,9 @@ DeskReply Desk::status() const {
       out["disagreements"].push_back({{"ticket", id},
                                       {"example", q.about.example},
                                       {"task", q.about.task},
-                                      {"fields", fields_json(q)},
                                       {"choices", choices()},
                                       {"answers", answers}});
+      if ((listed += q.about.line.size()) <= kListedBytes) out["disagreements"].back()["fields"] = fields_json(q);
     }
   out["disagreement_count"] = disagreements;
   return reply(out, false);

@@ -79,7 +79,8 @@ std::string DeskSettings::to_json() const {
               {"learning", written(learning)},
               {"features", written(features)},
               {"reading", written(reading)},
-              {"desk", written(desk)}}
+              {"desk", written(desk)},
+              {"secret", secret}}
       .dump();
 }
 
@@ -96,6 +97,7 @@ DeskSettings DeskSettings::from_json(std::string_view text) {
     read(in.at("features"), out.features);
     read(in.at("reading"), out.reading);
     read(in.at("desk"), out.desk);
+    out.secret = in.value("secret", "");
   } catch (const nlohmann::json::exception& e) {
     throw DataError(std::string("settings of the desk: ") + e.what());
   }

@@ -79,6 +79,7 @@ struct DeskSettings {
   FeatureSettings features;
   ReadOptions reading;  ///< names of columns
   DeskOptions desk;
+  std::string secret = "";  ///< by which leases are made, so that nobody can guess those of others
 
   /// One line of JSON, with every value; read back by from_json. Throws DataError, UsageError.
   std::string to_json() const;

@@ -9,7 +9,6 @@
 #include "quorate/base/error.h"
 #include "quorate/base/example.h"
 #include "quorate/base/number.h"
-#include "quorate/metrics/statistics.h"
 
 namespace quorate {
 namespace {
@@ -21,34 +20,7 @@ constexpr double kLargest = 0x1p52;       // of counts in a model file: doubles 
 // Examples that a credit is spread over, as parts of all so far. Eight brings the audits to 90 % of their share where labels
 // come evenly, more where they come early; larger follows bursts of labels more closely, so that weights differ more.
 constexpr double kPart = 8, kPartWithLimit = 2;
-constexpr double kAsleep = 16;      // p is 0 where it would be about this factor below its average
-constexpr double kFirstLook = 6.2;  // z^2 of a stop rule's first look
-
-struct Ends {
-  double low, high;
-};
-/// Wilson's interval of a share seen among n; the share is in it, whatever rounding does. Plain arithmetic and sqrt.
-Ends wilson(double share, double n, double squared_z) {
-  const double centre = share + squared_z / (2 * n), scale = 1 + squared_z / n;
-  const double half = std::sqrt(squared_z * (share * (1 - share) / n + squared_z / (4 * n * n)));
-  return {std::clamp((centre - half) / scale, 0.0, share), std::clamp((centre + half) / scale, share, 1.0)};
-}
-
-Accuracy accuracy(double wrong, std::uint64_t audits, double effective) {
-  if (audits == 0) return {kNan, kNan, kNan, 0, 0};
-  const double value = std::clamp(1 - wrong, 0.0, 1.0);
-  const Share ends = exact_interval(value * effective, effective);
-  return {value, std::min(ends.low, value), std::max(ends.high, value), audits, effective};
-}
-
-/// Accuracy's text is a number strictly between 0 and 1.
-double target_of(std::string_view number, std::string_view text) {
-  const double out = parse_number<double>(number).value_or(kNan);
-  if (!(out > 0 && out < 1))
-    throw UsageError("stop rule " + quoted_value(text) + ": expected a number above 0 and below 1 after " +
-                     (text.starts_with('a') ? ">=" : "<="));
-  return out;
-}
+constexpr double kAsleep = 16;  // p is 0 where it would be about this factor below its average
 
 /// A learning curve: error = floor + (1 - floor) / (1 + e^-(a + b x)), x = log(labels) - centre.
 struct Curve {
@@ -235,10 +207,10 @@ std::uint64_t Audit::scored() const {
   return out;
 }
 
-Accuracy Audit::stream() const {
+Estimate Audit::stream() const {
   Bin all;
   for (const Bin& bin : bins_) all.add(bin);
-  return accuracy(all.wrong / all.weight, all.audits, all.weight * all.weight / all.squares);
+  return estimate(1 - all.wrong / all.weight, all.audits, all.weight * all.weight / all.squares);
 }
 
 Audit::Bin Audit::recent_bin(bool before) const {
@@ -248,16 +220,16 @@ Audit::Bin Audit::recent_bin(bool before) const {
   return out;
 }
 
-Accuracy Audit::recent() const {
+Estimate Audit::recent() const {
   const Bin bin = recent_bin();
   const double n = static_cast<double>(bin.audits);
-  return accuracy(static_cast<double>(bin.mistakes) / n, bin.audits, n);
+  return estimate(1 - static_cast<double>(bin.mistakes) / n, bin.audits, n);
 }
 
-Accuracy Audit::earlier() const {
+Estimate Audit::earlier() const {
   const Bin bin = recent_bin(true);
   const double n = static_cast<double>(bin.audits);
-  return accuracy(static_cast<double>(bin.mistakes) / n, bin.audits, n);
+  return estimate(1 - static_cast<double>(bin.mistakes) / n, bin.audits, n);
 }
 
 bool Audit::fell() const {
@@ -278,13 +250,6 @@ bool Audit::fell() const {
     all += ways;
   }
   return tail / (tail + all) <= 0.005;
-}
-
-double Audit::lower(double squared_z) const {
-  const Bin bin = recent_bin();
-  if (bin.audits == 0) return 0;
-  const double n = static_cast<double>(bin.audits);
-  return wilson(static_cast<double>(bin.audits - bin.mistakes) / n, n, squared_z).low;
 }
 
 Forecast Audit::forecast(double target) const {
@@ -388,36 +353,6 @@ void Audit::unpack(const Packed& packed) {
   bins_ = std::move(read);
   p_ = 0;
   left_ = 0;
-}
-
-StopRule::StopRule(std::string_view text) {
-  constexpr std::string_view kAccuracy = "accuracy>=", kError = "error<=";
-  if (text.starts_with(kAccuracy))
-    accuracy_ = target_of(text.substr(kAccuracy.size()), text);
-  else if (text.starts_with(kError))
-    accuracy_ = 1 - target_of(text.substr(kError.size()), text);
-  else
-    throw UsageError("stop rule " + quoted_value(text) + ": expected accuracy>=X or error<=X, as in accuracy>=0.9");
-  // Fewer audits do not suffice even if all are right.
-  const double first = std::ceil(kFirstLook * accuracy_ / (1 - accuracy_));
-  next_ = first < kLargest ? static_cast<std::uint64_t>(std::max(first, 1.0)) : static_cast<std::uint64_t>(kLargest);
-}
-
-void StopRule::unpack(const Packed& packed) {
-  if (!(packed.accuracy > 0 && packed.accuracy < 1))
-    throw DataError("model file: the accuracy to stop at is not above 0 and below 1");
-  accuracy_ = packed.accuracy;
-  looks_ = packed.looks;
-  next_ = packed.next;
-}
-
-bool StopRule::holds(const Audit& audit) {
-  const std::uint64_t scored = audit.scored();
-  if (scored < next_) return false;
-  const double squared_z = kFirstLook + static_cast<double>(looks_) / 4;
-  ++looks_;
-  next_ = scored + std::max<std::uint64_t>(1, scored / 4);
-  return audit.lower(squared_z) >= accuracy_;
 }
 
 }  // namespace quorate

@@ -40,16 +40,9 @@
 #include "quorate/base/memory.h"
 #include "quorate/base/rng.h"
 #include "quorate/engine/label_budget.h"
+#include "quorate/metrics/statistics.h"
 
 namespace quorate {
-
-/// A share of right predictions and its 95 % interval (Clopper and Pearson's for `effective` audits, as Korn and Graubard
-/// 1998: it holds at small numbers, too); NaN without audits.
-struct Accuracy {
-  double value, low, high;
-  std::uint64_t audits;  ///< it rests on
-  double effective;      ///< audits of equal weight that would say as much
-};
 
 /// How many labels, audits among them, will have been bought when the model reaches a target, and the 95 % interval
 /// (Fieller's). It believes that the odds of an error are a power of the number of labels, down to 0 in the end.
@@ -111,14 +104,16 @@ class Audit {
   double probability() const { return p_; }           ///< p of the round begun last
   std::uint64_t scored() const;                       ///< audits that were right or wrong
 
-  Accuracy stream() const;   ///< O(kMost)
-  Accuracy recent() const;   ///< O(kMost)
-  Accuracy earlier() const;  ///< among the audits before those of recent(), all alike. O(kMost)
+  Estimate stream() const;   ///< O(kMost)
+  Estimate recent() const;   ///< O(kMost)
+  Estimate earlier() const;  ///< among the audits before those of recent(), all alike. O(kMost)
+  /// Whether examples came while labels were bought: at least a quarter of the audits are those of recent(). Of a pool that
+  /// was posted at once stream(), recent() and forecast() are about a model that nobody has any more.
+  bool streams() const { return 4 * recent_bin().audits >= scored(); }
   /// Whether recent() is worse than earlier() beyond chance: the stream may have changed. Fisher's exact test, one-sided, at
   /// 0.5 %: where nothing changed that is the chance of it. O(audits).
   bool fell() const;
   Forecast forecast(double target) const;  ///< accuracy, 0 < target < 1, else UsageError. O(kMost)
-  double lower(double squared_z) const;    ///< end of recent()'s one-sided interval; 0 without audits. Same bits everywhere
   /// That a record() may allocate.
   std::size_t bytes_to_add() const {
     return bins_.size() < bins_.capacity() ? 0 : std::bit_ceil(bins_.size() + 1) * sizeof(Bin);
@@ -183,37 +178,6 @@ class Audit {
   double p_ = 0;                // of the round at hand, and how many labels it may buy
   std::uint64_t left_ = 0, held_ = 0;
   unsigned marks_ = 0;  // of the example just drawn: 1, or 2 where its p reaches into the next unit
-};
-
-/// "accuracy>=0.9" or "error<=0.1". Holds when the lower end of an interval of recent() is there, so it stops late, not
-/// early: at most 5 % of runs stop while the accuracy that recent() estimates is below the target, however it moves. For
-/// that the interval is looked at only when audits have grown by a quarter, and at look k (from 0) it is one-sided with z^2
-/// = 6.2 + k / 4: the chances to be wrong add up to 4.9 %. Looked at after every audit, a one-sided 95 % interval was wrong
-/// in more than half of the runs that stay just below the target.
-class StopRule {
- public:
-  explicit StopRule(std::string_view text);  ///< throws UsageError
-
-  double accuracy() const { return accuracy_; }  ///< the target
-  /// After a round: whether to stop. False between looks.
-  bool holds(const Audit& audit);
-
-  struct Packed {
-    double accuracy;
-    std::uint64_t looks, next;
-    template <class S>
-    static void state(S& s, auto&& v) {
-      v("accuracy", s.accuracy);
-      v("looks", s.looks);
-      v("next", s.next);
-    }
-  };
-  Packed pack() const { return {accuracy_, looks_, next_}; }
-  void unpack(const Packed& packed);  ///< throws DataError: a target that is none
-
- private:
-  double accuracy_;
-  std::uint64_t looks_ = 0, next_;  // next_: scored audits at the next look
 };
 
 }  // namespace quorate

@@ -47,6 +47,12 @@ Answer Classes::feedback(Task task, std::size_t truth) const {
   return plus == truth ? kYes : minus == truth ? kNo : kNeither;
 }
 
+std::optional<std::size_t> Classes::class_of(Task task, Answer answer) const {
+  if (answer == kNeither) return std::nullopt;
+  if (reduction_ == Reduction::kOneVsOne) return answer == kYes ? pairs_[task].first : pairs_[task].second;
+  return answer == kYes ? std::optional<std::size_t>(task) : std::nullopt;
+}
+
 void Classes::score(const Learner& learner, Task first, const Features& x, std::vector<double>& out) const {
   out.resize(tasks());
   for (Task task = 0; task < tasks(); ++task) out[task] = learner.score(example(first, task, x));

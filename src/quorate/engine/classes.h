@@ -63,6 +63,8 @@ class Classes {
 
   /// What a good annotator answers, kNeither if it is neither of the two. truth < size(). O(1).
   Answer feedback(Task task, std::size_t truth) const;
+  /// The class that an answer says, if it says one. O(1).
+  std::optional<std::size_t> class_of(Task task, Answer answer) const;
 
   /// What predict() works with.
   struct Ballot {

@@ -44,6 +44,10 @@ void KeptLabels::add(const Example& e, KeptLabel label, std::string_view annotat
   ring_.push(e, packed, label);
 }
 
+bool KeptLabels::drawn(std::size_t place, double share) const {
+  return static_cast<double>(lot(ring_[place].id)) < share * static_cast<double>(bound_);
+}
+
 std::optional<std::size_t> KeptLabels::find(std::uint64_t id) const {
   std::size_t begin = 0, end = size();
   while (begin < end) {

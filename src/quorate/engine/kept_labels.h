@@ -74,6 +74,8 @@ class KeptLabels {
   Example example(std::size_t place, UnpackedInstance& to) const { return ring_.example(place, to); }
   /// The place of a label; nothing if it is not kept. O(log size).
   std::optional<std::size_t> find(std::uint64_t id) const;
+  /// Whether the label at `place` is of a fair sample of that share of those that are kept, by its lot.
+  bool drawn(std::size_t place, double share) const;
   void set_answer(std::size_t place, Answer y) { ring_[place].y = y; }
   template <class Remove>
   std::size_t erase_if(Remove remove) {

@@ -51,6 +51,24 @@ class ProgressiveCount {
 
   std::uint64_t total() const { return classes_ != nullptr ? confusion_.total() : all_.total(); }
   std::uint64_t mistakes() const { return classes_ != nullptr ? confusion_.mistakes() : all_.mistakes(); }
+  /// Of the label that came most often: its place (without classes 1 is positive, 0 negative), and the accuracy of always
+  /// saying it.
+  std::size_t most_frequent() const {
+    if (classes_ == nullptr)
+      return all_.true_positive + all_.false_negative > all_.true_negative + all_.false_positive ? 1 : 0;
+    std::size_t most = 0;
+    for (std::size_t c = 1; c < confusion_.classes(); ++c)
+      if (confusion_.count(c) > confusion_.count(most)) most = c;
+    return most;
+  }
+  double always() const {
+    const std::size_t most = most_frequent();
+    const std::uint64_t positive = all_.true_positive + all_.false_negative;
+    const std::uint64_t count = classes_ != nullptr ? confusion_.count(most)
+                                : most == 1         ? positive
+                                                    : all_.total() - positive;
+    return static_cast<double>(count) / static_cast<double>(total());
+  }
   double accuracy() const { return classes_ != nullptr ? confusion_.measures().accuracy : all_.accuracy(); }
   double f1() const { return classes_ != nullptr ? confusion_.measures().f1 : all_.f1(); }
   const Confusion& of(Task task) const { return per_task_[task]; }

@@ -54,12 +54,16 @@ NamedMeasures measures(const RunResult& r) {
     out.emplace_back("calibration_error", r.reliability.error());
   }
   if (r.audit) {
-    out.emplace_back("audit_labels", static_cast<double>(r.audit->labels));
-    for (const auto& [name, a] : {std::pair{"audit_stream", r.audit->stream}, std::pair{"audit_recent", r.audit->recent}}) {
-      out.emplace_back(name, a.value);
-      out.emplace_back(std::string(name) + "_low", a.low);
-      out.emplace_back(std::string(name) + "_high", a.high);
-    }
+    out.emplace_back("audit_labels", static_cast<double>(r.audit->audit.bought()));
+    const auto add = [&](const std::string& name, const Estimate& of) {
+      out.emplace_back(name, of.value);
+      out.emplace_back(name + "_low", of.low);
+      out.emplace_back(name + "_high", of.high);
+    };
+    r.audit->now.for_each([&](const char* name, const Estimate& of) { add(std::string("audit_") + name, of); });
+    out.emplace_back("audit_always", r.audit->now.always);
+    add("audit_stream", r.audit->audit.stream());
+    add("audit_recent", r.audit->audit.recent());
     if (const auto& f = r.audit->forecast) {
       out.emplace_back("forecast", f->labels);
       out.emplace_back("forecast_low", f->low);

@@ -138,7 +138,8 @@ class Simulation {
                                  .labels_per_round = o_.labels_per_round,
                                  .memory_limit = o_.memory,
                                  .audit = o_.audit,
-                                 .audit_floor = o_.audit_floor});
+                                 .audit_floor = o_.audit_floor,
+                                 .keep_labels = o_.audit > 0 ? LearningOptions().keep_labels.bytes : 0});
     session.set_kinds(o_.kinds);
     RunResult out{};
     out.seed = o_.seed + r;
@@ -199,7 +200,8 @@ class Simulation {
         while (out.curve.size() < o_.points && seen * o_.points >= (out.curve.size() + 1) * stream)
           out.curve.push_back({seen, progressive.mistakes(), session.total().labels});
         if (o_.progress != nullptr) o_.progress->fetch_add(examples.size(), std::memory_order_relaxed);
-        if (stop_when && stop_when->holds(*session.audit())) {
+        if (stop_when && stop_when->due(session.audit()->scored()) &&
+            stop_when->holds(session.audit()->scored(), quality_now(session, o_.classes))) {
           out.stopped = true;
           return seen;
         }
@@ -231,7 +233,7 @@ class Simulation {
     out.reliability = test.reliability();
     out.progressive = progressive.classes();
     if (const Audit* audit = session.audit()) {
-      out.audit = {audit->bought(), audit->stream(), audit->recent(), {}};
+      out.audit = {*audit, quality_now(session, o_.classes), {}};
       if (o_.forecast) out.audit->forecast = audit->forecast(*o_.forecast);
     }
     out.late = static_cast<bool>(o_.delay);

@@ -11,6 +11,7 @@
 #include "quorate/engine/classes.h"
 #include "quorate/engine/label_budget.h"
 #include "quorate/engine/learning_options.h"
+#include "quorate/engine/quality.h"
 #include "quorate/engine/rounds.h"
 #include "quorate/engine/session.h"
 #include "quorate/experiments/annotator.h"
@@ -97,10 +98,10 @@ struct RunResult {
   std::vector<RunTotals> per_task;   ///< if asked for; with users and classes, of each user
   std::vector<CurvePoint> curve;     ///< at options.points even distances, the end included
   ClassConfusion test, progressive;  ///< of classes: on the test set, and before learning
-  /// What an audit found: the predictions of the whole run, and since half of the labels were bought.
+  /// What an audit found: of the model at the end, and of the predictions made when each example came.
   struct Audited {
-    std::uint64_t labels;  ///< among Outcome::labels
-    Accuracy stream, recent;
+    Audit audit;
+    Quality now;
     std::optional<Forecast> forecast;
   };
   std::optional<Audited> audit;

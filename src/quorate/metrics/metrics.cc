@@ -48,6 +48,12 @@ std::uint64_t ClassConfusion::mistakes() const {
   return total() - right;
 }
 
+std::uint64_t ClassConfusion::count(std::size_t truth) const {
+  std::uint64_t out = 0;
+  for (std::size_t c = 0; c < classes_; ++c) out += (*this)(truth, c);
+  return out;
+}
+
 double ClassConfusion::error() const { return ratio(mistakes(), total()); }
 
 double ClassConfusion::recall(std::size_t c) const {

@@ -44,6 +44,7 @@ class ClassConfusion {
   ClassConfusion& operator+=(const ClassConfusion& other);  ///< with the same number of classes
   std::uint64_t total() const;
   std::uint64_t mistakes() const;
+  std::uint64_t count(std::size_t truth) const;
   double error() const;                ///< share of wrong predictions; NaN without any
   double recall(std::size_t c) const;  ///< share of c's examples predicted as c; NaN without any
   double f1(std::size_t c) const;      ///< NaN if c neither occurs nor is predicted

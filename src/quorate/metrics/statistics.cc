@@ -1,5 +1,6 @@
 #include "quorate/metrics/statistics.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -78,6 +79,19 @@ double beta_quantile(double p, double a, double b) {
 Share exact_interval(double right, double n) {
   const double wrong = n - right;
   return {right > 0 ? beta_quantile(0.025, right, wrong + 1) : 0, wrong > 0 ? beta_quantile(0.975, right + 1, wrong) : 1};
+}
+
+double wilson_low(double share, double n, double squared_z) {
+  const double centre = share + squared_z / (2 * n);
+  const double half = std::sqrt(squared_z * (share * (1 - share) / n + squared_z / (4 * n * n)));
+  return std::clamp((centre - half) / (1 + squared_z / n), 0.0, share);
+}
+
+Estimate estimate(double value, std::uint64_t examples, double effective) {
+  if (examples == 0) return {};
+  const double inside = std::clamp(value, 0.0, 1.0);
+  const Share ends = exact_interval(inside * effective, effective);
+  return {inside, std::min(ends.low, inside), std::max(ends.high, inside), examples, effective};
 }
 
 Paired paired(std::span<const double> a, std::span<const double> b) {

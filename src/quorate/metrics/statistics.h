@@ -1,5 +1,7 @@
 // Means, standard deviations, and paired comparisons of learners on the same splits.
 #pragma once
+#include <cstdint>
+#include <limits>
 #include <span>
 
 namespace quorate {
@@ -25,5 +27,18 @@ struct Share {
   double low, high;
 };
 Share exact_interval(double right, double n);
+
+/// The lower end of Wilson's (1927) one-sided interval of a share seen among n > 0, at most the share itself, whatever
+/// rounding does. Plain arithmetic and a square root: the same bits everywhere.
+double wilson_low(double share, double n, double squared_z);
+
+/// A share among examples and its 95 % interval (exact_interval() of `effective` examples, as Korn and Graubard 1998: it
+/// holds at small numbers, too); NaN without examples.
+struct Estimate {
+  double value = std::numeric_limits<double>::quiet_NaN(), low = value, high = value;
+  std::uint64_t examples = 0;  ///< it rests on
+  double effective = 0;        ///< examples of equal weight that would say as much
+};
+Estimate estimate(double value, std::uint64_t examples, double effective);
 
 }  // namespace quorate
