@@ -27,6 +27,7 @@
 #include "quorate/engine/round_builder.h"
 #include "quorate/learner.h"
 #include "quorate/stream/example_reader.h"
+#include "quorate/stream/time.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -223,7 +224,7 @@ class Core {
           place = alone ? 0 : session.task(named ? std::string_view(tasks->names[tasks->codes(n)]) : kOnlyTask);
         const double weight = weights ? (*weights)(n) : 1;
         builder.add(*place, labels && weight != 0 ? Label::from_code((*labels)(n)) : Label(),
-                    times ? std::optional((*times)(n)) : std::nullopt, x, weight == 0 ? 1 : weight,
+                    times ? std::optional(time_of((*times)(n), n)) : std::nullopt, x, weight == 0 ? 1 : weight,
                     named && *place == kUntracked ? hash64(tasks->names[tasks->codes(n)]) : 0);
         interrupted = interrupt();
       }
@@ -457,8 +458,7 @@ class Core {
     check_times(time.has_value());
     const Features features = instance(x, skip, scratch_, true);
     Session& session = model().session;
-    if (time && !std::isfinite(*time)) throw UsageError("time: expected a finite number of seconds, or a date");
-    if (time) session.set_time(*time);
+    if (time) session.set_time(time_of(*time, 0));
     one_.clear();
     double margin = 0;
     const Task place = model().classes && !model().users() ? 0 : session.task(task);
@@ -632,6 +632,11 @@ class Core {
   }
 
  private:
+  static double time_of(double number, std::size_t row) {
+    if (const auto seconds = seconds_of(number)) return *seconds;
+    throw UsageError("time: row " + std::to_string(row) + " has " + shortest(number) + "; expected " +
+                     std::string(kTimeExpected));
+  }
   void check_times(bool given) const {
     const auto& rate = model().session.budget().limits().rate;
     if (rate && rate->seconds && !given)

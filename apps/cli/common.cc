@@ -19,7 +19,9 @@
 #include "options.h"
 #include "quorate/base/error.h"
 #include "quorate/base/number.h"
+#include "quorate/base/portable_math.h"
 #include "quorate/engine/model.h"
+#include "quorate/learner.h"
 #include "quorate/store/files.h"
 
 namespace quorate::cli {
@@ -330,6 +332,21 @@ Json audit_json(const Model& model) {
           {"recent", of("accuracy", audit->recent())},
           {"earlier", of("accuracy", audit->earlier())},
           {"fell", audit->fell()}};
+}
+
+std::optional<double> threshold_of(const Model& model) {
+  const Learner& learner = model.session.learner();
+  if (model.classes || !learner.capabilities().calibrated) return std::nullopt;
+  return logistic(learner.log_odds(0));
+}
+
+void check_has_threshold(const Model& model, const std::string& path, const std::string& option) {
+  if (model.classes)
+    throw UsageError(option + ": " + path +
+                     " holds classes, of which the likeliest is predicted; expected a model of two labels");
+  if (!threshold_of(model))
+    throw UsageError(option + ": " + path + " holds " + to_text(model.session.spec()) +
+                     ", whose margins are not calibrated; expected a learner that is, as cohort");
 }
 
 std::string always_text(const std::string& name, double share) { return "always " + name + ": " + percent(share); }

@@ -188,6 +188,10 @@ std::string audit_text(const Audit& audit, const Quality& now, const std::vector
 /// Names as audit_text() takes them.
 std::vector<std::string> class_names(const std::optional<Classes>& classes, const Labels& labels);
 inline std::vector<std::string> class_names(const Model& model) { return class_names(model.classes, model.labels); }
+/// The calibrated probability from which a model of two labels says the positive one; nothing of other models.
+std::optional<double> threshold_of(const Model& model);
+/// Throws UsageError: `option` needs a model that has one.
+void check_has_threshold(const Model& model, const std::string& path, const std::string& option);
 /// "always ham: 91.6 %".
 std::string always_text(const std::string& name, double share);
 

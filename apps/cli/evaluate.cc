@@ -20,7 +20,8 @@ namespace {
 struct EvaluateOptions {
   std::string data, model;
   DataOptions read;
-  bool per_task = false, json = false;
+  bool per_task = false, json = false, thresholds = false;
+  std::optional<double> threshold;
   ProgressOptions progress;
 };
 
@@ -134,6 +135,24 @@ Json json_of(const ClassConfusion& confusion) {
   return out;
 }
 
+/// What a threshold on the probability would do.
+struct AtThreshold {
+  double threshold, recall, precision, balanced_accuracy, alarms;  // alarms: predicted as positive, of 1,000
+};
+std::vector<AtThreshold> at_thresholds(const std::vector<Judged>& all) {
+  std::vector<AtThreshold> out;
+  for (const double t : {0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95}) {
+    Confusion c;
+    for (const Judged& j : all) c.add(j.truth, j.probability >= t ? 1 : -1);
+    const auto flagged = static_cast<double>(c.true_positive + c.false_positive),
+               positive = static_cast<double>(c.true_positive + c.false_negative),
+               right = static_cast<double>(c.true_positive);
+    out.push_back(
+        {t, right / positive, right / flagged, c.balanced_accuracy(), 1000 * flagged / static_cast<double>(c.total())});
+  }
+  return out;
+}
+
 /// `what`: class or label.
 void print_confusion(const ClassConfusion& confusion, const std::vector<std::string>& names, const std::string& what) {
   std::vector<std::vector<std::string>> rows{{what, "recall", "F1"}};
@@ -154,6 +173,8 @@ int run(const EvaluateOptions& o) {
   reading.labelled = true;
   ExampleReader examples(o.data, reading, model.featurizer, model.labels);
   const Learner& learner = model.session.learner();
+  if (o.threshold) check_has_threshold(model, o.model, "--threshold");
+  if (o.thresholds) check_has_threshold(model, o.model, "--thresholds");
   const bool calibrated = learner.capabilities().calibrated;
   const std::size_t classes = model.classes ? model.classes->size() : 0;
   const bool tasks = model.by_task();
@@ -183,6 +204,11 @@ int run(const EvaluateOptions& o) {
         const double margin = learner.score({place, item.x});
         j = {item.label.answer() == kYes ? 1 : -1, int{predicted(margin)}, margin,
              calibrated ? logistic(learner.log_odds(margin)) : NAN};
+        if (o.threshold) {  // the same order, and 0 where the threshold is
+          const double t = std::clamp(*o.threshold, 1e-12, 1 - 1e-12);
+          j.margin = learner.log_odds(margin) - std::log(t / (1 - t));
+          j.predicted = predicted(j.margin);
+        }
       }
       all.push_back(j);
       if (o.per_task && tasks) of_task[std::string(item.task)].push_back(j);
@@ -200,6 +226,12 @@ int run(const EvaluateOptions& o) {
   const std::vector<Measured> overall = measured(all, classes);
   const std::vector<std::string> names =
       model.classes ? model.classes->names() : std::vector{model.labels.word(-1), model.labels.word(1)};
+  const ClassConfusion truths = confusion_of(all, classes);
+  std::size_t most = 0;
+  for (std::size_t c = 1; c < truths.classes(); ++c)
+    if (truths.count(c) > truths.count(most)) most = c;
+  const double always = static_cast<double>(truths.count(most)) / static_cast<double>(all.size());
+  const std::optional<double> threshold = o.threshold ? o.threshold : threshold_of(model);
   if (o.json) {
     Json out{{"model", o.model},
              {"learner", to_text(model.session.spec())},
@@ -210,6 +242,17 @@ int run(const EvaluateOptions& o) {
              {"measures", json_of(overall)}};
     out[model.classes ? "classes" : "labels"] = names;
     out["confusion"] = json_of(confusion_of(all, classes));
+    out["always"] = {{"label", names[most]}, {"accuracy", always}};
+    out["threshold"] = threshold ? Json(*threshold) : Json(nullptr);
+    if (o.thresholds) {
+      out["thresholds"] = Json::array();
+      for (const AtThreshold& t : at_thresholds(all))
+        out["thresholds"].push_back({{"threshold", t.threshold},
+                                     {"recall", number(t.recall)},
+                                     {"precision", number(t.precision)},
+                                     {"balanced_accuracy", number(t.balanced_accuracy)},
+                                     {"alarms_per_1000", t.alarms}});
+    }
     if (o.per_task && tasks) {
       out["tasks"] = Json::object();
       for (const auto& [name, judged] : of_task) {
@@ -228,9 +271,20 @@ int run(const EvaluateOptions& o) {
   std::vector<std::vector<std::string>> rows{{"", "value", "95 % interval"}};
   for (const Measured& m : overall)
     rows.push_back({m.name, text_of(m.value), std::isfinite(m.low) ? text_of(m.low) + " to " + text_of(m.high) : "-"});
-  std::cout << table(rows);
+  std::cout << table(rows) << always_text(names[most], always) << "\n";
+  if (threshold) std::cout << names[1] << " is predicted from a probability of " << text_of(*threshold) << " on\n";
   const std::string what = model.classes ? "class" : "label";
-  print_confusion(confusion_of(all, classes), names, what);
+  print_confusion(truths, names, what);
+  if (o.thresholds) {
+    rows = {{names[1] + " from", "recall", "precision", "balanced", "of 1,000"}};
+    for (const AtThreshold& t : at_thresholds(all)) {
+      char from[16], alarms[32];
+      std::snprintf(from, sizeof from, "%.2f", t.threshold);
+      std::snprintf(alarms, sizeof alarms, "%.1f", t.alarms);
+      rows.push_back({from, percent(t.recall), percent(t.precision), percent(t.balanced_accuracy), alarms});
+    }
+    std::cout << "\n" << table(rows);
+  }
   if (!o.per_task || !tasks) return kDone;
   rows = {{"task", "examples", "accuracy", "95 % interval", "balanced", "F1", classes > 0 ? "" : "AUC"}};
   for (const auto& [name, judged] : of_task) {
@@ -257,6 +311,11 @@ Command add_evaluate(CLI::App& app) {
   app.add_option("--data", o->data, "labelled file; - for standard input")->required()->type_name("FILE");
   app.add_option("--model", o->model, "model file")->required()->type_name("FILE");
   app.add_flag("--per-task", o->per_task, "also the measures of every task; with classes and users, the confusion of each");
+  app.add_flag("--thresholds", o->thresholds,
+               "also recall, precision and the number of positives predicted, for some thresholds on the probability");
+  app.add_option("--threshold", o->threshold, "probability from which the positive label is predicted, as in predict")
+      ->check(CLI::Range(0.0, 1.0))
+      ->type_name("P");
   app.add_flag("--json", o->json, "print one JSON document");
   o->progress.add(app);
   o->read.add(app);

@@ -8,7 +8,7 @@ namespace quorate::cli {
 ExperimentData load(const std::string& data, const std::string& test, const DataOptions& read,
                     const FeatureOptions& features, const ClassOptions& classes) {
   ExperimentData out(features.settings, features.positive, classes.reduction, !classes.no_users);
-  const ReadOptions options = read.options(features.settings);
+  ReadOptions options = read.options(features.settings);
   const auto add = [&](const std::string& path, Dataset& part) {
     const ExperimentData::Skipped skipped = out.read(path, options, part);
     if (options.stop.stop_requested()) throw Interrupted("interrupted while reading " + skipped.path);
@@ -16,6 +16,7 @@ ExperimentData load(const std::string& data, const std::string& test, const Data
   };
   add(data, out.train);
   out.tested = !test.empty();
+  options.times_decide = false;
   if (out.tested) add(test, out.test);
   out.finish();
   return out;
@@ -59,6 +60,7 @@ ExperimentData ExperimentOptions::load() {
   run.delay = parse_delay(delay);
   run.delay.lost = lost;
   run.stop = interrupt();
+  read.read.times_decide = run.limits.rate && run.limits.rate->seconds;
   return cli::load(data, test, read, features, classes);
 }
 

@@ -215,6 +215,7 @@ int run(const InspectOptions& o) {
                {"unanswered", s.unanswered()},
                {"too_late", s.too_late()}}},
              {"audit", audit_json(model)},
+             {"threshold", threshold_of(model) ? Json(*threshold_of(model)) : Json(nullptr)},
              {"examples", s.total().examples},
              {"untracked_examples", s.ledger().untracked().examples},
              {"updates", s.total().updates},
@@ -283,6 +284,11 @@ int run(const InspectOptions& o) {
     std::cout << "; " << model.classes->size() << " classes, " << to_text(model.classes->reduction()) << "\n\n";
   else
     std::cout << "; labels " << model.labels.word(1) << " and " << model.labels.word(-1) << "\n\n";
+  if (const auto threshold = threshold_of(model)) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3f", *threshold);
+    std::cout << model.labels.word(1) << " is predicted from a probability of " << text << " on\n\n";
+  }
   print_columns(model);
   if (s.audit() != nullptr) std::cout << audit_text(model) << "\n";
   std::vector<std::vector<std::string>> rows{{model.users()   ? "user"

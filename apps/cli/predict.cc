@@ -1,4 +1,6 @@
 // quorate predict: the predictions of a model, one line per example.
+#include <algorithm>
+#include <functional>
 #include <iostream>
 
 #include "common.h"
@@ -18,6 +20,7 @@ struct PredictOptions {
   std::string data, model, out = "-", to = "jsonl";
   DataOptions read;
   bool probabilities = false;
+  std::optional<double> threshold;
   std::size_t explain = 0;  // reasons of each prediction
   ProgressOptions progress;
 };
@@ -41,6 +44,9 @@ int run(const PredictOptions& o) {
   Model model = Model::load(o.model);
   ReadOptions reading = of_model(o.read.options(), model.featurizer);
   reading.label_optional = true;  // so that the options of train serve here, too
+  std::function<void(const std::string&)> write_bad;
+  const bool skips = reading.skip_bad_lines;
+  reading.on_bad_line = [&](const std::string& why) { write_bad(why); };
   const auto reader = open_reader(o.data, reading);
   model.featurizer.begin(*reader);
   OutputFile out(o.out);
@@ -49,6 +55,7 @@ int run(const PredictOptions& o) {
   if (o.probabilities && !learner.capabilities().calibrated)
     throw UsageError("--probabilities: " + o.model + " holds " + to_text(model.session.spec()) +
                      ", whose margins are not calibrated; expected a learner that is, as cohort");
+  if (o.threshold) check_has_threshold(model, o.model, "--threshold");
   if (o.explain > 0) check_explains(model);
   if (o.explain > 0 && csv) throw UsageError("--explain: expected --to jsonl, as reasons do not fit in a CSV line");
   const bool tasks = model.by_task();
@@ -56,19 +63,41 @@ int run(const PredictOptions& o) {
   if (o.probabilities && !model.classes) columns += ",probability";
   if (o.probabilities && model.classes)
     for (const std::string& name : model.classes->names()) columns += "," + csv_quoted("probability_" + name);
-  if (csv) out.write(columns + ",label\n");
+  columns += ",label";
+  if (skips) columns += ",error";
+  if (csv) out.write(columns + "\n");
+  std::atomic<std::uint64_t> seen = 0, consumed = 0;
+  std::uint64_t with_task = 0, with_id = 0, bad = 0;
+  write_bad = [&](const std::string& why) {
+    ++bad;
+    // A place might be another's id.
+    const bool has_ids = with_id > 0 || (seen == 0 && reader->schema().column_of(ColumnKind::kId));
+    const std::string id = has_ids ? "" : std::to_string(seen + bad);
+    if (csv)
+      out.write(csv_quoted(id) + std::string(static_cast<std::size_t>(std::ranges::count(columns, ',')), ',') +
+                csv_quoted(why) + "\n");
+    else
+      out.write(Json{{"id", id.empty() ? Json(nullptr) : Json(id)}, {"error", why}}.dump() + "\n");
+  };
   Classes::Work work;
   std::vector<double>& probabilities = work.probabilities;
-  std::atomic<std::uint64_t> seen = 0, consumed = 0;
-  std::uint64_t with_task = 0;
   {
     const Progress progress_line(
         o.progress, share_read(reader->path(), consumed), [&] { return seen.load(); }, o.out == "-");
     Record record;
-    while (!stop.stop_requested() && reader->next(record)) {
-      const std::string id = record.id.empty() ? std::to_string(seen + 1) : std::string(record.id);
+    while (!stop.stop_requested()) {
+      try {
+        if (!reader->next(record)) break;
+      } catch (const LineError&) {
+        throw;
+      } catch (const DataError&) {
+        if (bad == 0) throw;
+        break;  // every line was bad
+      }
+      const std::string id = record.id.empty() ? std::to_string(seen + bad + 1) : std::string(record.id);
       const Features x = model.featurizer(record, false);
       const std::string task(record.task.empty() ? kOnlyTask : record.task);
+      with_id += !record.id.empty();
       with_task += !record.task.empty();
       const Task place = tasks ? model.session.known_task(task) : 0;
       std::string label;
@@ -81,13 +110,14 @@ int run(const PredictOptions& o) {
         label = model.classes->name(p.index);
       } else {
         margin = learner.score({place, x});
-        label = model.labels.word(predicted(margin));
+        const bool positive = o.threshold ? logistic(learner.log_odds(margin)) >= *o.threshold : predicted(margin) == kYes;
+        label = model.labels.word(positive ? 1 : -1);
         if (o.probabilities) probabilities.assign(1, logistic(learner.log_odds(margin)));
       }
       if (csv) {
         std::string line = csv_quoted(id) + "," + (tasks ? csv_quoted(task) + "," : "") + shortest(margin);
         for (const double p : probabilities) line += "," + shortest(p);
-        out.write(line + "," + csv_quoted(label) + "\n");
+        out.write(line + "," + csv_quoted(label) + (skips ? ",\n" : "\n"));
       } else {
         Json line{{"id", id}};
         if (tasks) line["task"] = task;
@@ -138,13 +168,19 @@ Command add_predict(CLI::App& app) {
   app.add_flag(
       "--probabilities", o->probabilities,
       "add the calibrated probability of the positive label, or of each class (learners that calibrate, as cohort)");
+  app.add_option("--threshold", o->threshold,
+                 "probability from which the positive label is predicted (default: as the model's cost= says; quorate "
+                 "evaluate --thresholds compares some)")
+      ->check(CLI::Range(0.0, 1.0))
+      ->type_name("P");
   app.add_option("--explain", o->explain,
                  "add the N features that decided most, by name, with what each brought to the margin")
       ->check(whole(1));
   o->progress.add(app);
   o->read.add(app, false);
   app.footer(
-      "Each line has the example's id (or its number), task, margin and predicted label. With classes there is no task "
+      "Each line has the example's id (or its place in the file), task, margin and predicted label; with --on-error skip an "
+      "unreadable line has an error instead. With classes there is no task "
       "unless the model has users, and the margin is that of the predicted class: its own (one-vs-rest) or the sum of those "
       "against the others (one-vs-one). Users that the model does not know, and examples without one, are predicted with "
       "the "

@@ -225,13 +225,14 @@ int run(const TrainOptions& o) {
   check_labels_per_round(session.labels_per_round(), to_text(session.spec()), can);
   ReadOptions reading = o.read.options(model.featurizer.settings());
   reading.labelled = true;
+  const auto& rate = session.budget().limits().rate;
+  const bool by_time = rate && rate->seconds;
+  reading.times_decide = by_time;
   if (session.memory().limited())
     reading.longest_line = std::clamp(session.memory_limit(), kLongestAnyway, LineReader::kLongest);
   ExampleReader examples(o.data, reading, model.featurizer, model.labels);
   model.begin_file();
 
-  const auto& rate = session.budget().limits().rate;
-  const bool by_time = rate && rate->seconds;
   std::atomic<std::uint64_t> seen = 0, consumed = 0;
   const Prefetcher prefetcher(session);
   RoundBuilder builder(session, model.classes ? &*model.classes : nullptr, rounds);
@@ -251,8 +252,10 @@ int run(const TrainOptions& o) {
       }
       consumed = examples.consumed();
       if (by_time && !item.time)
-        throw DataError(examples.path() + ":" + std::to_string(examples.line_number()) + ": no time, which labels " +
-                        to_text(*rate) + " need; expected --time-column to name it");
+        throw DataError(
+            examples.path() + ":" + std::to_string(examples.line_number()) + ": no time, which labels " + to_text(*rate) +
+            " need; expected " +
+            (reading.time.empty() ? "--time-column to name it" : "one in '" + reading.time + "' for every example"));
       labelled += item.label.known();
       if (labelled == kPositiveBy && item.label.known() && !o.features.positive.empty())
         if (const std::string labels = model.labels.no_positive(); !labels.empty())

@@ -296,7 +296,7 @@ const Desk& Service::desk() const {
 std::uint64_t Service::load_snapshot(const DeskSettings& settings) {
   const std::uint64_t end = journal_->end();
   for (const std::uint64_t sequence : snapshots_of(options_.dir)) {
-    if (sequence > end)
+    if (sequence > end && is_snapshot_of(options_.dir, sequence, hash128_hex(beginning_)))
       throw DataError(snapshot_name(options_.dir, sequence) + ".desk: has events that the journal has lost, which ends at " +
                       std::to_string(end) + "; expected the journal it was made from. To go on without these events, " +
                       "remove this snapshot");

@@ -63,6 +63,12 @@ void remove_snapshot(const std::string& dir, std::uint64_t sequence) {
   for (const char* ending : {".desk", ".model"}) std::filesystem::remove(snapshot_name(dir, sequence) + ending, ignored);
 }
 
+bool is_snapshot_of(const std::string& dir, std::uint64_t sequence, std::string_view journal) {
+  const std::string text = read_file(snapshot_name(dir, sequence) + ".desk");
+  const Json head = Json::parse(std::string_view(text).substr(0, text.find('\n')), nullptr, false);
+  return head.is_object() && head.value("journal", Json()) == journal;
+}
+
 std::string read_state(const std::string& dir, std::uint64_t sequence, std::string_view journal) {
   const std::string name = snapshot_name(dir, sequence);
   std::string text = read_file(name + ".desk");

@@ -97,8 +97,14 @@ class Estimator(ClassifierMixin, Asker):
         are answered with what all tasks share. O(non-zeros), the interpreter free for other threads."""
         return self._decide_all(X, task, probabilities=False)
 
-    def predict(self, X: Any, *, task: Any = None) -> npt.NDArray[Any]:
-        """The class of each example, shape (n,). Cost and errors as `decision_function`."""
+    def predict(self, X: Any, *, task: Any = None, threshold: float | None = None) -> npt.NDArray[Any]:
+        """The class of each example, shape (n,). threshold: of two classes, the probability from which the second is predicted, 0 to 1
+        (default: `threshold_`, as the learner's `cost` says). Cost and errors as `decision_function`; ValueError: a threshold without
+        probabilities, or of more than two classes."""
+        if threshold is not None:
+            if not hasattr(self, "predict_proba") or self._reduction() or not 0 <= threshold <= 1:
+                raise ValueError(f"threshold={threshold}: expected 0 to 1, of a learner of two classes with probabilities, as Cohort")
+            return self.classes_[(self.predict_proba(X, task=task)[:, 1] >= threshold).astype(int)]
         margin = self.decision_function(X, task=task)
         return self.classes_[(margin > 0).astype(int) if margin.ndim == 1 else margin.argmax(axis=1)]
 
@@ -249,6 +255,13 @@ class Calibrated(Estimator):
         odds = np.column_stack([np.zeros(len(odds)), odds])
         odds = np.exp(odds - odds.max(axis=1, keepdims=True))
         return odds / odds.sum(axis=1, keepdims=True)
+
+    @property
+    def threshold_(self) -> float | None:
+        """The probability from which the second of two classes is predicted; None with more."""
+        if self._reduction():
+            return None
+        return float(1 / (1 + np.exp(-self._fitted().log_odds(np.zeros(1))[0])))
 
     def predict_log_proba(self, X: Any, *, task: Any = None) -> npt.NDArray[np.float64]:
         """The logarithm of `predict_proba`."""

@@ -4,6 +4,7 @@ import gzip
 import json
 import lzma
 import os
+import time
 
 import pytest
 import samples
@@ -47,8 +48,6 @@ BAD_LINES = {
     "svm a negative index": ("svm", "1 task:t -1:1", ["'-1'"]),
     "svm a name": ("svm", "1 task:t height:1", ["'height'"]),
     "svm a task twice": ("svm", "1 task:t task:u 1:1", ["'task'"]),
-    "svm a time that is none": ("svm", "1 task:t time:noon 1:1", ["'noon'", "2026-11-21", ":15:"]),
-    "svm a day that is none": ("svm", "1 time:2026-02-30 1:1", ["'2026-02-30'"]),
     "svm no label": ("svm", "task:t 1:1", ["'task:t'", "label"]),
     "svm an unknown label": ("svm", "spam task:t 1:1", ["'spam'", "--positive"]),
     "svm broken UTF-8": ("svm", b"1 task:\xc3\x28 1:1", ["0xc3", ":8:"]),
@@ -140,7 +139,8 @@ def test_all_skipped_lines_are_counted_and_the_first_is_told(quorate):
     assert (summary.json()["examples"], summary.json()["skipped_lines"]) == (50, 12)
     assert (quorate.folder / "m").read_bytes() == (quorate.folder / "good").read_bytes()
     lines = quorate.ok("predict", "--data", "a.svm", "--model", "m", "--on-error", "skip")
-    assert len(lines.lines()) == 50 and "12 bad lines" in lines.err
+    assert "12 bad lines" in lines.err and sum("error" in line for line in lines.lines()) == 12
+    assert [line["id"] for line in lines.lines() if "error" not in line] == [str(r.id) for r in samples.rows(50)]
     result = quorate.ok("convert", "a.svm", "a.jsonl", "--on-error", "skip")
     assert "12 bad lines" in result.err and len((quorate.folder / "a.jsonl").read_text().splitlines()) == 50
 
@@ -268,14 +268,38 @@ def test_packed_files_say_the_same(quorate, pack, ending):
 
 @pytest.mark.parametrize("kind, good, bad", [
     ("csv", "task,label,when,a\nt,1,0,1\nt,-1,2026-11-21 13:15,1\n", "t,1,noon,1\n"),
-    ("jsonl", '{"label":1,"when":0,"x":{}}\n{"label":-1,"x":{}}\n', '{"label":1,"when":"noon","x":{}}\n'),
-    ("vw", "1 |when 0 | a\n-1 | a\n", "1 |when noon | a\n")])
-def test_a_time_that_is_none_is_a_bad_line(quorate, kind, good, bad):
+    ("jsonl", '{"label":1,"when":0,"x":{}}\n{"label":-1,"when":1,"x":{}}\n', '{"label":1,"when":"noon","x":{}}\n'),
+    ("vw", "1 |when 0 | a\n-1 |when 1 | a\n", "1 |when noon | a\n"),
+    ("svm", "1 task:t time:0 1:1\n-1 time:1 1:1\n", "1 task:t time:2026-02-30 1:1\n")])
+def test_what_is_no_time_is_a_bad_line_only_where_time_decides(quorate, kind, good, bad):
     (quorate.folder / f"a.{kind}").write_text(good + bad)
-    n = good.count("\n") + 1
-    one_line(quorate("simulate", "--data", f"a.{kind}", "--time-column", "when"), f"a.{kind}:{n}:", "'noon'", "expected", "2026-11-21T")
-    result = quorate.ok("simulate", "--data", f"a.{kind}", "--time-column", "when", "--on-error", "skip", "--json")
+    n, rate = good.count("\n") + 1, ["--labels", "9/day"]
+    when = [] if kind == "svm" else ["--time-column", "when"]
+    for command in (["simulate", "--in-order"], ["train", "--model", "none"]):
+        one_line(quorate(*command, "--data", f"a.{kind}", *when, *rate), f"a.{kind}:{n}:", "expected", "2026-11-21T")
+    result = quorate.ok("train", "--data", f"a.{kind}", *when, *rate, "--on-error", "skip", "--json", "--model", "m")
     assert result.json()["examples"] == 2 and "1 bad line" in result.err and f"a.{kind}:{n}:" in result.err
+    assert quorate.ok("simulate", "--data", f"a.{kind}", *when, "--json").json()["examples"] == 3
+    assert len(quorate.ok("predict", "--model", "m", "--data", f"a.{kind}", *when).out.splitlines()) == 3
+    quorate.ok("evaluate", "--model", "m", "--data", f"a.{kind}", *when)
+    assert not (quorate.folder / "none").exists()
+
+
+def test_the_unit_of_a_time_is_known_by_its_size_and_a_missing_one_is_named(quorate):
+    days = [1_764_000_000 + 86_400 * day // 10 for day in range(60)]  # ten lines a day
+    asked = {}
+    for unit in ("s", "ms", "us", "ns", "date"):
+        times = [time.strftime("%Y%m%d", time.gmtime(day)) if unit == "date" else day * {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+                 for day in days]
+        (quorate.folder / "a.csv").write_text("label,when,a\n" + "".join(f"{n % 2},{when},{n % 7}\n" for n, when in enumerate(times)))
+        found = quorate.ok("train", "--data", "a.csv", "--model", f"m-{unit}", "--time-column", "when", "--labels", "2/day", "--json",
+                           "--learner", "cohort(query=always)").json()
+        asked[unit] = found["total"]["labels"]
+    assert asked["s"] == asked["ms"] == asked["us"] == asked["ns"] <= 14 and asked["date"] <= 14, asked
+    (quorate.folder / "a.csv").write_text("label,when,a\n1,0,1\n0,,1\n")
+    one_line(quorate("train", "--data", "a.csv", "--model", "m", "--time-column", "when", "--labels", "2/day"), "a.csv:3:", "no time",
+             "one in 'when' for every example")
+    one_line(quorate("train", "--data", "a.csv", "--model", "m", "--labels", "2/day"), "a.csv:2:", "no time", "--time-column")
 
 
 # ---- graphs

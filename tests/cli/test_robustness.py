@@ -567,7 +567,8 @@ def test_a_stray_quote_spoils_its_line_only(quorate, folder, where):
     assert (found["examples"], found["skipped_lines"]) == (1000 - len(where), len(where))
     lines = [n for n in range(1000) if n not in where]
     out = quorate.ok("predict", "--data", "q.csv", "--on-error", "skip", "--model", "m").lines()
-    assert [int(line["id"]) for line in out] == lines
+    assert [int(line["id"]) for line in out if "error" not in line] == lines
+    assert len(out) == 1000 and all(line["id"] is None for line in out if "error" in line)
     fails(quorate, 1, "train", "--data", "q.csv", "--model", "m")
 
 

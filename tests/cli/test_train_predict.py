@@ -608,3 +608,37 @@ def test_ctrl_c_while_waiting_for_a_csv_header_ends_quietly(quorate):
     child.send_signal(signal.SIGINT)
     assert child.wait(GUARD) == 130
     assert b"interrupted" in child.stderr.read()
+
+
+def test_every_row_has_its_line(quorate):
+    """Without ids a prediction is joined by its place in the file."""
+    (quorate.folder / "train.csv").write_text("label,a\n" + "".join(f"{n % 2},{n % 2 * 3 + n / 100}\n" for n in range(40)))
+    (quorate.folder / "new.csv").write_text("a\n0.5\noops\n3.5\n")
+    quorate.ok("train", "--data", "train.csv", "--model", "m")
+    lines = quorate.ok("predict", "--data", "new.csv", "--model", "m", "--on-error", "skip").lines()
+    assert [line["id"] for line in lines] == ["1", "2", "3"] and "new.csv:3:" in lines[1]["error"] and lines[2]["label"] == "1"
+    rows = list(csv_format.DictReader(io.StringIO(quorate.ok("predict", "--data", "new.csv", "--model", "m", "--on-error", "skip", "--to", "csv").out)))
+    assert [(row["id"], bool(row["label"]), bool(row["error"])) for row in rows] == [("1", True, False), ("2", False, True), ("3", True, False)]
+    (quorate.folder / "bad.csv").write_text("a\nx\ny\n")
+    assert len(quorate.ok("predict", "--data", "bad.csv", "--model", "m", "--on-error", "skip").lines()) == 2
+
+
+def test_thresholds(quorate):
+    rows = "".join(f"{int(n % 11 == 0)},{n % 7},{(n % 11 == 0) * 2 + n % 5}\n" for n in range(600))
+    (quorate.folder / "rare.csv").write_text("label,a,b\n" + rows)
+    quorate.ok("train", "--data", "rare.csv", "--model", "m")
+    found = quorate.ok("evaluate", "--data", "rare.csv", "--model", "m", "--thresholds", "--json").json()
+    assert found["always"] == {"label": "0", "accuracy": pytest.approx(545 / 600)} and 0 < found["threshold"] < 1
+    alarms = [one["alarms_per_1000"] for one in found["thresholds"]]
+    assert alarms == sorted(alarms, reverse=True) and alarms[0] > alarms[-1]
+    assert quorate.ok("inspect", "m", "--json").json()["threshold"] == found["threshold"]
+    assert "1 is predicted from a probability of" in quorate.ok("inspect", "m").out
+    for one in found["thresholds"][::4]:
+        at = quorate.ok("evaluate", "--data", "rare.csv", "--model", "m", "--threshold", one["threshold"], "--json").json()["measures"]
+        assert at["recall"]["value"] == pytest.approx(one["recall"], abs=0.02)
+        lines = quorate.ok("predict", "--data", "rare.csv", "--model", "m", "--threshold", one["threshold"], "--probabilities").lines()
+        assert all((line["label"] == "1") == (line["probability"] >= one["threshold"]) for line in lines)
+        assert 1000 * sum(line["label"] == "1" for line in lines) / 600 == pytest.approx(one["alarms_per_1000"])
+    quorate.ok("train", "--data", "rare.csv", "--model", "p", "--learner", "perceptron")
+    result = quorate("predict", "--data", "rare.csv", "--model", "p", "--threshold", "0.5")
+    assert result.code == 2 and "calibrated" in result.err

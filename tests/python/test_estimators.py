@@ -870,3 +870,24 @@ def test_a_loaded_learner_has_the_seed_the_rounds_and_the_pace(tmp_path):
     assert (loaded.seed, loaded.rounds, loaded.pace) == (7, "each", "even")
     again = [clone(one).fit(X, y).decision_function(X).tolist() for one in (learner, loaded)]
     assert again[0] == again[1]
+
+
+def test_a_threshold_decides_from_which_probability_on():
+    model = Cohort().fit(DATA.X, DATA.y, task=DATA.task)
+    p = model.predict_proba(DATA.X, task=DATA.task)[:, 1]
+    for threshold in (0.0, 0.2, 0.9):
+        assert (model.predict(DATA.X, task=DATA.task, threshold=threshold) == model.classes_[(p >= threshold).astype(int)]).all()
+    assert ((model.predict(DATA.X, task=DATA.task) == model.classes_[1]) == (p > model.threshold_)).mean() > 0.999
+    for wrong in (-0.1, 1.5, float("nan")):
+        with pytest.raises(ValueError, match="expected 0 to 1"):
+            model.predict(DATA.X, task=DATA.task, threshold=wrong)
+    with pytest.raises(ValueError, match="probabilities"):
+        quorate.Perceptron().fit(DATA.X, DATA.y).predict(DATA.X, threshold=0.5)
+
+
+def test_the_size_of_a_time_says_its_unit():
+    seconds = 1_764_000_000 + 8_640 * np.arange(len(DATA.X))
+    bought = {unit: Cohort(query="always", labels="2/day").fit(DATA.X, DATA.y, time=seconds * unit).n_labels_ for unit in (1, 10**3, 10**6, 10**9)}
+    assert len(set(bought.values())) == 1, bought
+    with pytest.raises(ValueError, match="row 0 has"):
+        Cohort(labels="2/day").fit(DATA.X, DATA.y, time=np.full(len(DATA.X), 1e25))

@@ -469,6 +469,22 @@ def test_an_archive_may_be_on_another_disk(quorate, tmp_path):
         shutil.rmtree(other, ignore_errors=True)
 
 
+def test_a_snapshot_of_another_folder_is_passed_over_and_an_archive_is_not_the_journal(quorate):
+    for folder, examples in (("desk", 60), ("other", 20)):
+        server = Server(quorate, "--positive", "spam", "--negative", "ham", "--labels", "500", dir=folder, new=False)
+        server.post(0, examples)
+        server.answer(server.next()["question"])
+        server.stop()
+    for path in (quorate.folder / "desk").glob("snapshot-*"):
+        shutil.copy(path, quorate.folder / "other")
+    server = Server(quorate, dir="other", new=False)
+    assert server.status()["labels"]["bought"] == 1 and server.status()["examples"] == 20
+    server.stop()
+    assert "another journal" in server.process.stderr.read().decode()
+    result = quorate("serve", "--dir", "other", "--port", "0", "--keep-journal", "1", "--archive", "other/journal")
+    assert result.code == 2 and "the folder of the journal itself" in result.err
+
+
 def test_a_folder_that_does_not_start_gives_its_answers_and_what_came_before(quorate):
     server = Server(quorate)
     server.post(0, 60)

@@ -132,10 +132,11 @@ TEST(Times, AColumnOfThatNameIsWhatItWasUnlessAskedFor) {
             (std::vector{Row{"", "", "", "", false, {}}}));
 }
 
-TEST(Times, WhatIsNoTimeIsABadLine) {
+TEST(Times, WhatIsNoTimeIsABadLineWhereTimesDecide) {
   const TempDir dir;
   ReadOptions o;
   o.time = "when";
+  o.times_decide = true;
   for (const auto& [name, text, place] :
        {std::tuple{"a.csv", "a,when\n1,0\n1,soon\n", ":3:3: 'soon'"},
         {"a.jsonl", "{\"when\":0,\"x\":{}}\n{\"x\":{},\"when\":\"soon\"}\n", ":2:9: 'soon'"},

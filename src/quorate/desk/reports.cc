@@ -251,6 +251,7 @@ DeskReply Desk::status() const {
            {"always", nullptr},
            {"measures", Json::object()},
            {"when_each_came", nullptr},
+           {"threshold", nullptr},
            {"curve", curve_json()},
            {"forecast", nullptr},
            {"tasks", Json::array()},
@@ -260,6 +261,7 @@ DeskReply Desk::status() const {
            {"disagreements", Json::array()},
            {"model_bytes", model_bytes_}};
   if (const std::string why = problem(); !why.empty()) out["problem"] = why;
+  if (!model_.classes && s.learner().capabilities().calibrated) out["threshold"] = logistic(s.learner().log_odds(0));
   if (audit != nullptr && audit->scored() > 0) {
     const Quality quality = quality_of(model_, kMostMeasured);
     out["accuracy"] = interval_json(quality.accuracy);

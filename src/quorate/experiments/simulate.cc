@@ -338,7 +338,7 @@ SimulateResult simulate(const Dataset& train, const Dataset* test, const NameTab
     for (std::size_t i = 0; i < train.size(); ++i)
       if (!train.time(i))
         throw DataError("labels " + to_text(*o.limits.rate) + ": example " + std::to_string(i + 1) +
-                        " has no time; expected --time-column to name the one that has it");
+                        " has no time; expected one for every example, in the column that --time-column names");
   }
   bool any = false;
   for (std::size_t i = 0; i < train.size(); ++i) any = any || train.label(i).known();

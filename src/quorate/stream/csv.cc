@@ -324,10 +324,10 @@ class CsvReader final : public RecordReader {
           break;
         case ColumnKind::kTime:
           set_time(record, fields_[i].at, value);
-          if (schema_.time_parts) add_time_parts(record, fields_[i].at, c.name, value);
+          if (schema_.time_parts) add_time_parts(record, c.name, value);
           break;
         case ColumnKind::kDate:
-          if (schema_.time_parts) add_time_parts(record, fields_[i].at, c.name, value);
+          if (schema_.time_parts) add_time_parts(record, c.name, value);
           break;
         case ColumnKind::kText:
           record.texts.push_back({c.name, value});

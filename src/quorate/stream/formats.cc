@@ -168,6 +168,7 @@ bool RecordReader::next(Record& record) {
     } catch (const LineError& e) {
       if (!skip_) throw;
       if (skipped_++ == 0) first_skipped_ = e.what();
+      if (on_bad_line_) on_bad_line_(e.what());
     }
   }
 }
@@ -216,7 +217,7 @@ void RecordReader::set_time(Record& record, std::size_t at, std::string_view tex
   if (text.empty()) return;
   record.time = text;
   record.seconds = parse_time(text);
-  if (!record.seconds) bad(at, quoted_value(text) + "; expected " + std::string(kTimeExpected));
+  if (!record.seconds && times_decide_) bad(at, quoted_value(text) + "; expected " + std::string(kTimeExpected));
 }
 
 void RecordReader::set_weight(Record& record, std::size_t at, std::string_view text) const {
@@ -228,10 +229,9 @@ void RecordReader::set_weight(Record& record, std::size_t at, std::string_view t
   record.weight = weight;
 }
 
-void RecordReader::add_time_parts(Record& record, std::size_t at, std::string_view column, std::string_view text) const {
-  if (is_missing(text)) return;
+void RecordReader::add_time_parts(Record& record, std::string_view column, std::string_view text) const {
   const auto seconds = parse_time(text);
-  if (!seconds) bad(at, quoted_value(text) + "; expected " + std::string(kTimeExpected));
+  if (!seconds) return;
   const TimeParts parts = time_parts(*seconds);
   record.add_category(record.keep(column, ".hour=", parts.hour));
   record.add_category(record.keep(column, ".weekday=", parts.weekday));

@@ -42,6 +42,8 @@ struct ReadOptions {
   /// Column, key or namespace of the time. Empty: times are not read, so that a column or namespace called "time" stays a
   /// feature. SVMlight has its own, `time:`, which is always read.
   std::string time;
+  bool times_decide =
+      false;  ///< labels are limited in time: what is no time is an error; elsewhere it is as if it were missing
   /// Column or key of the example's weight. Empty: none is read. VW text has its own, the importance, which is always read.
   std::string weight;
   /// Columns (CSV) or keys (JSON without x) whose kind is not to be inferred from their first values.
@@ -54,6 +56,7 @@ struct ReadOptions {
   bool label_optional = false;                      ///< CSV: a column of labels need not be there, though an option names it
   std::size_t longest_line = LineReader::kLongest;  ///< bytes; a longer one is a bad line
   bool skip_bad_lines = false;                      ///< count bad lines and go on, instead of throwing
+  std::function<void(const std::string&)> on_bad_line;  ///< called for each that is skipped, in order, with what is wrong
   /// Folder where ExampleReader caches instances for later reads of the same file; empty: none. Not used by RecordReader.
   std::string cache;
   static constexpr auto fields() {
@@ -64,7 +67,8 @@ struct ReadOptions {
         Field{&O::label, "label-column", kAny, "column or JSON key of the label (default: label)", ""},
         Field{
             &O::time, "time-column", kAny,
-            "column, JSON key or VW namespace of the time: seconds since 1970, or a date as 2026-11-21 or "
+            "column, JSON key or VW namespace of the time: seconds (or milliseconds ..) since 1970, or a date as 2026-11-21 "
+            "or "
             "2026-11-21T13:15:00Z (default: none, and a column called time is a feature; SVMlight: time:TIME, always read)",
             ""},
         Field{&O::weight, "weight-column", kAny,
@@ -94,7 +98,9 @@ class RecordReader {
   RecordReader(const std::string& path, const ReadOptions& options)
       : lines_(options.bytes != nullptr ? LineReader(path, *options.bytes) : LineReader(path, options.stop)),
         skip_(options.skip_bad_lines),
-        from_bytes_(options.bytes != nullptr) {
+        from_bytes_(options.bytes != nullptr),
+        times_decide_(options.times_decide),
+        on_bad_line_(options.on_bad_line) {
     lines_.set_longest(options.longest_line);
     name_parts(options);
   }
@@ -152,8 +158,8 @@ class RecordReader {
   void set_time(Record& record, std::size_t at, std::string_view text) const;
   /// The record's weight is `text`, at byte `at` of the line; 1 if it is missing.
   void set_weight(Record& record, std::size_t at, std::string_view text) const;
-  /// Adds the hour and weekday of a time as features. Throws LineError if `text` is none.
-  void add_time_parts(Record& record, std::size_t at, std::string_view column, std::string_view text) const;
+  /// Adds the hour and weekday of a time as features; none for a text that is no time.
+  void add_time_parts(Record& record, std::string_view column, std::string_view text) const;
   /// The name that the options or else the model, in a schema without columns, give this; or else the usual one. Throws
   /// UsageError: they differ on the task or the label.
   static std::string role(const ReadOptions& options, ColumnKind kind, std::string_view usual);
@@ -182,7 +188,8 @@ class RecordReader {
  private:
   double other_number(std::string_view line, std::string_view text) const;
 
-  bool skip_, from_bytes_;
+  bool skip_, from_bytes_, times_decide_;
+  std::function<void(const std::string&)> on_bad_line_;
   struct NamedPart {
     std::string_view option;
     std::string name;

@@ -319,7 +319,7 @@ class JsonlReader final : public RecordReader {
           if (v.is_bool()) wrong(line, key, "a string or a number");
           const std::string_view text = word(line, key, v, record);
           if (kind == ColumnKind::kTime) set_time(record, place_of(line, key), text);
-          if (schema_.time_parts) add_time_parts(record, place_of(line, key), record.keep(key), text);
+          if (schema_.time_parts) add_time_parts(record, record.keep(key), text);
           break;
         }
         case ColumnKind::kText:

@@ -121,8 +121,22 @@ std::optional<double> calendar(std::string_view text) {
 
 }  // namespace
 
+std::optional<double> seconds_of(double number) {
+  namespace chrono = std::chrono;
+  const double size = std::abs(number);
+  if (!(size < 1e20)) return {};
+  if (number >= 19000101 && number <= 21001231 && number == std::floor(number)) {
+    const auto digits = static_cast<int>(number);
+    const chrono::year_month_day date{chrono::year{digits / 10'000},
+                                      chrono::month{static_cast<unsigned>(digits / 100 % 100)},
+                                      chrono::day{static_cast<unsigned>(digits % 100)}};
+    if (date.ok()) return 86'400.0 * static_cast<double>(chrono::sys_days{date}.time_since_epoch().count());
+  }
+  return number / (size < 1e11 ? 1 : size < 1e14 ? 1e3 : size < 1e17 ? 1e6 : 1e9);
+}
+
 std::optional<double> parse_time(std::string_view text) {
-  if (const auto value = number(text)) return value;
+  if (const auto value = number(text)) return seconds_of(*value);
   return calendar(text);
 }
 

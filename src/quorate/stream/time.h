@@ -8,10 +8,16 @@ namespace quorate {
 
 /// What parse_time takes, for messages.
 inline constexpr std::string_view kTimeExpected =
-    "a time: seconds since 1970, or a date with or without a time of day, as 2026-11-21 or 2026-11-21T13:15:00+01:00";
+    "a time: seconds, milliseconds, microseconds or nanoseconds since 1970, a day as 20261121, or a date with or without a "
+    "time of day, as 2026-11-21 or 2026-11-21T13:15:00+01:00";
 
-/// Seconds since 1970-01-01 00:00 UTC, leap seconds not counted; nothing if `text` is no time. A time is a finite number of
-/// seconds (1764000000, -0.5, 1e9), or what ISO 8601 calls the extended format, years 0001 to 9999:
+/// Seconds since 1970-01-01 00:00 UTC of a number, whose size says its unit: a whole number from 19000101 to 21001231 that
+/// is the year, month and day of a date is that day (seconds of that size are in 1970); below 1e11 it is seconds (until the
+/// year 5138), below 1e14 milliseconds, below 1e17 microseconds, below 1e20 nanoseconds; beyond it is no time.
+std::optional<double> seconds_of(double number);
+
+/// Seconds since 1970-01-01 00:00 UTC, leap seconds not counted; nothing if `text` is no time. A time is a number as
+/// seconds_of() takes it (1764000000, -0.5, 1764000000000), or what ISO 8601 calls the extended format, years 0001 to 9999:
 ///
 ///     2026-11-21   2026-11-21T13:15   2026-11-21 13:15:00   2026-11-21T13:15:00.25Z   2026-11-21T13:15:00+01:00
 ///
