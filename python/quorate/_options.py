@@ -35,9 +35,9 @@ class Options(TypedDict, total=False):
     format             csv, jsonl, svmlight or vw; default: by the file name
     task_column        column, JSON key or VW namespace of the task (default: task)
     label_column       column or JSON key of the label (default: label)
-    time_column        column, JSON key or VW namespace of the time: seconds since 1970, or a date as 2026-11-21 or
-                       2026-11-21T13:15:00Z (default: none, and a column called time is a feature; SVMlight:
-                       time:TIME, always read)
+    time_column        column, JSON key or VW namespace of the time: seconds (or milliseconds ..) since 1970, or a
+                       date as 2026-11-21 or 2026-11-21T13:15:00Z (default: none, and a column called time is a
+                       feature; SVMlight: time:TIME, always read)
     weight_column      column or JSON key of the importance weight of the label, 0 to 1000; 0: as if there were no
                        label (default: none; VW text: the importance, always read)
     id_column          column or JSON key of the example's id (default: id)

@@ -232,17 +232,21 @@ TEST(Service, ADamagedSnapshotIsPassedOver) {
 
 TEST(Service, AJournalThatEndsBeforeASnapshotIsRefused) {
   const test::TempDir dir;
+  const auto copy = [&](const char* from, const char* to) {
+    std::filesystem::copy(dir.at(from), dir.at(to), std::filesystem::copy_options::recursive);
+  };
+  {
+    Service service(options(dir.at("d")), fast());
+    call(service, R"({"do":"next","annotator":"ann"})");
+  }
+  copy("d/journal", "shorter");
   {
     Service service(options(dir.at("d")), fast());
     work(service, 0);
   }
   std::filesystem::remove_all(dir.at("d/journal"));
   EXPECT_THROW(Service(options(dir.at("d")), fast()), DataError);
-  {
-    Service shorter(options(dir.at("other")), fast());
-    call(shorter, R"({"do":"next","annotator":"ann"})");
-  }
-  std::filesystem::copy(dir.at("other/journal"), dir.at("d/journal"), std::filesystem::copy_options::recursive);
+  copy("shorter", "d/journal");
   try {
     Service service(options(dir.at("d")), fast());
     FAIL() << "started";

@@ -300,6 +300,46 @@ def test_trailers_are_no_headers_and_a_bare_line_feed_is_malformed(quorate):
     assert raw(server, "GET /healthz HTTP/3.0\r\nHost: HOST\r\n\r\n").startswith("HTTP/1.1 505")
 
 
+def test_blank_lines_are_no_examples_however_many(quorate):
+    server = Server(quorate)
+    line = lambda n: json.dumps({"id": f"m{n}", "task": "ann", "text": "see"}).encode() + b"\n"
+    body = b"".join(map(line, range(256))) + b"\n" * 700 + line(256)
+    assert len(server.ok("POST", "/v1/examples", body, type="application/x-ndjson")["examples"]) == 257
+    assert server.status()["examples"] == 257
+
+
+def test_a_file_of_tokens_that_is_away_opens_no_server(quorate):
+    server = Server(quorate)
+    server.stop()
+    (quorate.folder / "desk" / "tokens.json").symlink_to(quorate.folder / "not mounted" / "tokens.json")
+    result = quorate("serve", "--dir", "desk", "--port", "0")
+    assert result.code == 3 and "tokens.json" in result.err
+
+
+@pytest.mark.check
+def test_replies_that_nobody_takes_have_a_limit(quorate):
+    server = served(quorate, "--labels", "10", "--learner", "perceptron(query=margin(b=1))")
+    for n in range(0, 15_000, 500):
+        lines = b"".join(json.dumps({"id": f"e{i}", "task": f"{i}" * 200, "text": "see"}).encode() + b"\n" for i in range(n, n + 500))
+        assert server.request("POST", "/v1/examples", lines, type="application/x-ndjson")[0] == 200
+
+    def resident():
+        lines = Path(f"/proc/{server.process.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) * 1024
+
+    before, host = resident(), urlsplit(server.url)
+    readers = []
+    for _ in range(40):  # each of a reply of 10 MB or more that is never read
+        wire = socket.create_connection((host.hostname, host.port))
+        wire.sendall(f"GET /v1/tasks?most=100000 HTTP/1.1\r\nHost: {host.netloc}\r\n\r\n".encode())
+        readers.append(wire)
+    time.sleep(8)
+    assert resident() - before < 400_000_000
+    for wire in readers:
+        wire.close()
+    wait_until(lambda: server.request("GET", "/v1/tasks?most=10", raw=True)[0] == 200)
+
+
 def test_a_request_takes_memory_by_what_it_holds(quorate):
     server = Server(quorate)
     server.post(0, 30)
