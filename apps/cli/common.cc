@@ -353,10 +353,11 @@ std::string always_text(const std::string& name, double share) { return "always 
 
 std::string audit_text(const Model& model) {
   const Audit* audit = model.session.audit();
-  return audit == nullptr ? "" : audit_text(*audit, quality_of(model), class_names(model));
+  return audit == nullptr ? "" : audit_text(*audit, model.session.learned(), quality_of(model), class_names(model));
 }
 
-std::string audit_text(const Audit& audit, const Quality& now, const std::vector<std::string>& names) {
+std::string audit_text(const Audit& audit, std::uint64_t learned, const Quality& now,
+                       const std::vector<std::string>& names) {
   constexpr double kTells = 0.25, kWanted = 0.1;  // half of an interval that says something, and of one to ask for
   const std::uint64_t audits = now.accuracy.examples;
   std::string out = "audit (" + counted(audit.bought(), "label") + "), 95 % intervals: ";
@@ -385,7 +386,7 @@ std::string audit_text(const Audit& audit, const Quality& now, const std::vector
              counted(audits, "audit") + ")";
     out += "\n";
   });
-  if (!audit.streams()) return out;
+  if (!audit.streams(learned)) return out;
   out += "  when each example came: accuracy " + interval(audit.stream()) + " overall, " + interval(audit.recent()) +
          " over the second half of the labels\n";
   if (audit.fell())

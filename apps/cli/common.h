@@ -183,8 +183,9 @@ std::string examples_text(const Model& model);
 Json audit_json(const Model& model);
 /// The same in lines; "" without an audit.
 std::string audit_text(const Model& model);
-/// Of a session that has an audit; `names` are those of the classes, without classes of the negative and positive label.
-std::string audit_text(const Audit& audit, const Quality& now, const std::vector<std::string>& names);
+/// Of a session that has an audit; learned: labels learned from; `names` are those of the classes, without classes of the
+/// negative and positive label.
+std::string audit_text(const Audit& audit, std::uint64_t learned, const Quality& now, const std::vector<std::string>& names);
 /// Names as audit_text() takes them.
 std::vector<std::string> class_names(const std::optional<Classes>& classes, const Labels& labels);
 inline std::vector<std::string> class_names(const Model& model) { return class_names(model.classes, model.labels); }

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from program import GUARD, wait_until
-from serving import Server, is_spam
+from serving import Server, example, is_spam
 
 
 def served(quorate, *args):
@@ -170,6 +170,20 @@ def test_an_audit_taken_back_measures_nothing_until_it_is_given_again(quorate):
     server.stop(signal.SIGKILL)
     server = Server(quorate, new=False)
     assert server.status()["labels"] == bought and server.status()["accuracy"]["audits"] == before + 1
+
+
+def test_a_pool_posted_at_once_is_measured_by_the_model_of_now(quorate):
+    server = served(quorate, "--labels", "150", "--audit-floor", "0.2")
+    server.post(0, 300)
+    while question := server.next()["question"]:
+        server.answer(question)
+    status = server.status()
+    predicted = server.ok("POST", "/v1/predict", [example(n) for n in range(1000, 1300)])["predictions"]
+    true = sum((one["label"] == "spam") == is_spam(n) for n, one in zip(range(1000, 1300), predicted)) / 300
+    accuracy = status["accuracy"]
+    assert accuracy["audits"] >= 10 and accuracy["low"] <= true <= accuracy["high"], (accuracy, true)
+    assert status["when_each_came"] is None and status["forecast"] is None, "those predictions were made without a label"
+    assert status["always"]["accuracy"] < 0.95 and set(status["measures"]) >= {"recall", "balanced_accuracy"}
 
 
 # Leases ----------------------------------------------------------------------------------------------------------------------------------

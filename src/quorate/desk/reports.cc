@@ -273,9 +273,9 @@ DeskReply Desk::status() const {
                                  : quality.most_frequent == 1 ? settings_.positive
                                                               : settings_.negative},
                        {"accuracy", quality.always}};
-    if (audit->streams()) out["when_each_came"] = interval_json(audit->recent());
+    if (audit->streams(s.learned())) out["when_each_came"] = interval_json(audit->recent());
     const double now = audit->recent().value, target = std::ceil(20 * now + 0.01) / 20;
-    if (audit->streams() && target < 1)
+    if (audit->streams(s.learned()) && target < 1)
       if (const Forecast f = audit->forecast(target); f.none.empty() && std::isfinite(f.labels))
         out["forecast"] = {{"target", target},
                            {"labels", f.labels},

@@ -220,6 +220,13 @@ Audit::Bin Audit::recent_bin(bool before) const {
   return out;
 }
 
+bool Audit::streams(std::uint64_t learned) const {
+  std::uint64_t late = 0;
+  for (const Bin& bin : bins_)
+    if (2 * bin.mean_labels() >= static_cast<double>(learned)) late += bin.audits;
+  return 4 * late >= scored();
+}
+
 Estimate Audit::recent() const {
   const Bin bin = recent_bin();
   const double n = static_cast<double>(bin.audits);

@@ -107,9 +107,10 @@ class Audit {
   Estimate stream() const;   ///< O(kMost)
   Estimate recent() const;   ///< O(kMost)
   Estimate earlier() const;  ///< among the audits before those of recent(), all alike. O(kMost)
-  /// Whether examples came while labels were bought: at least a quarter of the audits are those of recent(). Of a pool that
-  /// was posted at once stream(), recent() and forecast() are about a model that nobody has any more.
-  bool streams() const { return 4 * recent_bin().audits >= scored(); }
+  /// Whether examples came while labels were bought: at least a quarter of the audits came after half of the `learned`
+  /// labels that were learned from by now. Of a pool that was posted at once stream(), recent() and forecast() are about a
+  /// model that nobody has any more.
+  bool streams(std::uint64_t learned) const;
   /// Whether recent() is worse than earlier() beyond chance: the stream may have changed. Fisher's exact test, one-sided, at
   /// 0.5 %: where nothing changed that is the chance of it. O(audits).
   bool fell() const;

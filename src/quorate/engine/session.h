@@ -1,5 +1,6 @@
 // A learner at work: it predicts rounds, asks for labels within the limits, and learns from the answers.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -229,7 +230,11 @@ class Session {
   const LabelLedger& ledger() const { return ledger_; }
   const LabelBudget& budget() const { return ledger_.budget(); }
   const Pace& pace() const { return ledger_.pace(); }
-  const Audit* audit() const { return ledger_.audit(); }               ///< null: none
+  const Audit* audit() const { return ledger_.audit(); }  ///< null: none
+  /// Labels bought and answered, audits left out.
+  std::uint64_t learned() const {
+    return ledger_.total().labels - std::min(ledger_.total().labels, audit() != nullptr ? audit()->bought() : 0);
+  }
   TaskCounters count(Task task) const { return ledger_.count(task); }  ///< zeros for a task never seen
   /// Counts of all tasks of a name together; each of their examples is one of every task, and counts once.
   TaskCounters count_of_name(std::uint32_t place) const;
