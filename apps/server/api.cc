@@ -284,24 +284,11 @@ struct Api::Call {
 };
 
 Api::Api(Service& service, const Tokens& tokens, ApiOptions options)
-    : service_(service), tokens_(tokens), options_(std::move(options)), publisher_([this] { publish(); }), reader_([this] {
-        work_aside();
-      }) {}
-
-Api::~Api() {
-  {
-    const std::lock_guard lock(mutex_);
-    end_ = true;
-  }
-  ending_.notify_all();
-  publisher_.join();
-  {
-    const std::lock_guard lock(aside_mutex_);
-    aside_ends_ = true;
-  }
-  aside_wanted_.notify_all();
-  reader_.join();
-}
+    : service_(service),
+      tokens_(tokens),
+      options_(std::move(options)),
+      publisher_([this](const std::stop_token& end) { publish(end); }),
+      reader_([this](const std::stop_token& end) { work_aside(end); }) {}
 
 void Api::add_to(Router& router) {
   add(router, "POST", "/v1/next", kAnnotators, &Api::next);
@@ -384,10 +371,10 @@ void Api::refused(const Call& call, Do work) {
   }
 }
 
-void Api::work_aside() {
+void Api::work_aside(const std::stop_token& end) {
   std::unique_lock lock(aside_mutex_);
   for (;;) {
-    aside_wanted_.wait(lock, [this] { return aside_ends_ || !aside_.empty(); });
+    aside_wanted_.wait(lock, end, [this] { return !aside_.empty(); });
     if (aside_.empty()) return;
     const auto work = std::move(aside_.front());
     aside_.pop_front();
@@ -546,10 +533,10 @@ void Api::events(Call& call) {
                event_text("status", named_status().body));
 }
 
-void Api::publish() {
+void Api::publish(const std::stop_token& end) {
   std::uint64_t seen = service_.changes();
   std::unique_lock lock(mutex_);
-  while (!ending_.wait_for(lock, options_.between_events, [&] { return end_; })) {
+  while (!ending_.wait_for(lock, end, options_.between_events, [&] { return end.stop_requested(); })) {
     const std::uint64_t now = service_.changes();
     if (now == seen || events_.readers() == 0) continue;
     seen = now;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <thread>
 
@@ -38,8 +39,6 @@ class Api {
  public:
   /// Both references must outlive the Api, which must outlive the router and the service's last answer.
   Api(Service& service, const Tokens& tokens, ApiOptions options);
-  /// Ends the event streams.
-  ~Api();
   Api(const Api&) = delete;
   Api& operator=(const Api&) = delete;
 
@@ -59,7 +58,7 @@ class Api {
   void guarded(const Call& call, Do work);
   template <class Do>
   void refused(const Call& call, Do work);
-  void work_aside();
+  void work_aside(const std::stop_token& end);
   std::optional<Response> identify(const Request& request, Roles roles, Identity& who) const;
   void submit(Call& call, std::string event);
   void count(int status);
@@ -90,7 +89,7 @@ class Api {
   void metrics(Call& call);
 
   DeskReply named_status() const;
-  void publish();
+  void publish(const std::stop_token& end);
 
   Service& service_;
   const Tokens& tokens_;
@@ -98,13 +97,11 @@ class Api {
   EventStream events_;
   std::array<std::atomic<std::uint64_t>, 6> answered_{};  // by the hundreds of the status
   std::mutex mutex_;
-  std::condition_variable ending_;
-  bool end_ = false;
+  std::condition_variable_any ending_;
   std::mutex aside_mutex_;
-  std::condition_variable aside_wanted_;
+  std::condition_variable_any aside_wanted_;
   std::deque<std::function<void()>> aside_;  // long work, one at a time
-  bool aside_ends_ = false;
-  std::thread publisher_, reader_;
+  std::jthread publisher_, reader_;          // end before what they use
 };
 
 }  // namespace quorate::server

@@ -745,7 +745,13 @@ std::size_t HttpServer::connections() const { return state_->connections; }
 
 void HttpServer::run() {
   std::vector<std::thread> threads;
-  for (std::size_t i = 1; i < state_->loops.size(); ++i) threads.emplace_back([loop = state_->loops[i]] { loop->run(); });
+  try {
+    threads.reserve(state_->loops.size());
+    for (std::size_t i = 1; i < state_->loops.size(); ++i) threads.emplace_back([loop = state_->loops[i]] { loop->run(); });
+  } catch (const std::exception& e) {  // connections are accepted from here on, by these loops alone
+    state_->loops.resize(threads.size() + 1);
+    state_->log("serving with fewer threads than the machine has cores: no more could be started: " + std::string(e.what()));
+  }
   state_->loops.front()->post([state = state_.get()] {
     if (state->acceptor->is_open()) state->accept();
   });

@@ -83,6 +83,7 @@ Journal::Journal(std::string dir, JournalOptions options, Disk& disk)
   written_ = durable_ = end_;
   if (!failed_.empty()) return;
   waiting_.reserve(options_.waiting_bytes);
+  taken_.reserve(options_.waiting_bytes);
   thread_ = std::thread([this] { run(); });
 }
 
@@ -254,24 +255,22 @@ void Journal::begin_segment_now() {
 
 /// The journal's thread.
 void Journal::run() {
-  std::string records;
-  records.reserve(options_.waiting_bytes);
   std::unique_lock lock(mutex_);
   for (;;) {
     work_.wait(lock, [this] { return closing_ || segment_wanted_ || !waiting_.empty(); });
     if (waiting_.empty() && !segment_wanted_) return;
     const bool begin = segment_wanted_;
-    records.swap(waiting_);
+    taken_.swap(waiting_);
     lock.unlock();
     room_.notify_all();
     std::string failure;
     try {
-      if (!records.empty()) commit(records);
+      if (!taken_.empty()) commit(taken_);
       if (begin) begin_segment_now();
     } catch (const std::exception& e) {
       failure = e.what();
     }
-    records.clear();
+    taken_.clear();
     lock.lock();
     if (failure.empty()) {
       durable_ = written_;

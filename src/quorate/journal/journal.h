@@ -128,6 +128,7 @@ class Journal {
   OpenFile file_;
   std::uint64_t key_ = 0, segment_first_ = 0;           // of its header: chain value and number
   std::uint64_t offset_ = 0, written_ = 0, chain_ = 0;  // after its last record
+  std::string taken_;                                   // records that are being written
 
   mutable std::mutex mutex_;
   std::condition_variable room_, work_, progress_;
