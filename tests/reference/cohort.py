@@ -12,6 +12,9 @@ has a w and s of its own; below w and s are those of the task's group. Of an ins
     no class has so few: l = ln((n_+ + 1) / (n_- + 1)), v = 1 / (n_+ + 1) + 1 / (n_- + 1), n of all groups; c' = 0 if c l <= 0,
     else (c + l) / 2 max(0, 1 - 5 v / l^2), and if costs are equal k / (k + 100 min(1, u^4)) times that, u = a^2 (variance of the
     calibration's margins under its curvature), and a' = (h a + 2 * 3) / (h + 2), h the curvature of a.
+    With cost "balanced" it is instead t / (t + 200) (c - ln(q / (1 - q))) / a, at most 100 either way, 0 while t = 0: q the mean of
+    the calibration's probabilities (from 10^-6 to 1 - 10^-6) of the p decided on in earlier rounds since labels of 5 positives
+    and 5 negatives were bought, t their number, at most 2000; each is counted as 1 / t, itself among the t.
     doubt = slope of the calibration times |p|; the query rule. Then, in the round's order, every
     example that the rule does not ask about is guessed.
   Learn, a bought label y: labels of the task + 1; 64 guesses left; m_j, E, O anew; p, r anew; calibration.add(p, y,
@@ -115,6 +118,7 @@ class Cohort:
         self.cost = cost  # "equal", "balanced", or what a missed positive costs
         self.n = [{+1: 0, -1: 0} for _ in range(groups)]
         self.margins = [(0.0, 1.0, 0)] * groups  # mean, variance, how many
+        self.decided = (0.5, 0)  # with cost "balanced": mean probability, how many
         self.kept = []  # [task, x, y, a], at most 512, the oldest first
         self.turn = self.due = 0
         self.chooser = chooser
@@ -160,6 +164,11 @@ class Cohort:
         self.compared = []
         judged = [self.judge(task, x) for task, x in zip(tasks, xs)]
         shift = self.shift()
+        if self.cost == "balanced" and all(sum(n[y] for n in self.n) >= 5 for y in (+1, -1)):
+            for p, r in judged:
+                q, t = self.decided
+                t = min(t + 1, 2000)
+                self.decided = (q + (min(max(self.calibration.probability(p), 1e-6), 1.0 - 1e-6) - q) / t, t)
         doubts = []
         for task, (p, r) in zip(tasks, judged):
             doubt, n = self.calibration.slope() * abs(p), self.n[task % self.groups]
@@ -186,8 +195,12 @@ class Cohort:
         return decisions
 
     def shift(self):
-        if self.exclusive or self.cost == "balanced":
+        if self.exclusive:
             return 0.0
+        if self.cost == "balanced":
+            q, t = self.decided
+            odds = t / (t + 200) * (float(self.calibration.theta[1]) - math.log(q / (1.0 - q)))
+            return min(max(odds / max(self.calibration.slope(), 1e-3), -100.0), 100.0)
         odds = 0.0 if self.cost == "equal" else math.log(self.cost)
         positive, negative = (sum(n[y] for n in self.n) for y in (+1, -1))
         k, offset, slope = min(positive, negative), float(self.calibration.theta[1]), self.calibration.slope()

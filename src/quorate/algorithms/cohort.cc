@@ -36,6 +36,9 @@
 //         sign, and where costs are equal times k / (k + 100 min(1, u^4)), u the variance of the calibrated log-odds over
 //         the labels: where that is small features say little, and the likelier class is most often the likelier answer. To
 //         be a margin it is divided by the calibration's slope, drawn back to its first value 3 as by labels of curvature 2.
+//         `balanced`: positive where the calibrated probability is above its own mean q over the examples decided on, which
+//         is the share of positives in the stream, not among labels: p is moved by t / (t + 200) (c - ln(q / (1 - q))) / a,
+//         t of them counted, each when 5 labels of either class were bought, the latest at least by 1 / 2000.
 // Guess   an example that is not asked about, while fewer than kGuesses of them taught something since the last label:
 //         y = sign(p), alpha = (1 - y p) y / (r + noise) times guess n / (n + kHalf) sqrt(|p| / sqrt(p^2 + r)) min(1, (g_-y
 //         + 0.1) / (g_y + 0.1))^3; s and t stay. n: labels bought for the task; g_y: the sum of these weights of its guesses
@@ -170,6 +173,7 @@ struct Cohort {
   static constexpr double kFewRare = 30;     // labels of the rare class until its share counts half
   static constexpr double kFewOfEither = 100, kDoubt = 5, kSlopeDoubt = 2;
   static constexpr std::array kTrust{0.0, 0.25, 0.5, 0.75};
+  static constexpr double kFewDecided = 200, kMostDecided = 2000, kLeastShare = 1e-6;  // cost=balanced
   static constexpr int kTurns = 5;  // replays of each kept label when directions change
 
   Cohort(const Params& params, const LearnerContext& context)
@@ -271,12 +275,32 @@ struct Cohort {
   /// What is added to p, so that 0 is where the odds, weighed by the costs, are even. Where labels are few p itself is the
   /// better judge (docs/cohort.md).
   double shift() const {
-    if (exclusive || std::holds_alternative<CostBalanced>(p.cost)) return 0;
+    if (exclusive) return 0;
+    if (balanced()) {
+      const double t = decided[1];
+      const double share = log_positive(decided[0] / (1 - decided[0]));
+      return t == 0 ? 0 : moved(t / (t + kFewDecided) * (calibration.offset() - share), calibration.slope());
+    }
     const auto* cost = std::get_if<CostOfPositives>(&p.cost);
     double odds = cost != nullptr ? log_positive(cost->times) : 0;
     odds += offset(cost != nullptr);
-    const double slope = cost != nullptr || is_rare() ? calibration.slope() : calibration.slope_drawn_back(kSlopeDoubt);
+    return moved(odds, cost != nullptr || is_rare() ? calibration.slope() : calibration.slope_drawn_back(kSlopeDoubt));
+  }
+  static double moved(double odds, double slope) {
     return odds == 0 ? 0 : std::clamp(odds / std::max(slope, 1e-3), -kMostShift, kMostShift);
+  }
+  bool balanced() const { return std::holds_alternative<CostBalanced>(p.cost); }
+  /// Counts the margin p among those decided on, once labels tell what it means.
+  void count_decided(double margin) {
+    double &q = decided[0], &t = decided[1];
+    if (t == 0 && static_cast<double>(std::min(positives(), bought - positives())) < kFewest) return;
+    t = std::min(t + 1, kMostDecided);
+    q += (std::clamp(calibration(margin), kLeastShare, 1 - kLeastShare) - q) / t;
+  }
+  std::uint64_t positives() const {
+    std::uint64_t n = 0;
+    for (std::size_t g = 0; g < groups; ++g) n += labels_of[2 * g + 1];
+    return n;
   }
   double rarer_weight() const { return std::min(weight_positive, weight_all - weight_positive); }
   bool is_rare() const { return is_rare(rarer_weight(), weight_all); }
@@ -351,6 +375,7 @@ struct Cohort {
       const Prediction* same_instance = n > 0 && again(n, n - 1) ? &predictions[n - 1] : nullptr;
       const Prediction& j = predictions.emplace_back(predict(round[n], place, same_instance));
       out[n].margin = j.p + shifted;
+      if (balanced()) count_decided(j.p);
       out[n].selection_score = calibration.slope() * std::abs(j.p);
       const double* of_group = &weight_of[2 * round[n].group];
       if (!exclusive && is_rare(of_group[j.p > 0], of_group[0] + of_group[1]))
@@ -641,6 +666,7 @@ struct Cohort {
   std::pmr::vector<double> weight_of;          // the sums of their weights
   double weight_all = 0, weight_positive = 0;  // sums of weight_of
   std::pmr::vector<double> margins;            // p seen in each group: mean, variance, count up to kMostMargins
+  std::array<double, 2> decided{0.5, 0};       // cost=balanced: q and t, up to kMostDecided
   RecentLabels recent;
   bool limited;  // memory is
   Directions directions;
@@ -666,6 +692,10 @@ struct Cohort {
     visit("labels_of", s.labels_of);
     if (weighed(s, visit)) visit("weight_of", s.weight_of);
     if (counts_margins(s, visit)) visit("margins", s.margins);
+    if (has_decided(s, visit)) {
+      visit("share", s.decided[0]);
+      visit("decided", s.decided[1]);
+    }
     visit("recent", s.recent);
     visit("due", s.due);
     if (s.directions.rank() == 0) return;
@@ -690,6 +720,12 @@ struct Cohort {
     for (std::size_t g = 0; g < s.groups; ++g)
       if (s.margins[3 * g + 2] > 0) return true;
     return false;
+  }
+  /// Files have them only with cost=balanced.
+  template <class S>
+  static bool has_decided(const S& s, const auto& visit) {
+    if constexpr (requires { visit.has(""); }) return visit.has("decided");
+    return s.decided[1] > 0;
   }
   void sum_weights() {
     weight_all = weight_positive = 0;
@@ -730,6 +766,8 @@ struct Cohort {
       good = std::isfinite(margins[3 * g]) && margins[3 * g + 1] >= 0 && std::isfinite(margins[3 * g + 1]) &&
              margins[3 * g + 2] >= 0 && margins[3 * g + 2] <= kMostMargins;
     if (!good) throw DataError("cohort: mean and variance of margins out of range");
+    if (!(decided[0] >= kLeastShare && decided[0] <= 1 - kLeastShare && decided[1] >= 0 && decided[1] <= kMostDecided))
+      throw DataError("cohort: share of positives out of range");
     calibration.check();
     lean();
   }
