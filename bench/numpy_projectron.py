@@ -1,7 +1,7 @@
-"""MTBPRJ on School: ours beside NumPy transcriptions, A B A B. Usage: numpy_projectron.py DATA PROGRAM [BUDGET]
+"""MTBPRJ on School: ours beside NumPy transcriptions, A B A B. Usage: numpy_projectron.py DATA PROGRAM [N]
 
-One pass over the prepared School set (CSV), Gaussian kernel, gamma = 2, complete graph, eta = 0.01, 1,118 support vectors (25 % of
-what Perceptrons without a budget keep). One transcription keeps the inverse of the Gram matrix by rank-one updates, so it, too,
+One pass over the first N rows (default: all) of the prepared School set (CSV), Gaussian kernel, gamma = 2, complete graph,
+eta = 0.01, 1,118 support vectors (25 % of those that Perceptrons without a budget keep). One transcription keeps the inverse of the Gram matrix by rank-one updates, so it, too,
 costs O(B^2) a mistake. The literal one inverts the Gram matrix at every mistake, as the paper writes it; it is run on the first
 3,000 examples only, where the set has not yet filled, and so has ours beside it. One thread each, orders of their own; times are
 learning, without reading the file; medians of three runs.
@@ -20,7 +20,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np  # noqa: E402
 
-GAMMA, ETA = 2.0, 0.01
+GAMMA, ETA, BUDGET = 2.0, 0.01, 1118
 
 
 def read(path):
@@ -105,15 +105,16 @@ def compare(title, path, program, examples, budget, literal):
         print(f"{name:8} {median:8.3f} {median / base:8.1f}  {f1:9.3f}   {' '.join(f'{s:.3f}' for s, _ in runs)}")
 
 
-def main(data, program, budget="1118"):
-    X, tasks, y = read(data)
-    compare("inverse by rank-one updates", data, program, (X, tasks, y), int(budget), False)
-    first = np.random.default_rng(0).permutation(len(y))[:3000]
-    with open(data) as file, tempfile.NamedTemporaryFile("w", suffix=".csv") as part:
-        lines = file.readlines()
-        part.writelines([lines[0], *(lines[1 + i] for i in first)])
-        part.flush()
-        compare("literal", part.name, program, read(part.name), int(budget), True)
+def main(data, program, n=None):
+    with open(data) as file:
+        head, *lines = file.readlines()
+    lines = lines[: int(n) if n else None]
+    first = [lines[i] for i in np.random.default_rng(0).permutation(len(lines))[:3000]]
+    for title, rows in (("inverse by rank-one updates", lines), ("literal", first)):
+        with tempfile.NamedTemporaryFile("w", suffix=".csv") as part:
+            part.writelines([head, *rows])
+            part.flush()
+            compare(title, part.name, program, read(part.name), BUDGET, title == "literal")
 
 
 if __name__ == "__main__":

@@ -105,7 +105,10 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1, help="of the first run; the others follow")
     parser.add_argument("--only", default=",".join(SETS), help="sets, as spam-b,news")
+    parser.add_argument("--smallest", action="store_true", help="one split of one set: does it run at all")
     o = parser.parse_args()
+    if o.smallest:
+        o.runs, o.only = 1, "spam-b"
     print("| set | labels | --keep-labels | kept | live | rebuilt | difference |\n| --- | --- | --- | --- | --- | --- | --- |")
     for name in o.only.split(","):
         title, _, _, _, settings = SETS[name]

@@ -261,7 +261,11 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--minutes", type=float, default=0)
     parser.add_argument("--json", help="the figures as JSON, too")
+    parser.add_argument("--smallest", action="store_true", help="a twentieth of a second and a small pool: does it run at all")
     o = parser.parse_args()
+    pool = 2000 if o.smallest else 20_000
+    if o.smallest:
+        o.seconds = 0.05
     rng = random.Random(1)
     rows: list[dict] = []
     with tempfile.TemporaryDirectory() as name:
@@ -274,9 +278,9 @@ def main() -> int:
         server.stop()
         rows += daemon_rows(o.seconds, rng, folder)
         for clients in (1, 16, 256):
-            server = Served(o.program, folder / f"answers{clients}", "--learner", "cohort(query=always)", "--labels", "1000000", "--pool", "20000")
+            server = Served(o.program, folder / f"answers{clients}", "--learner", "cohort(query=always)", "--labels", "1000000", "--pool", str(pool))
             connection = Connection(server.port)
-            for first in range(0, 20_000, 2000):
+            for first in range(0, pool, 2000):
                 small = [{"id": f"m{first + i}", "task": "t", "text": text(rng, 60)} for i in range(2000)]
                 connection.http(http_request("/v1/examples", lines_of(small)))
             rows.append({"what": "answers, durable", "how": f"{clients} clients", "program": "quorate"}

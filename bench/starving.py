@@ -243,8 +243,11 @@ def main():
     parser.add_argument("--only", default=",".join(SETS), help="sets, as spam-b,sitting")
     parser.add_argument("--calibration", action="store_true", help="the other table")
     parser.add_argument("--quorate", type=Path, default=QUORATE, help="the program")
+    parser.add_argument("--smallest", action="store_true", help="one run of two sets: does it run at all")
     parser.add_argument("--json", type=Path, help="every run's values, to compare programs split by split")
     o = parser.parse_args()
+    if o.smallest:
+        o.runs, o.only = 1, "spam-b,gaussians"
     head = ["set", *(f"{n:,} labels" for n in LABELS)] if o.calibration else [
         "set", "labels", "mean", "worst", "below by ten points", "labels at most", "mean", "worst", "below by ten points"]  # fmt: skip
     print("| " + " | ".join(head) + " |\n|" + " --- |" * len(head), flush=True)

@@ -238,7 +238,10 @@ def main() -> None:
     p.add_argument("--held-out", action="store_true", help="Vowpal Wabbit's setting is chosen on rows to learn from")
     p.add_argument("--learner", help="instead of cohort; with query=always where it gets all labels")
     p.add_argument("--out", type=Path)
+    p.add_argument("--smallest", action="store_true", help="one draw of one table: does it run at all")
     o = p.parse_args()
+    if o.smallest:
+        o.runs, o.only = 1, "emails"
     tables = {"emails": mails}
     for length in (0, 9, 134):
         for decides in ("count", "category", "numbers", "text", "all"):

@@ -156,7 +156,11 @@ def main() -> None:
     p.add_argument("--cost", action="store_true")
     p.add_argument("--rows", type=int, default=100_000)
     p.add_argument("--learner", default="cohort(query=always)", help="whose cost")
+    p.add_argument("--smallest", action="store_true", help="one split, two settings of the peer, and the cost of 200 rows: does it run at all")
     o = p.parse_args()
+    if o.smallest:
+        o.runs, o.rows, o.cost = 1, 200, True
+        VW[:] = [s for s in VW if s[0] and s[1] == "logistic" and s[3:] == (0.5, 1)]
     if o.wisdm:
         accuracies(o)
     if o.cost:
