@@ -37,7 +37,7 @@ void write(const LabelsOptions& o, const Model& model) {
   const KeptLabels& labels = model.session.labels();
   OutputFile out(o.out);
   const bool csv = o.to == "csv";
-  if (csv) out.write("id,task,question,label,audit,margin,probability,time,annotator\n");
+  if (csv) out.write("id,example,task,question,label,audit,margin,probability,time,annotator\n");
   UnpackedInstance memory;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const KeptLabel& label = labels[i];
@@ -47,11 +47,13 @@ void write(const LabelsOptions& o, const Model& model) {
     const std::string annotator(labels.annotator(label));
     const bool timed = std::isfinite(label.time);
     if (csv) {
-      out.write(std::to_string(label.id) + "," + csv_quoted(task) + "," + csv_quoted(question) + "," + csv_quoted(answer) +
-                "," + (label.audit != 0 ? "yes" : "no") + "," + shortest(label.margin) + "," + shortest(label.probability) +
-                "," + (timed ? shortest(label.time) : "") + "," + csv_quoted(annotator) + "\n");
+      out.write(std::to_string(label.id) + "," + csv_quoted(labels.example_id(i)) + "," + csv_quoted(task) + "," +
+                csv_quoted(question) + "," + csv_quoted(answer) + "," + (label.audit != 0 ? "yes" : "no") + "," +
+                shortest(label.margin) + "," + shortest(label.probability) + "," + (timed ? shortest(label.time) : "") +
+                "," + csv_quoted(annotator) + "\n");
     } else {
       out.write(Json{{"id", label.id},
+                     {"example", labels.example_id(i)},
                      {"task", task},
                      {"question", model.classes ? Json(question) : Json(nullptr)},
                      {"label", answer},

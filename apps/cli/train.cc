@@ -5,6 +5,7 @@
 #include <iomanip>
 #include <iostream>
 #include <optional>
+#include <unordered_set>
 
 #include "common.h"
 #include "help.h"
@@ -31,7 +32,7 @@ struct TrainOptions {
   ClassOptions classes;
   LearningOptions learning;
   std::uint64_t skip = 0, save_every = 0;
-  bool json = false;
+  bool json = false, new_only = false;
   ProgressOptions progress;
 };
 
@@ -237,7 +238,10 @@ int run(const TrainOptions& o) {
   const Prefetcher prefetcher(session);
   RoundBuilder builder(session, model.classes ? &*model.classes : nullptr, rounds);
   Lines lines(o, model, builder.progressive());
-  std::uint64_t labelled = 0, with_task = 0;
+  std::uint64_t labelled = 0, with_task = 0, unknown = 0, first_unknown = 0, again = 0, first_again = 0;
+  std::unordered_set<std::uint64_t> known;  // hashes of the ids of labels
+  for (std::size_t i = 0; i < session.labels().size(); ++i)
+    if (const std::string id = session.labels().example_id(i); !id.empty()) known.insert(hash64(id));
   bool saved = false;
   const std::uint64_t left_out_before = model.featurizer.names_left_out();
   std::uint64_t open = 0;     // examples of a round that was not ended: not learned from
@@ -256,6 +260,14 @@ int run(const TrainOptions& o) {
             examples.path() + ":" + std::to_string(examples.line_number()) + ": no time, which labels " + to_text(*rate) +
             " need; expected " +
             (reading.time.empty() ? "--time-column to name it" : "one in '" + reading.time + "' for every example"));
+      if (!known.empty() && !item.id.empty() && known.contains(hash64(item.id))) {
+        if (again++ == 0) first_again = examples.line_number();
+        if (o.new_only) continue;
+      }
+      if (item.unknown) {
+        if (unknown++ == 0) first_unknown = examples.line_number();
+        continue;
+      }
       labelled += item.label.known();
       if (labelled == kPositiveBy && item.label.known() && !o.features.positive.empty())
         if (const std::string labels = model.labels.no_positive(); !labels.empty())
@@ -265,7 +277,7 @@ int run(const TrainOptions& o) {
       prefetcher.tasks([&](std::size_t ahead) { return examples.coming_task(ahead); });
       const bool by_task = model.by_task();  // otherwise an instance is shown to all tasks there are
       const Task task = by_task ? session.task(item.task) : 0;
-      builder.add(task, item.label, item.time, item.x, item.weight, task == kUntracked ? hash64(item.task) : 0);
+      builder.add(task, item.label, item.time, item.x, item.weight, task == kUntracked ? hash64(item.task) : 0, item.id);
       lines(seen - o.skip);
       if (o.save_every > 0 && (seen - o.skip) % o.save_every == 0) saved |= save_meanwhile(o, model);
     }
@@ -282,7 +294,14 @@ int run(const TrainOptions& o) {
     throw Interrupted("interrupted before the first example of " + examples.path() + "; " + o.model +
                       (fresh ? " is not written" : " is as it was"));
   report_skipped(examples);
-  const std::uint64_t all = seen - std::min<std::uint64_t>(seen, o.skip);
+  if (unknown > 0)
+    std::cerr << "quorate: " << examples.path() << ":" << first_unknown << ": no key that the model knows; "
+              << counted(unknown, "such example") << " not learned from or asked about\n";
+  if (again > 0)
+    std::cerr << "quorate: " << examples.path() << ":" << first_again << ": " << counted(again, "example")
+              << (again == 1 ? " has the id" : " have ids") << " of labels that the model has; "
+              << (o.new_only ? "passed over" : "is this the same data again? --new-only passes them over") << "\n";
+  const std::uint64_t all = seen - std::min<std::uint64_t>(seen, o.skip) - unknown - (o.new_only ? again : 0);
   if (const std::string idle = without_effect(o, model, all, labelled, with_task,
                                               stop.stop_requested() || !out_of_memory.empty() ? "" : examples.unmet());
       !idle.empty()) {
@@ -296,12 +315,14 @@ int run(const TrainOptions& o) {
               << " had no more examples than labels to buy, so the learner could not select; expected data in which "
                  "tasks alternate\n";
   const std::uint64_t without_task = model.by_task() ? all - with_task : 0;
-  const std::uint64_t learned = seen > o.skip + open ? seen - open - o.skip : 0;
+  const std::uint64_t learned = all > open ? all - open : 0;
   if (o.json) {
     std::cout << Json{{"learner", to_text(session.spec())},
                       {"model", o.model},
                       {"examples", learned},
                       {"skipped_lines", examples.skipped()},
+                      {"examples_unknown", unknown},
+                      {"examples_again", again},
                       {"examples_without_task", without_task},
                       {"progressive_accuracy", number(builder.progressive().accuracy())},
                       {"progressive_always", number(builder.progressive().always())},
@@ -379,6 +400,7 @@ Command add_train(CLI::App& app) {
     add_options(app, o->learning);
   }
   app.add_option("--skip", o->skip, "skip the first N examples (to continue an interrupted run)")->check(whole(0));
+  app.add_flag("--new-only", o->new_only, "pass over examples whose ids are those of labels that the model has");
   app.add_option("--save-every", o->save_every,
                  "save the model after every N examples, too, so that it can be used meanwhile")
       ->check(whole(1));

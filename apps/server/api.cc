@@ -43,7 +43,7 @@ std::string media_type(const Request& request) {
 
 /// A field of a body and its rule.
 struct Rule {
-  enum Kind { kText, kTextOrNull, kSeconds, kNumber, kNumberOrNull };
+  enum Kind { kText, kTextOrNull, kSeconds, kNumber, kNumberOrNull, kFlag };
   const char* name;
   Kind kind = kText;
   std::size_t longest = 0;  // bytes of a text
@@ -61,6 +61,8 @@ struct Rule {
         return "a whole number from 0";
       case kNumberOrNull:
         return "a whole number from 0, or null";
+      case kFlag:
+        return "true or false";
     }
     return {};
   }
@@ -73,6 +75,7 @@ struct Rule {
       return !text.empty() && text.size() <= longest &&
              std::none_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; });
     }
+    if (kind == kFlag) return value.is_boolean();
     if (kind == kSeconds) return value.is_number() && value.get<double>() >= 0 && value.get<double>() <= kMostSeconds;
     return (kind == kNumberOrNull && value.is_null()) ||
            (value.is_number_unsigned() && value.get<std::uint64_t>() <= kLargestNumber);
@@ -465,11 +468,12 @@ void Api::decide(Call& call) {
 
 void Api::limits(Call& call) {
   check_query(call.request, {});
-  const Json body = object_of(call.request, {{"labels", Rule::kNumberOrNull}});
-  service_.submit(Json{{"do", "limits"}, {"labels", body["labels"]}}.dump(),
-                  [this, respond = call.respond](DeskReply reply) {
-                    (*respond)(response_of(reply.status < 300 ? named_status() : std::move(reply)));
-                  });
+  const Json body = object_of(call.request, {{"labels", Rule::kNumberOrNull}, {"audits", Rule::kFlag, 0, true}});
+  Json event{{"do", "limits"}, {"labels", body["labels"]}};
+  if (body.contains("audits")) event["audits"] = body["audits"];
+  service_.submit(event.dump(), [this, respond = call.respond](DeskReply reply) {
+    (*respond)(response_of(reply.status < 300 ? named_status() : std::move(reply)));
+  });
 }
 
 void Api::examples(Call& call) {

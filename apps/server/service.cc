@@ -14,6 +14,7 @@
 #include "quorate/base/number.h"
 #include "quorate/journal/reader.h"
 #include "quorate/store/files.h"
+#include "quorate/stream/example_reader.h"
 #include "server/memory_reserve.h"
 #include "server/message.h"
 #include "server/snapshot_files.h"
@@ -121,6 +122,8 @@ DeskReply too_long_reply(std::size_t body, std::uint64_t taken) {
   if (taken > 0) out["taken"] = taken;
   return {413, out.dump()};
 }
+
+DeskReply all_bad(const std::string& first) { return {422, problem(422, "no line can be used: " + first).body}; }
 
 }  // namespace
 
@@ -441,7 +444,8 @@ DeskReply Service::carry_out(Job& job) {
   Chunks chunks(job.lines, options_.chunk_lines, kChunkBytes);
   DeskReply reply;
   std::string list;
-  std::uint64_t asked = 0;
+  std::string first_bad;
+  std::uint64_t asked = 0, used = 0;
   while (!chunks.end()) {
     const std::string_view lines = chunks.next();
     const std::uint64_t taken = chunks.first();
@@ -459,6 +463,9 @@ DeskReply Service::carry_out(Job& job) {
       }
       return reply;
     }
+    used += reply.used;
+    if (first_bad.empty() && !reply.first_bad.empty()) first_bad = reply.first_bad;
+    if (chunks.end() && used == 0 && !first_bad.empty()) return all_bad(first_bad);
     if (taken == 0 && chunks.end()) return reply;
     const std::string_view more = kExamples.list_of(reply.body);
     list.append(list.empty() || more.empty() ? "" : ",").append(more);
@@ -469,6 +476,20 @@ DeskReply Service::carry_out(Job& job) {
   }
   reply.body = kExamples.whole(list, Json::parse(reply.body));
   return reply;
+}
+
+/// When a key of examples is new, or the first of them has no task.
+void Service::log_left_out() {
+  const LeftOut& now = desk_->left_out();
+  if (now.keys.size() > logged_keys_) {
+    std::string keys;
+    for (const auto& [key, times] : now.keys) keys += (keys.empty() ? "" : ", ") + key;
+    log("examples have keys that the model does not know and leaves out: " + keys);
+  }
+  if (now.without_task > 0 && !logged_task_)
+    log("examples without a task are of the task " + std::string(kOnlyTask) + "; --task-column names the key of tasks");
+  logged_keys_ = now.keys.size();
+  logged_task_ = now.without_task > 0;
 }
 
 DeskReply Service::apply(std::string_view event, std::string_view lines) {
@@ -487,6 +508,7 @@ DeskReply Service::apply(std::string_view event, std::string_view lines) {
     work_since_ += system_stopwatch() - begin;
   }
   if (!reply.changed) return reply;
+  log_left_out();
   if (!reply.was.empty()) {  // at the end of the event, before the lines
     const std::size_t end_of_event = record.find('\n');
     record.insert(std::min(end_of_event, record.size()) - 1, ",\"was\":" + reply.was);
@@ -658,7 +680,8 @@ void Service::drop_old() {
 
 DeskReply Service::predict(std::string_view lines) const {
   Chunks chunks(lines, kPredictedAtOnce, kPredictedBytes);
-  std::string list;
+  std::string list, first_bad;
+  std::uint64_t used = 0;
   while (!chunks.end()) {
     if (stopped_ && !list.empty()) return refusal("the server is stopping; try again later");
     const std::string_view some = chunks.next();
@@ -667,7 +690,11 @@ DeskReply Service::predict(std::string_view lines) const {
       const std::shared_lock lock(desk_mutex_);
       reply = desk().predict(some, chunks.first());
     }
-    if (reply.status >= 300 || (chunks.first() == 0 && chunks.end())) return reply;
+    if (reply.status >= 300) return reply;
+    used += reply.used;
+    if (first_bad.empty() && !reply.first_bad.empty()) first_bad = reply.first_bad;
+    if (chunks.end() && used == 0 && !first_bad.empty()) return all_bad(first_bad);
+    if (chunks.first() == 0 && chunks.end()) return reply;
     const std::string_view more = kPredictions.list_of(reply.body);
     list.append(list.empty() || more.empty() ? "" : ",").append(more);
     if (list.size() > most_of_reply(lines.size())) return too_long_reply(lines.size(), 0);

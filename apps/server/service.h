@@ -135,6 +135,7 @@ class Service {
   template <class List>
   Desk::Part listed(std::uint64_t from, std::uint64_t most, const char* between, List list) const;
   DeskReply carry_out(Job& job);
+  void log_left_out();
   DeskReply apply(std::string_view event, std::string_view lines);
   void answer_durable();
   struct Snapshot;
@@ -160,6 +161,8 @@ class Service {
   double time_ = 0, stopwatch_ = 0;  // at the last look
   std::uint64_t events_since_ = 0, bytes_since_ = 0;
   double work_since_ = 0, snapshot_took_ = 0;  // seconds
+  std::size_t logged_keys_ = 0;                // of LeftOut, when the log said so last
+  bool logged_task_ = false;
   std::future<void> snapshot_;
 
   mutable std::mutex queue_mutex_;

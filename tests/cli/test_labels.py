@@ -37,6 +37,30 @@ def test_every_label_is_listed_as_it_was_bought(quorate, model):
     assert line["task"] == "bob" and len(line["x"]) == 3 and set(line["x"].values()) == {1.0}
 
 
+@pytest.mark.parametrize("options", [(), ("--learner", "shampo", "--labels-per-round", "1"), ("--classes", "one-vs-rest"), ("--memory", "4MB")])
+def test_labels_say_which_example_they_are_of(quorate, options):
+    mails = [(f"T-{i}\u00e4", *ROWS[i % 6]) for i in range(60)]
+    with open(quorate.folder / "mails.csv", "w", newline="") as file:
+        csv.writer(file).writerows([("id", "task", "label", "text"), *mails])
+    first = [] if "--classes" in options else ["--positive", "spam"]
+    if "--learner" not in options:
+        first += ["--learner", "cohort(query=always)"]
+    total = quorate.ok("train", "--data", "mails.csv", "--model", "m", *first, *options, "--json").json()["total"]
+    rows = listed(quorate, "m")
+    label_of = {mail[0]: mail[2] for mail in mails}
+    assert len(rows) >= 20 and {row["example"] for row in rows} <= set(label_of)
+    if "--classes" not in options:
+        assert all(row["label"] == label_of[row["example"]] for row in rows)
+    assert json.loads(quorate.ok("labels", "m", "--to", "jsonl").out.splitlines()[0])["example"] == rows[0]["example"]
+    of_rows = len({row["example"] for row in rows})
+
+    only_new = quorate.ok("train", "--data", "mails.csv", "--model", "m", "--new-only", "--json")
+    assert f"{of_rows} examples have ids of labels that the model has; passed over" in only_new.err
+    assert only_new.json()["examples_again"] == of_rows and only_new.json()["total"]["examples"] == total["examples"] + 60 - of_rows
+    again = quorate.ok("train", "--data", "mails.csv", "--model", "m")
+    assert "of labels that the model has; is this the same data again? --new-only passes them over" in again.err
+
+
 def test_a_rebuild_is_exactly_repeatable_and_predicts_as_the_model(quorate, model):
     before = [m > 0 for m in predictions(quorate, model)]
     quorate.ok("rebuild", model, "--out", "once")

@@ -335,7 +335,7 @@ def test_the_page_of_the_learners_is_fresh(quorate, checkout):
 
 # ---- standard output, standard error, terminals
 
-@pytest.mark.parametrize("command", [SIMULATE, [*SIMULATE, "--json"], ["train", "--data", "a.csv", "--model", "m"],
+@pytest.mark.parametrize("command", [SIMULATE, [*SIMULATE, "--json"], ["train", "--data", "a.csv", "--model", "new"],
                                      ["predict", "--data", "a.csv", "--model", "m"], ["inspect", "m"],
                                      ["convert", "a.csv", "-", "--to", "vw"], ["describe"], ["--help"]])
 def test_results_are_on_standard_output_and_nothing_else_anywhere(quorate, folder, command):

@@ -482,7 +482,7 @@ class RandomOffice {
         break;
       }
       case 2:
-        send({{"do", "limits"}, {"labels", draw(3) == 0 ? Json(nullptr) : Json(draw(300))}});
+        send({{"do", "limits"}, {"labels", draw(3) == 0 ? Json(nullptr) : Json(draw(300))}, {"audits", draw(2) == 0}});
         std::erase_if(books.questions, [&](const auto& q) {  // those that were withdrawn
           return q.second.answers.empty() && desk.answers(q.first, "").status != 200;
         });

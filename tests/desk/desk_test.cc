@@ -84,6 +84,20 @@ TEST(Desk, AForgottenTaskIsGone) {
   EXPECT_EQ(o.raw({{"do", "forget_example"}, {"example", "m9"}}).status, 404);
 }
 
+TEST(Desk, ALabelGivenLongAgoIsForgottenByTheIdThatItKeeps) {
+  Office o(spam());
+  for (int i = 0; i < 10'100; ++i) o.post("m" + std::to_string(i), "ann", word(i % 50), i % 3 == 0 ? "spam" : "ham");
+  const KeptLabels& labels = o.desk.model().session.labels();
+  ASSERT_EQ(labels.size(), 10'100u);
+  EXPECT_EQ(labels.example_id(7), "m7");
+  ASSERT_TRUE(o.call({{"do", "forget_example"}, {"example", "m8"}})["forgotten"]["labels"] == 1);
+  ASSERT_EQ(labels.size(), 10'099u);
+  EXPECT_EQ(labels.example_id(8), "m9");
+  EXPECT_EQ(model_of(o.desk).find("m8m9"), std::string::npos);
+  Desk saved(spam(), Model::from_bytes(model_of(o.desk)), o.desk.save());
+  EXPECT_EQ(saved.model().session.labels().example_id(8), "m9");
+}
+
 TEST(Desk, ATaskThatMemoryDoesNotHoldIsForgottenWithItsQuestions) {
   DeskSettings settings = spam();
   settings.learning.memory = ByteSize{400'000};

@@ -92,6 +92,7 @@ std::string event(fuzz::Input& in, double now, const std::vector<std::string>& l
       break;
     case 8:
       out.update({{"do", "limits"}, {"labels", in.byte() % 32}});
+      if (in.flag()) out["audits"] = in.flag();
       break;
     case 9:
       out.update({{"do", "tick"}});

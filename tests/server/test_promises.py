@@ -400,7 +400,7 @@ def test_an_answer_waits_for_no_prediction(quorate):
 
 def test_many_keys_and_many_large_disagreements_delay_nobody(quorate):
     server = served(quorate, "--labels", "500", "--opinions", "1", "--learner", "cohort(query=always)")
-    keys = {f"k{n}": 1 for n in range(60_000)}
+    keys = {"text": "many"} | {f"k{n}": 1 for n in range(60_000)}
     server.ok("POST", "/v1/examples", {"id": "keys", "task": "ann"} | keys)
     for n in range(12):
         server.ok("POST", "/v1/examples", {"id": f"p{n}", "task": "ann", "text": f"see {n}", "picture": "data:image/png;base64," + "A" * 400_000})

@@ -1,5 +1,6 @@
 """`quorate serve` as a process: examples in, questions, answers, undo, restarts, kill -9, budgets, tokens, the journal."""
 import json
+import random
 import re
 import signal
 import threading
@@ -8,6 +9,9 @@ import urllib.request
 import pytest
 from program import GUARD, wait_until
 from serving import SETTINGS, Server, example, is_spam
+
+
+WORDS = ["--positive", "spam", "--negative", "ham", "--bits", "10"]
 
 
 def test_questions_are_answered_and_taken_back(quorate):
@@ -189,6 +193,66 @@ def test_bodies_are_checked(quorate):
     bad = server.ok("POST", "/v1/examples", json.dumps(example(1)).encode() + b"\n{\n" + json.dumps(example(2)).encode(),
                     type="application/x-ndjson")["examples"]
     assert bad[1]["line"] == 2 and bad[1]["error"] and bad[2]["id"] == "m2"
+    for path in ("/v1/examples", "/v1/predict"):  # nothing of it can be used
+        for body in (b"{\n5\n", b'{"Text": "free money"}\n' * 3000, b'{"id": "a", "text": "x", "label": "maybe"}\n'):
+            if path == "/v1/predict" and b"maybe" in body:
+                continue
+            status, problem = server.request("POST", path, body, type="application/x-ndjson")
+            assert status == 422 and "no line can be used: " in problem["detail"], (path, body[:50], problem)
+    server.stop()
+
+
+def test_nobody_is_asked_about_what_cannot_be_learned(quorate):
+    server = Server(quorate)
+    server.post(0, 40)
+    reply = server.ok("POST", "/v1/examples", [{"id": "z1", "Text": "free money", "task": "t1"}, {"id": "z2", "text": "lunch", "Subject": "hello"}])
+    one, other = reply["examples"]
+    assert one["line"] == 1 and "no key that the model knows, but Text; expected text" in one["error"]
+    assert other["left_out"] == ["Subject"] and other["task"] == "all"
+    assert server.status()["left_out"] == {"keys": {"Subject": 1}, "without_task": 1}
+    predicted = server.ok("POST", "/v1/predict", [{"Text": "free money"}, {"text": "free", "Body": "x"}])["predictions"]
+    assert "Text" in predicted[0]["error"] and predicted[1]["left_out"] == ["Body"] and 0 < predicted[1]["threshold"] < 1
+    again = server.ok("POST", "/v1/examples", {"id": "z1", "text": "free money", "task": "t1"})["examples"][0]  # it may come again
+    assert again["id"] == "z1" and "known" not in again and "left_out" not in again
+    server.stop()
+    said = server.process.stderr.read().decode()
+    assert said.count("leaves out: Subject") == 1 and said.count("without a task are of the task all") == 1
+    server = Server(quorate, new=False)
+    assert server.status()["left_out"] == {"keys": {"Subject": 1}, "without_task": 1}
+    server.stop()
+
+
+def test_labels_left_for_audits_of_a_complete_pool_go_to_learning(quorate):
+    server = Server(quorate, *WORDS, "--labels", "100", "--audit", "0.3", "--learner", "cohort(query=always)", new=False)
+    server.post(0, 400)
+    rng = random.Random(1)
+
+    def answer_all():
+        while question := server.next()["question"]:
+            server.ok("POST", "/v1/answer", {"lease": question["lease"], "label": "spam" if rng.random() < 0.5 else "ham"})
+
+    answer_all()
+    status = server.status()
+    left = status["audits_left"]
+    assert 5 <= left == 100 - status["labels"]["bought"] and server.next()["reason"] == "the labels that are left are for audits of examples to come"
+    assert server.ok("PUT", "/v1/limits", {"labels": 100, "audits": False})["audits_left"] == 0
+    server.stop()
+    server = Server(quorate, new=False)
+    answer_all()
+    after = server.status()
+    assert after["labels"]["bought"] == 100 and after["labels"]["audits"] == status["labels"]["audits"]
+    assert server.next()["reason"] == "the label budget is spent"
+    server.ok("PUT", "/v1/limits", {"labels": 200, "audits": True})
+    server.post(400, 800)
+    answer_all()
+    assert server.status()["labels"]["audits"] > after["labels"]["audits"]
+    assert server.request("PUT", "/v1/limits", {"labels": 200, "audits": 1})[0] == 400
+    server.stop()
+
+
+def test_without_audits_none_can_be_closed(quorate):
+    server = Server(quorate, *WORDS, new=False)
+    assert server.request("PUT", "/v1/limits", {"labels": 100, "audits": False})[0] == 409
     server.stop()
 
 

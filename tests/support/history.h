@@ -233,6 +233,7 @@ class History {
         break;
       case 19:
         out.update({{"do", "limits"}, {"labels", draw_(5) == 0 ? Json() : Json(draw_(200))}});
+        if (draw_(3) == 0) out["audits"] = draw_(2) == 0;
         break;
       case 20:
         if (draw_(3) > 0) {

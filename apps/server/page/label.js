@@ -2,7 +2,7 @@
 // the lease of the question that was shown when the key went down, waits in the outbox until the server has it on disk, and
 // "Saved" appears only then.
 import { getText, get, kept, post, skew } from './api.js';
-import { byId, h, median, notice, oneDecimal, plural, showBudget, span, speak, svg, text } from './dom.js';
+import { byId, h, median, notice, oneDecimal, percent, plural, showBudget, span, speak, svg, text } from './dom.js';
 import { showExample, side, total } from './example.js';
 import { markdown } from './markdown.js';
 import { flush, give, waiting, watchOutbox } from './outbox.js';
@@ -16,7 +16,7 @@ const browser = kept('localStorage'), tab = kept('sessionStorage');
 let name = browser.get('quorate.name') ?? '';
 let held = []; // questions with a lease, each with `deadline` in this clock's milliseconds
 let shown = null, shownAt = 0, hiddenSince = 0, hiddenFor = 0; // the question on the screen, when it came, time unseen since
-let none = null; // why no further question came: {kind: 'spent' | 'nothing' | 'closed' | 'offline' | 'refused', words}
+let none = null; // why no further question came: {kind: 'spent' | 'nothing' | 'audits' | 'closed' | 'offline' | 'refused', words}
 let looks = 0, lookTimer, fetching = false;
 let away = false; // the lease ran out while nobody was active
 let undoing = false, lastActive = Date.now();
@@ -96,7 +96,8 @@ async function look() {
       }
       if (!question) {
         const { bought, limit } = reply.labels ?? {};
-        none = { kind: limit != null && bought >= limit ? 'spent' : 'nothing', words: reply.reason ?? '' };
+        const words = reply.reason ?? '';
+        none = { kind: limit != null && bought >= limit ? 'spent' : words.includes('for audits') ? 'audits' : 'nothing', words };
         again = true;
         break;
       }
@@ -130,6 +131,7 @@ const REST = {
   start: ['', '', ''],
   spent: ['The label budget is spent', 'Every label that was planned is given. Thank you.', 'Predictions go on with what was learned. If the limit is raised on the team page, this page continues by itself.'],
   nothing: ['Nothing to ask right now', 'The learner has no question for you at the moment.', 'New examples arrive as the stream goes on. This page looks again every few seconds; you can leave it open.'],
+  audits: ['Nothing to ask right now', '', 'If no more examples will come, the team page offers to use these labels for learning.'],
   closed: ['The server takes no answers at the moment', '', 'Everything that was shown as saved is safe. This page tries again by itself.'],
   offline: ['No connection to the server', '', 'Answers given so far stay in this browser until they are sent. This page tries again by itself.'],
   refused: ['The server refused', '', 'This page tries again by itself.'],
@@ -362,6 +364,19 @@ function bar(feature, most) {
     svg('rect', { class: 'axis', x: 49.8, width: 0.4, height: 10 }), rects.map(([kind, x, width]) => svg('rect', { class: kind, x, width, y: 2, height: 6 })));
 }
 
+// The probability on a line from 0 to 1, and where the answer changes.
+function scale({ probability, threshold, towards }) {
+  const at = p => 2 + 96 * p;
+  const words = `${percent(probability, 0)} ${towards}; ${towards} begins at ${percent(threshold, 0)}`;
+  return h('figure', { class: 'scale', role: 'img', 'aria-label': words },
+    svg('svg', { viewBox: '0 0 100 8', 'aria-hidden': 'true' },
+      svg('rect', { class: 'axis', x: 2, y: 3.8, width: 96, height: 0.4 }),
+      svg('rect', { class: 'yes', x: at(threshold), y: 3.4, width: 98 - at(threshold), height: 1.2 }),
+      svg('rect', { class: 'tick', x: at(threshold) - 0.2, y: 1, width: 0.4, height: 6 }),
+      svg('circle', { class: 'here', cx: at(probability), cy: 4, r: 1.6 })),
+    h('figcaption', {}, h('span', {}, '0 %'), h('span', {}, words), h('span', {}, '100 %')));
+}
+
 function whyParts(question, reply) {
   const features = [...reply.features ?? []].sort((a, b) => Math.abs(total(b)) - Math.abs(total(a)));
   const strongest = features.filter(feature => total(feature) !== 0 || feature.own !== 0).slice(0, MOST_REASONS);
@@ -369,6 +384,7 @@ function whyParts(question, reply) {
   const towards = reply.towards;
   return [
     reply.why && h('p', { class: 'lead' }, sentence(reply.why)),
+    reply.threshold != null && scale(reply),
     strongest.length > 0 && h('p', { class: 'legend' }, h('mark', { class: 'shared' }, 'blue'), ' is learned from all tasks, ', h('mark', { class: 'own' }, 'yellow'), question.task ? [' from ', h('b', {}, question.task), ' alone.'] : ' from this task alone.'),
     strongest.length > 0 && h('table', { class: 'reasons' },
       h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'what counts'), h('th', { scope: 'col', class: 'sides' }, h('span', {}, 'against'), h('span', {}, towards ? `for ${towards}` : 'for')),

@@ -78,6 +78,8 @@ function figures(s) {
   text(byId('labels'), count(bought));
   const left = limit == null ? 'no limit' : bought > limit ? `${count(bought - limit)} over the limit` : `${count(limit - bought)} left of ${count(limit)}`;
   text(byId('labels-more'), `${left} \u00b7 ${count(waiting)} waiting \u00b7 ${plural(audits, 'audit')}`);
+  byId('audits-left').hidden = !s.audits_left;
+  if (s.audits_left) text(byId('audits-left-text'), `${plural(s.audits_left, 'label')} ${s.audits_left === 1 ? 'waits' : 'wait'} for audits of examples to come. If none will come:`);
   const f = s.forecast;
   text(byId('forecast-title'), f ? `To reach ${percent(f.target, Number.isInteger(Math.round(1e6 * f.target) / 1e4) ? 0 : 1)}` : 'Forecast');
   text(byId('forecast'), f ? (f.labels <= bought ? 'reached' : `about ${count(f.labels)}`) : none);
@@ -185,6 +187,14 @@ byId('limit-form').addEventListener('submit', async event => {
     byId('limit-open').setAttribute('aria-expanded', 'false');
     byId('limit-open').focus();
   } catch (problem) { text(said, sentence(problem)); }
+});
+
+byId('audits-close').addEventListener('click', async () => {
+  try {
+    use(await put('/v1/limits', { labels: status.labels.limit, audits: false }));
+    text(byId('limit-said'), 'They are asked for what the learner is unsure of');
+    byId('limit-open').focus();
+  } catch (problem) { text(byId('limit-said'), sentence(problem)); }
 });
 
 new ResizeObserver(() => { if (status) draw(); }).observe(byId('chart'));

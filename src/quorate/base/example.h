@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string_view>
 
 #include "quorate/base/features.h"
 
@@ -20,7 +21,8 @@ struct Example {
   /// The class that the task is about, where every user has a task of each class; else 0. Tasks of a group may share
   /// weights, tasks of different groups do not.
   std::uint32_t group = 0;
-  double weight = 1;  ///< importance: a label of weight 2 teaches as much as two labels, 0.5 as half of one
+  double weight = 1;         ///< importance: a label of weight 2 teaches as much as two labels, 0.5 as half of one
+  std::string_view id = {};  ///< the data's; only kept, with the label
 };
 
 /// Bytes that a learner may keep of its own for each example of a round while it decides.

@@ -18,6 +18,7 @@
 #include "quorate/base/example.h"
 #include "quorate/base/memory.h"
 #include "quorate/base/ring_buffer.h"
+#include "quorate/base/utf8.h"
 
 namespace quorate {
 
@@ -34,9 +35,9 @@ class InstanceRing {
  public:
   struct Item : Extra {
     Task task = 0;
-    std::uint32_t group = 0, bytes = 0;
-    double norm = 1, weight = 1;  ///< Features::norm, Example::weight
-    std::uint64_t begin = 0;      ///< its first byte, of all that ever came
+    std::uint32_t group = 0, bytes = 0, text = 0;  ///< text: how many of `bytes`, the last, are text()
+    double norm = 1, weight = 1;                   ///< Features::norm, Example::weight
+    std::uint64_t begin = 0;                       ///< its first byte, of all that ever came
   };
 
   /// At most `most` instances with `most_bytes` bytes.
@@ -56,7 +57,15 @@ class InstanceRing {
   Example example(std::size_t place, UnpackedInstance& to) const {
     const Item& item = items_[place];
     thread_local std::vector<std::byte> whole;
-    return {item.task, unpack_instance(packed(item, whole), item.norm, to), item.group, item.weight};
+    return {item.task, unpack_instance(packed(item, whole).first(item.bytes - item.text), item.norm, to), item.group,
+            item.weight};
+  }
+  /// What push() was given.
+  std::string text(std::size_t place) const {
+    const Item& item = items_[place];
+    std::vector<std::byte> whole;
+    const auto text = packed(item, whole).last(item.text);
+    return {reinterpret_cast<const char*>(text.data()), text.size()};
   }
 
   /// Room for an instance that takes `bytes` bytes packed.
@@ -72,11 +81,13 @@ class InstanceRing {
     bytes_.reserve_all();
     return true;
   }
-  /// `packed`: e.x by pack_instance(). After take_memory(); fits(packed.size()).
-  void push(const Example& e, std::span<const std::byte> packed, const Extra& extra) {
+  /// `packed`: e.x by pack_instance(). `text` is kept with it. After take_memory(); fits(packed.size() + text.size()).
+  void push(const Example& e, std::span<const std::byte> packed, const Extra& extra, std::string_view text = {}) {
+    const std::size_t size = packed.size() + text.size();
     bytes_.push(packed);
-    items_.push(Item{extra, e.task, e.group, static_cast<std::uint32_t>(packed.size()), e.x.norm, e.weight,
-                     gone_ + bytes_.size() - packed.size()});
+    bytes_.push(std::as_bytes(std::span(text)));
+    items_.push(Item{extra, e.task, e.group, static_cast<std::uint32_t>(size), static_cast<std::uint32_t>(text.size()),
+                     e.x.norm, e.weight, gone_ + bytes_.size() - size});
   }
   /// The same, at a place among the others. O(all bytes).
   void insert(std::size_t place, const Example& e, std::span<const std::byte> packed, const Extra& extra) {
@@ -143,6 +154,7 @@ class InstanceRing {
     Column<double> norm, weight;  // weight: empty if all are 1
     Column<std::uint64_t> end;    // of each, in `bytes`
     Column<char> bytes;
+    Column<std::uint32_t> text;  // empty if all are 0
     // As older files have them instead: InstanceQueue's.
     Column<std::uint64_t> index_end, value_end;
     Column<Index> index;
@@ -165,6 +177,7 @@ class InstanceRing {
         v("end", s.end);
         v("bytes", s.bytes);
       }
+      visit_unless_empty(v, "text", s.text);
       each(Extra::fields(), s.extra, [&](const auto& field, auto& column) { visit_if_there(v, field.first, column); });
     }
   };
@@ -177,8 +190,12 @@ class InstanceRing {
     out.task = column(out.task, [](const Item& item) { return item.task; });
     out.group = column(out.group, [](const Item& item) { return item.group; });
     out.norm = column(out.norm, [](const Item& item) { return item.norm; });
-    bool weighed = false;
-    for (std::size_t i = 0; i < size(); ++i) weighed |= (*this)[i].weight != 1;
+    bool weighed = false, texts = false;
+    for (std::size_t i = 0; i < size(); ++i) {
+      weighed |= (*this)[i].weight != 1;
+      texts |= (*this)[i].text != 0;
+    }
+    if (texts) out.text = column(out.text, [](const Item& item) { return item.text; });
     if (weighed) out.weight = column(out.weight, [](const Item& item) { return item.weight; });
     out.end = column(out.end, [gone](const Item& item) { return item.begin + item.bytes - gone; });
     out.bytes = Column<char>(bytes_.size(), [this](std::size_t begin, std::span<char> to) {
@@ -206,8 +223,8 @@ class InstanceRing {
     };
     const std::size_t n = p.task.size();
     const bool weighed = !p.weight.empty(), old = p.end.empty();
-    bool same = (!weighed || p.weight.size() == n) && p.group.size() == n && p.norm.size() == n &&
-                (old ? p.index_end.size() == n && p.value_end.size() == n : p.end.size() == n);
+    bool same = (!weighed || p.weight.size() == n) && (p.text.empty() || p.text.size() == n) && p.group.size() == n &&
+                p.norm.size() == n && (old ? p.index_end.size() == n && p.value_end.size() == n : p.end.size() == n);
     each(Extra::fields(), p.extra, [&](const auto&, const auto& column) { same &= column.empty() || column.size() == n; });
     check(same, "lists differ in size");
     check(old || (n <= items_.most() && p.bytes.size() <= bytes_.most()), "more than there is room for");
@@ -227,6 +244,7 @@ class InstanceRing {
         item.group = p.group[i];
         item.norm = p.norm[i];
         if (weighed) item.weight = p.weight[i];
+        if (!p.text.empty()) item.text = p.text[i];
         each(Extra::fields(), p.extra, [&](const auto& field, const auto& column) {
           if (!column.empty()) item.*field.second = column[i];
         });
@@ -253,14 +271,18 @@ class InstanceRing {
           bytes = packed;
           at = end;
         }
+        check(item.text <= bytes.size(), "a text that is too long");
+        const auto instance = bytes.first(bytes.size() - item.text);
+        const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + instance.size(), item.text);
         if (!fill) {
-          check(is_packed_instance(bytes, item.norm, scratch), "an instance out of form");
+          check(is_packed_instance(instance, item.norm, scratch), "an instance out of form");
+          check(find_not_utf8(text) == text.npos, "a text that is not UTF-8");
           check(std::isfinite(item.norm) && is_weight(item.weight) && valid(std::as_const(item)), "an invalid value");
           continue;
         }
         if (old && !could_fit(bytes.size())) continue;
         while (!fits(bytes.size())) pop();
-        push({item.task, {{}, {}, item.norm}, item.group, item.weight}, bytes, item);
+        push({item.task, {{}, {}, item.norm}, item.group, item.weight}, instance, item, text);
       }
       check(old ? at == p.value.size() && index == p.index.size() : at == p.bytes.size(), "values that belong to nothing");
     }

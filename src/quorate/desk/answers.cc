@@ -25,7 +25,8 @@ void Desk::note_label(Question& question, const std::optional<Outcome>& outcome)
 }
 
 void Desk::give(Question& question, std::span<const Example> round, Label label, std::string_view annotator) {
-  for (const Example& e : round) {
+  for (Example e : round) {
+    e.id = question.about.example;
     const auto& only = question.class_tasks;
     if (!only.empty() && std::ranges::find(only, model_.classes->task_of(e)) == only.end()) continue;
     const Reply reply = reply_of(label, model_.classes ? &*model_.classes : nullptr, e);
@@ -47,7 +48,7 @@ void Desk::learn(Question& question, Label label, std::string_view annotator) {
       if (const auto* item = session.pending().find(ticket)) {
         const Reply reply = reply_of(label, model_.classes ? &*model_.classes : nullptr, item->example());
         waited = true;
-        note_label(question, session.answer(ticket, reply.answer(), annotator));
+        note_label(question, session.answer(ticket, reply.answer(), annotator, question.about.example));
       }
     if (!waited)  // taken back before: the label is paid for
       with_examples(question, [&](std::span<const Example> round) { give(question, round, label, annotator); });

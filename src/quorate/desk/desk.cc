@@ -134,6 +134,10 @@ Desk::Desk(const DeskSettings& settings, Model model, std::string_view state)
       for (const Json& p : in["ended"]) ended_.emplace_back(p.at(0), p.at(1));
     full_ = in.value("full", full_);
     unlearned_ = in.value("unlearned", unlearned_);
+    if (in.contains("left_out")) {
+      left_out_.keys = in["left_out"].at(0).get<std::map<std::string, std::uint64_t>>();
+      left_out_.without_task = in["left_out"].at(1);
+    }
   } catch (const nlohmann::json::exception& e) {
     throw DataError(std::string("state of the desk: ") + e.what());
   }
@@ -214,6 +218,8 @@ void Desk::save(const std::function<void(std::string_view part)>& write) const {
   if (!ended_.empty()) list("ended", ended_, [](const auto& p) { return Json{p.first, p.second}; });
   if (!full_.empty()) put(",\"full\":" + Json(full_).dump());
   if (unlearned_ > 0) put(",\"unlearned\":" + Json(unlearned_).dump());
+  if (!left_out_.keys.empty() || left_out_.without_task > 0)
+    put(",\"left_out\":" + Json{left_out_.keys, left_out_.without_task}.dump());
   text += "}";
   write(text);
 }
@@ -304,6 +310,11 @@ void Desk::read(std::string_view lines, const std::function<void(const RecordRea
       return;
     }
     try {
+      if (record.unknown()) {
+        bad(reader->line_number(), "no key that the model knows, but " + shown_value(joined(record.left_out)) +
+                                       "; expected " + reader->schema().learned_names());
+        continue;
+      }
       for (; at < reader->line_number(); ++at) rest.remove_prefix(rest.find('\n') + 1);
       use(record, {rest.substr(0, rest.find('\n')), at});
     } catch (const LineError& e) {
@@ -388,6 +399,12 @@ DeskReply Desk::limits(const Json& event) {
   LabelLimits limits = model_.session.budget().limits();
   if (!event.contains("labels") || !(event["labels"].is_null() || event["labels"].is_number_unsigned()))
     throw Refused{400, "labels: expected a whole number, or null for no limit"};
+  if (const auto audits = event.find("audits"); audits != event.end()) {
+    if (!audits->is_boolean()) throw Refused{400, "audits: expected true or false"};
+    if (model_.session.audit() == nullptr)
+      throw Refused{409, "audits: this server was made without --audit, so there are none"};
+    model_.session.set_audits(audits->get<bool>());
+  }
   limits.total = event["labels"].is_null() ? LabelLimits::kNone : event["labels"].get<std::uint64_t>();
   model_.session.set_limits(limits);
   std::vector<std::pair<double, std::uint64_t>> waiting;  // the surest go first, held or not
@@ -454,24 +471,26 @@ std::string Desk::what_stays_learned() const {
 
 DeskReply Desk::forget_example(const Json& event) {
   const std::string example = text_of(event, "example");
-  const auto found = seen_.find(hash64(example));
-  if (found == seen_.end()) throw Refused{404, "example '" + example + "': not posted, or long ago"};
-  const std::uint64_t number = found->second;
   Session& session = model_.session;
+  std::vector<std::uint64_t> ids;
+  for (std::size_t i = 0; i < session.labels().size(); ++i)
+    if (session.labels().example_id(i) == example) ids.push_back(session.labels()[i].id);
+  const auto found = seen_.find(hash64(example));
+  if (found == seen_.end() && ids.empty()) throw Refused{404, "example '" + example + "': not posted, or long ago"};
+  const std::uint64_t number = found == seen_.end() ? 0 : found->second;
   const bool rebuilds = may_rebuild();
   const Question* question = number > 0 ? find(number - 1) : nullptr;
   const auto item = std::find_if(pool_.begin(), pool_.end(), [&](const Posted& p) { return p.example == example; });
-  const bool known = question != nullptr || item != pool_.end();  // its text
-  std::vector<std::uint64_t> ids = question != nullptr ? question->labels : std::vector<std::uint64_t>();
-  const std::size_t labels = ids.size();
-  const bool all_kept = std::erase_if(ids, [&](std::uint64_t id) { return !session.labels().find(id); }) == 0;
+  const bool has_text = question != nullptr || item != pool_.end(), known = has_text || !ids.empty();
+  const std::size_t labels = question != nullptr ? question->labels.size() : ids.size();
+  const bool all_kept = ids.size() >= labels;
   if (known) {
     bool done = false;
     const auto forget = [&](std::span<const Example> round) {
       rebuilds ? session.forget_example(ids, round) : session.forget_kept_example(ids, round);
       done = true;
     };
-    with_examples(question != nullptr ? *question : question_about(*item), forget);
+    if (has_text) with_examples(question != nullptr ? *question : question_about(*item), forget);
     if (!done) forget({});
   }
   if (question != nullptr) drop(number - 1, kForgotten);
@@ -486,8 +505,10 @@ DeskReply Desk::forget_example(const Json& event) {
   if (rebuilds && !all_kept) left.push_back("its label: there was no room to keep it (--keep-labels)");
   if (session.scale() != "none") left.push_back("counts of its features, by which values are scaled");
   if (settings_.features.bits == 0 || model_.featurizer.schema().size() > 0) left.push_back("names of its features");
-  std::erase(seen_order_, found->first);
-  seen_.erase(found);
+  if (found != seen_.end()) {
+    std::erase(seen_order_, found->first);
+    seen_.erase(found);
+  }
   std::erase_if(pool_, [&](const Posted& p) { return p.example == example; });
   DeskReply out = reply({{"forgotten", {{"example", example}, {"labels", labels}, {"left", left}}}}, true);
   out.forgot = true;

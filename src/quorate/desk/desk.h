@@ -30,6 +30,17 @@ struct DeskReply {
   /// without a desk, and a replay that gives something else is noticed.
   std::string was = {};
   bool forgot = false;  ///< something is to be forgotten, on disk too
+  /// Of lines with examples: how many could be used, and what was wrong with the first other one.
+  std::uint64_t used = 0;
+  std::string first_bad = {};
+};
+
+/// What examples had that nothing was learned from, since the desk was made.
+struct LeftOut {
+  std::map<std::string, std::uint64_t>
+      keys;                        ///< that the model does not know, the first kMostKeys: how many examples had each
+  std::uint64_t without_task = 0;  ///< examples without a task, where tasks are learned
+  static constexpr std::size_t kMostKeys = 20;
 };
 
 /// A long reply, an object whose first member is a list: as text, of which several can be made one.
@@ -64,7 +75,7 @@ inline constexpr ListReply kExamples{"{\"examples\":[", "],\"asked\":"}, kPredic
 ///                                 an answer that another tool has: what the annotator answers becomes `label`, given before
 ///                                 or not, leased or not; null takes it back, and leases the question to `holder`
 ///   decide    ticket label        settles a disagreement
-///   limits    labels              another label budget
+///   limits    labels audits       another label budget; audits false: none are drawn any more, true: they are again
 ///   settings  desk                other DeskOptions from now on, all of them
 ///   tick                          nothing but the time
 ///   forget_task task | forget_example example
@@ -115,6 +126,7 @@ class Desk {
   /// says then how many bytes the model has.
   void rebuild_beside(Session::RunBeside run) { model_.session.rebuild_beside(std::move(run)); }
   const DeskSettings& settings() const { return settings_; }
+  const LeftOut& left_out() const { return left_out_; }
   double time() const { return now_; }  ///< of the last event
   /// When the next answer that is held back will be learned from, by an event of that time or a later one.
   std::optional<double> due() const { return held_.empty() ? std::nullopt : std::optional(held_.front().first); }
@@ -183,6 +195,7 @@ class Desk {
 
   DeskReply carry_out(std::string_view event);
   DeskReply examples(std::string_view lines, std::uint64_t first);
+  void note_left_out(const Record& record);
   Json arrive(const Record& record, const Features& x, std::string_view line);
   DeskReply next(const Json& event);
   DeskReply answer(const Json& event);
@@ -256,6 +269,7 @@ class Desk {
   Json question_json(std::uint64_t id, const Question& question) const;
   Json fields_json(const Question& question) const;
   Json open_json(std::uint64_t id, const Question& question) const;
+  std::uint64_t audits_left() const;
   Json labels_json(bool audits = false) const;
   std::string problem() const;
   void check_memory() const;
@@ -267,7 +281,8 @@ class Desk {
     std::uint64_t number;
   };
   using BadLine = std::function<void(std::uint64_t number, const std::string& what)>;
-  /// Calls begin(reader), then use(record, line) for each good line and bad(line number, what) for the others.
+  /// Calls begin(reader), then use(record, line) for each good line and bad(line number, what) for the others, those that
+  /// the model knows nothing of among them.
   void read(std::string_view lines, const std::function<void(const RecordReader&)>& begin,
             const std::function<void(const Record&, const Line&)>& use, const BadLine& bad) const;
   /// A line that can be read, without learning names.
@@ -295,7 +310,8 @@ class Desk {
   std::deque<std::uint64_t> waiting_;                      // held back, due, and without memory to learn from them, in order
   std::string full_;                                       // why the learner could learn no more; empty: it can
   std::deque<std::pair<std::string, std::string>> ended_;  // leases that ended without an answer, the latest, and why
-  std::uint64_t unlearned_ = 0;                            // answers that were taken and are not learned from any more
+  LeftOut left_out_;
+  std::uint64_t unlearned_ = 0;  // answers that were taken and are not learned from any more
 };
 
 }  // namespace quorate

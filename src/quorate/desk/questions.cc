@@ -40,7 +40,8 @@ std::string hex_of(std::uint64_t number) {
 DeskReply Desk::examples(std::string_view lines, std::uint64_t first) {
   if (lines.find_first_not_of(" \t\r\n") == lines.npos) throw Refused{400, "examples: expected a line of JSON for each"};
   std::string results, ids;  // lists without their brackets; one of members would take a hundred times the memory
-  std::uint64_t asked = 0;
+  std::uint64_t asked = 0, used = 0;
+  std::string first_bad;
   const std::uint64_t before = posted_ + gifts_;
   read(
       lines,
@@ -49,18 +50,37 @@ DeskReply Desk::examples(std::string_view lines, std::uint64_t first) {
         model_.begin_file();
       },
       [&](const Record& record, const Line& line) {
+        const std::uint64_t taken = posted_ + gifts_;
         const Json result = arrive(record, model_.featurizer(record), line.text);
         asked += result.value("asked", false);
+        if (posted_ + gifts_ > taken) note_left_out(record);  // else the event may be in no journal
+        if (!result.contains("error"))
+          ++used;
+        else if (first_bad.empty())
+          first_bad = result["error"];
         add_to_list(ids, result.value("id", Json(nullptr)));
         add_to_list(results, result);
       },
       [&](std::uint64_t number, const std::string& what) {
+        if (first_bad.empty()) first_bad = what;
         add_to_list(ids, nullptr);
         add_to_list(results, bad_line(first + number, what));
       });
   // If all are known or refused, something was learned from them only before any other, or, without --bits, their names.
   const bool changed = before == 0 || posted_ + gifts_ > before || settings_.features.bits == 0;
-  return {200, kExamples.whole(results, {{"asked", asked}, {"labels", labels_json()}}), changed, "{\"ids\":[" + ids + "]}"};
+  DeskReply out{200, kExamples.whole(results, {{"asked", asked}, {"labels", labels_json()}}), changed,
+                "{\"ids\":[" + ids + "]}"};
+  out.used = used;
+  out.first_bad = first_bad;
+  return out;
+}
+
+void Desk::note_left_out(const Record& record) {
+  for (const std::string_view key : record.left_out)
+    if (const std::string name = shown_value(key);
+        left_out_.keys.contains(name) || left_out_.keys.size() < LeftOut::kMostKeys)
+      ++left_out_.keys[name];
+  if (model_.by_task() && record.task.empty()) ++left_out_.without_task;
 }
 
 std::string Desk::new_id() const {
@@ -77,6 +97,7 @@ Json Desk::arrive(const Record& record, const Features& x, std::string_view line
       return {{"error", std::string(what) + " of " + std::to_string(text->size()) + " bytes: expected at most " +
                             std::to_string(kLongestName)}};
   Json out{{"id", id}, {"task", task}};
+  if (!record.left_out.empty()) out["left_out"] = record.left_out;
   const Label label = label_of(record.label);
   if (!record.label.empty() && !label.known()) {
     const std::vector<std::string> words = choices();
@@ -456,13 +477,10 @@ DeskReply Desk::next(const Json& event) {
   if (!best && !audits.empty()) best = some_audit();
   if (!best && !held.empty()) return oldest_held();
   if (!best) {
-    const std::uint64_t total = budget.limits().total;
-    const Audit* audit = model_.session.audit();
-    const bool audits_only = audit != nullptr && budget.bought() - audit->bought() >= audit->learning_limit(total);
-    return nothing(!open_.empty()             ? "the questions that wait are for somebody else"
-                   : budget.bought() >= total ? "the label budget is spent"
-                   : audits_only              ? std::string(kAuditsAlone)
-                                              : std::string(kNothingAsked));
+    return nothing(!open_.empty()                             ? "the questions that wait are for somebody else"
+                   : budget.bought() >= budget.limits().total ? "the label budget is spent"
+                   : audits_left() > 0                        ? std::string(kAuditsAlone)
+                                                              : std::string(kNothingAsked));
   }
   annotators_[name];
   Question& question = open_.at(best->second);

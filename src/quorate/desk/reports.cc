@@ -47,7 +47,9 @@ void Desk::put_prediction(Json& out, Classes::Work& work) const {
   const double margin = work.margins[0];
   out["label"] = quorate::predicted(margin) > 0 ? settings_.positive : settings_.negative;
   out["margin"] = margin;
-  if (calibrated) out["probability"] = logistic(learner.log_odds(margin));
+  if (!calibrated) return;
+  out["probability"] = logistic(learner.log_odds(margin));
+  out["threshold"] = logistic(learner.log_odds(0));
 }
 
 void Desk::put_prediction(Json& out, Task first, const Features& x) const {
@@ -61,19 +63,25 @@ void Desk::put_prediction(Json& out, Task first, const Features& x) const {
 }
 
 DeskReply Desk::predict(std::string_view lines, std::uint64_t first) const {
-  std::string results;
+  std::string results, first_bad;
+  std::uint64_t used = 0;
   try {
     model_.session.check_whole();
     look_at(
         lines,
         [&](const Look& line) {
           const std::string task(line.record.task.empty() ? kOnlyTask : line.record.task);
+          ++used;
           Json one{{"id", line.record.id.empty() ? std::to_string(first + line.number) : std::string(line.record.id)},
                    {"task", task}};
+          if (!line.record.left_out.empty()) one["left_out"] = line.record.left_out;
           put_prediction(one, known_task(task), line.x);
           add_to_list(results, one);
         },
-        [&](std::uint64_t number, const std::string& what) { add_to_list(results, bad_line(first + number, what)); });
+        [&](std::uint64_t number, const std::string& what) {
+          if (first_bad.empty()) first_bad = what;
+          add_to_list(results, bad_line(first + number, what));
+        });
   } catch (const Refused& e) {
     return refusal(e.status, e.detail);
   } catch (const MemoryError& e) {
@@ -81,7 +89,10 @@ DeskReply Desk::predict(std::string_view lines, std::uint64_t first) const {
   } catch (const Error& e) {
     return refusal(422, e.what());
   }
-  return {200, kPredictions.whole(results, Json::object())};
+  DeskReply out{200, kPredictions.whole(results, Json::object())};
+  out.used = used;
+  out.first_bad = first_bad;
+  return out;
 }
 
 DeskReply Desk::explain(std::uint64_t ticket) const {
@@ -106,9 +117,16 @@ DeskReply Desk::explain(std::uint64_t ticket) const {
         double probability = now.value("probability", 0.5);
         if (now.contains("probabilities")) probability = now["probabilities"].value(label, 0.5);
         const double likely = model_.classes || label == settings_.positive ? probability : 1 - probability;
+        const auto whole = [](double share) { return std::to_string(std::lround(100 * share)) + " %"; };
         out["probability"] = probability;
-        out["why"] = "It is close: " + std::to_string(static_cast<int>(std::lround(100 * likely))) + " % " + label +
-                     ", from " + counted(own, "label") + " of " + task + " and " + std::to_string(all) + " of all.";
+        std::string begins;
+        if (now.contains("threshold")) {
+          const double threshold = out["threshold"] = now["threshold"];
+          if (std::lround(100 * threshold) != 50)
+            begins = " (" + settings_.positive + " begins at " + whole(threshold) + ")";
+        }
+        out["why"] = "It is close: " + whole(likely) + " " + label + begins + ", from " + counted(own, "label") + " of " +
+                     task + " and " + std::to_string(all) + " of all.";
         out["task_labels"] = own;
         out["all_labels"] = all;
         out["towards"] = model_.classes ? label : settings_.positive;
@@ -119,6 +137,15 @@ DeskReply Desk::explain(std::uint64_t ticket) const {
       },
       [&](std::uint64_t, const std::string& what) { out["why"] = what; });
   return reply(out, false);
+}
+
+/// Labels that wait for audits of examples to come, where nothing else may be asked: what the owner may give to learning.
+std::uint64_t Desk::audits_left() const {
+  const Audit* audit = model_.session.audit();
+  const LabelBudget& budget = model_.session.budget();
+  const std::uint64_t total = budget.limits().total;
+  if (audit == nullptr || !audit->open() || total == LabelLimits::kNone || budget.bought() >= total) return 0;
+  return budget.bought() - audit->bought() >= audit->learning_limit(total) ? total - budget.bought() : 0;
 }
 
 Json Desk::labels_json(bool audits) const {
@@ -247,6 +274,7 @@ DeskReply Desk::status() const {
            {"labels", labels_json(true)},
            {"open_questions", open_.size()},
            {"audited", audit != nullptr},
+           {"audits_left", audits_left()},
            {"accuracy", nullptr},
            {"always", nullptr},
            {"measures", Json::object()},
@@ -256,6 +284,7 @@ DeskReply Desk::status() const {
            {"forecast", nullptr},
            {"tasks", Json::array()},
            {"task_count", s.tasks().size()},
+           {"left_out", {{"keys", left_out_.keys}, {"without_task", left_out_.without_task}}},
            {"annotators", Json::array()},
            {"questions", Json::array()},
            {"disagreements", Json::array()},
@@ -358,6 +387,7 @@ Desk::Part Desk::labels(std::uint64_t from, std::uint64_t most, bool names) cons
     const Example e = labels.example(i, memory);
     const std::string_view name = names ? labels.annotator(labels[i]) : std::string_view();
     out.text += to_text(Json{{"id", labels[i].id},
+                             {"example", labels.example_id(i)},
                              {"task", model_.session.name_of(e.task)},
                              {"question", model_.classes ? Json(model_.question(e)) : Json(nullptr)},
                              {"label", labels[i].answer() == kNeither ? "neither"

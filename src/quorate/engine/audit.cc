@@ -76,7 +76,7 @@ Audit::Audit(double share, double floor, std::pmr::memory_resource* memory)
 }
 
 std::uint64_t Audit::reserve(std::uint64_t limit) const {
-  if (limit == LabelLimits::kNone || limit == 0) return 0;
+  if (!open_ || limit == LabelLimits::kNone || limit == 0) return 0;
   const double rounded = std::floor(share_ * static_cast<double>(limit) + 0.5);
   return rounded < static_cast<double>(limit - 1) ? static_cast<std::uint64_t>(rounded) : limit - 1;
 }
@@ -104,7 +104,8 @@ void Audit::begin(std::size_t examples, std::uint64_t learned, std::uint64_t lim
 
 bool Audit::draw(Rng& rng) {
   marks_ = 0;
-  if (p_ <= 0) return false;
+  if (!open_) pass();
+  if (!open_ || p_ <= 0) return false;
   ++covered_;
   const double end = spent_ + p_;
   for (;;) {
@@ -290,8 +291,8 @@ Forecast Audit::forecast(double target) const {
 }
 
 Audit::Packed Audit::pack() const {
-  Packed out{share_,  spent_, mark_, units_, refunded_, seen_, covered_, base_, learned_,
-             bought_, width_, {},    {},     {},        {},    {},       {},    {}};
+  Packed out{share_, spent_, mark_, units_, refunded_, seen_, covered_, base_, learned_, bought_,
+             width_, {},     {},    {},     {},        {},    {},       {},    {}};
   for (const Bin& bin : bins_) {
     out.labels.push_back(bin.labels);
     out.audits.push_back(bin.audits);
@@ -301,6 +302,7 @@ Audit::Packed Audit::pack() const {
     out.wrong.push_back(bin.wrong);
   }
   if (floor_ > 0) out.floor.push_back(floor_);
+  if (!open_) out.closed.push_back(1);
   return out;
 }
 
@@ -311,6 +313,7 @@ void Audit::unpack(const Packed& packed) {
   check(packed.share > 0 && packed.share < 1, "the share is not above 0 and below 1");
   check(packed.floor.empty() || (packed.floor.size() == 1 && packed.floor[0] > 0 && packed.floor[0] < 1),
         "the floor is not above 0 and below 1");
+  check(packed.closed.empty() || (packed.closed.size() == 1 && packed.closed[0] == 1), "whether it is closed is neither");
   const double units = static_cast<double>(packed.units);
   check(units < kLargest && packed.spent >= 0 && std::ceil(packed.spent) == units, "what was spent does not fit the units");
   check(packed.units == 0 ? packed.mark == -1 : packed.mark >= units - 1 && packed.mark <= units,
@@ -344,6 +347,7 @@ void Audit::unpack(const Packed& packed) {
   for (std::size_t i = 0; i < bins; ++i)
     read.push_back(
         {packed.labels[i], packed.audits[i], packed.mistakes[i], packed.weight[i], packed.squares[i], packed.wrong[i]});
+  open_ = packed.closed.empty();
   share_ = packed.share;
   floor_ = packed.floor.empty() ? 0 : packed.floor[0];
   rate_ = share_ / (1 - share_);

@@ -59,6 +59,9 @@ class Audit {
   /// 1, else UsageError.
   explicit Audit(double share, double floor = 0, std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
+  /// Closed, no more examples are audited and learning may have all labels; opened again, audits catch up to their share.
+  void set_open(bool open) { open_ = open; }
+  bool open() const { return open_; }
   double share() const { return share_; }
   double floor() const { return floor_; }
   /// Labels of a hard limit that are left to audits: share * limit, rounded; but one at least is left to learning.
@@ -137,7 +140,8 @@ class Audit {
     std::uint64_t units, refunded, seen, covered, base, learned, bought, width;
     std::pmr::vector<std::uint64_t> labels, audits, mistakes;
     std::pmr::vector<double> weight, squares, wrong;
-    std::pmr::vector<double> floor{};  // none: 0
+    std::pmr::vector<double> floor{};          // none: 0
+    std::pmr::vector<std::uint32_t> closed{};  // none: 0
     template <class S>
     static void state(S& s, auto&& v) {
       v("share", s.share);
@@ -158,6 +162,7 @@ class Audit {
       v("squares", s.squares);
       v("wrong", s.wrong);
       visit_unless_empty(v, "floor", s.floor);
+      visit_unless_empty(v, "closed", s.closed);
     }
   };
   Packed pack() const;                ///< between rounds
@@ -168,6 +173,7 @@ class Audit {
   void add(const Held& held, double margin, Answer answer);
   Bin recent_bin(bool before = false) const;  // since half of the labels, or before
 
+  bool open_ = true;
   double share_, floor_, rate_;             // rate_: audits for each label of learning
   double spent_ = 0;                        // S
   double mark_ = -1;                        // of the unit that S is in

@@ -50,10 +50,12 @@ class Classes {
     return {first == kUntracked ? kUntracked : first + task, x, task};
   }
   /// The same for all tasks, added to `out`.
-  void add_examples(Task first, const Features& x, std::vector<Example>& out, double weight = 1) const {
+  void add_examples(Task first, const Features& x, std::vector<Example>& out, double weight = 1,
+                    std::string_view id = {}) const {
     for (Task task = 0; task < tasks(); ++task) {
       out.push_back(example(first, task, x));
       out.back().weight = weight;
+      out.back().id = id;
     }
   }
   /// Which of tasks() such an example is of.

@@ -26,11 +26,12 @@ void KeptLabels::add(const Example& e, KeptLabel label, std::string_view annotat
   label.annotator = 0;
   if (!keeps_ || lot(label.id) >= bound_) return;
   const auto packed = pack_instance(e.x, buffer_);
-  if (!ring_.could_fit(packed.size()) || !ring_.take_memory()) {
+  const std::size_t bytes = packed.size() + e.id.size();
+  if (!ring_.could_fit(bytes) || !ring_.take_memory()) {
     dropped_ = true;
     return;
   }
-  while (!ring_.fits(packed.size())) {
+  while (!ring_.fits(bytes)) {
     bound_ -= bound_ / 4;
     ring_.erase_if([this](const Item& item) { return lot(item.id) >= bound_; });
     if (lot(label.id) >= bound_) return;
@@ -41,7 +42,7 @@ void KeptLabels::add(const Example& e, KeptLabel label, std::string_view annotat
   }
   if (!annotator.empty() && (annotators_.find(annotator) || bytes_left(memory_) >= annotators_.bytes_to_add(annotator)))
     label.annotator = annotators_.intern(annotator) + 1;
-  ring_.push(e, packed, label);
+  ring_.push(e, packed, label, e.id);
 }
 
 bool KeptLabels::drawn(std::size_t place, double share) const {

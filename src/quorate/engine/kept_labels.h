@@ -70,7 +70,8 @@ class KeptLabels {
   std::string_view annotator(const KeptLabel& label) const {
     return label.annotator == 0 ? std::string_view() : annotators_[label.annotator - 1];
   }
-  /// Until `to` changes.
+  std::string example_id(std::size_t place) const { return ring_.text(place); }  ///< Example::id
+  /// Until `to` changes; without an id.
   Example example(std::size_t place, UnpackedInstance& to) const { return ring_.example(place, to); }
   /// The place of a label; nothing if it is not kept. O(log size).
   std::optional<std::size_t> find(std::uint64_t id) const;

@@ -41,6 +41,10 @@ class LabelLedger {
   void start_audit(double share, double floor, std::uint64_t seed);
   /// Other limits; the pace follows them if the learner is `paced`.
   void set_limits(const LabelLimits& limits, bool paced);
+  /// Without effect where nothing is audited.
+  void set_audits(bool open) {
+    if (audit_) audit_->set_open(open);
+  }
   /// Spends the rest of the total evenly over the next `examples` examples; 0: as the learner asks.
   void spread_over(std::uint64_t examples);
   void set_time(double seconds);

@@ -5,6 +5,8 @@
 #include <functional>
 #include <memory_resource>
 #include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "quorate/base/feature_rows.h"
@@ -32,6 +34,7 @@ class RoundBuilder {
         memory_(session.round_memory()),
         in_round_(&memory_),
         waiting_(&memory_),
+        ids_(&memory_),
         strangers_(&memory_),
         open_(&memory_),
         progressive_(classes_) {
@@ -44,15 +47,16 @@ class RoundBuilder {
   /// task: the session's (Session::task), not looked at with classes without users. stranger: of a task that memory has no
   /// room for (kUntracked), a number by which it is known when it comes again, as the hash of its name. Throws as
   /// Session::decide and Session::reply.
+  /// id: Example::id.
   void add(Task task, Label label, std::optional<double> time, const Features& x, double weight = 1,
-           std::uint64_t stranger = 0) {
-    if (rounds_ == Rounds::kPerTask) return add_to_round(task, label, time, x, weight, stranger);
+           std::uint64_t stranger = 0, std::string_view id = {}) {
+    if (rounds_ == Rounds::kPerTask) return add_to_round(task, label, time, x, weight, stranger, id);
     if (time) session_.set_time(*time);
     examples_.clear();
     if (classes_ != nullptr)
-      classes_->add_examples(task, x, examples_, weight);
+      classes_->add_examples(task, x, examples_, weight, id);
     else
-      examples_.push_back({task, x, 0, weight});
+      examples_.push_back({task, x, 0, weight, id});
     run([&](std::size_t) { return label; });
   }
 
@@ -60,8 +64,11 @@ class RoundBuilder {
   void flush() {
     if (waiting_.empty()) return;
     renew(examples_, waiting_.size());
-    for (std::size_t n = 0; n < waiting_.size(); ++n)
-      examples_.push_back({waiting_[n].task, open_[n], 0, waiting_[n].weight});
+    std::size_t end = 0;
+    for (std::size_t n = 0; n < waiting_.size(); ++n) {
+      const std::size_t begin = std::exchange(end, waiting_[n].id_end);
+      examples_.push_back({waiting_[n].task, open_[n], 0, waiting_[n].weight, {ids_.data() + begin, end - begin}});
+    }
     run([&](std::size_t n) { return waiting_[n].label; });
     drop();
   }
@@ -71,10 +78,12 @@ class RoundBuilder {
     for (const Waiting& w : waiting_)
       if (w.task < in_round_.size()) in_round_[w.task] = false;
     waiting_.clear();
+    ids_.clear();
     strangers_.clear();
     open_.clear();
     if (memory_.limited()) {  // as if it had held no round yet
       waiting_ = std::pmr::vector<Waiting>(&memory_);
+      ids_ = std::pmr::vector<char>(&memory_);
       strangers_ = std::pmr::vector<std::uint64_t>(&memory_);
       open_ = FeatureRows(&memory_);
       session_.release_round();
@@ -94,14 +103,16 @@ class RoundBuilder {
     Task task;
     Label label;
     double weight;
+    std::size_t id_end;  // in ids_
   };
   std::size_t bytes_to_decide() const {
     return waiting_.size() * Session::kBytesOfDecision + open_.values() * Session::kBytesOfNonZero;
   }
-  bool has_room(const Features& x) const {
+  bool has_room(const Features& x, std::string_view id) const {
     const std::size_t to_decide = Session::kBytesOfDecision + x.value.size() * Session::kBytesOfNonZero;
     return open_.bytes_to_add(x) + bytes_to_reserve(waiting_, waiting_.size() + 1) +
-               bytes_to_reserve(strangers_, strangers_.size() + 1) + bytes_to_decide() + to_decide <=
+               bytes_to_reserve(ids_, ids_.size() + id.size()) + bytes_to_reserve(strangers_, strangers_.size() + 1) +
+               bytes_to_decide() + to_decide <=
            memory_.left();
   }
   /// A bit for each task that is known, to the next power of two; made anew, so that never two are held.
@@ -115,13 +126,13 @@ class RoundBuilder {
       if (w.task != kUntracked) in_round_[w.task] = true;
   }
   void add_to_round(Task task, Label label, std::optional<double> time, const Features& x, double weight,
-                    std::uint64_t stranger) {
+                    std::uint64_t stranger, std::string_view id) {
     make_room_for_tasks();
     if (task != kUntracked ? in_round_[task] : std::ranges::binary_search(strangers_, stranger)) flush();
-    if (!has_room(x)) flush();
+    if (!has_room(x, id)) flush();
     if (time) session_.set_time(*time);
-    if (!has_room(x)) {  // a round of its own
-      examples_.assign(1, {task, x, 0, weight});
+    if (!has_room(x, id)) {  // a round of its own
+      examples_.assign(1, {task, x, 0, weight, id});
       return run([&](std::size_t) { return label; });
     }
     if (task != kUntracked) {
@@ -131,8 +142,10 @@ class RoundBuilder {
       strangers_.insert(std::ranges::upper_bound(strangers_, stranger), stranger);
     }
     open_.add(x);
+    reserve(ids_, ids_.size() + id.size());
+    ids_.insert(ids_.end(), id.begin(), id.end());
     reserve(waiting_, waiting_.size() + 1);
-    waiting_.push_back({task, label, weight});
+    waiting_.push_back({task, label, weight, ids_.size()});
   }
   /// A round of examples_.
   template <class LabelOf>
@@ -155,6 +168,7 @@ class RoundBuilder {
   Memory memory_;                    // first among what it serves
   std::pmr::vector<bool> in_round_;  // of a task: whether the open round has an example of it
   std::pmr::vector<Waiting> waiting_;
+  std::pmr::vector<char> ids_;                 // of waiting_, one after the other
   std::pmr::vector<std::uint64_t> strangers_;  // of waiting_, ascending
   FeatureRows open_;                           // of waiting_
   std::vector<Example> examples_;

@@ -706,7 +706,7 @@ void Session::check_issued(std::uint64_t ticket) const {
                      std::to_string(next_ticket_));
 }
 
-std::optional<Outcome> Session::answer(std::uint64_t ticket, Answer y, std::string_view annotator) {
+std::optional<Outcome> Session::answer(std::uint64_t ticket, Answer y, std::string_view annotator, std::string_view id) {
   check_whole();
   check_issued(ticket);
   const PendingQuestions::Item* item = pending_.find(ticket);
@@ -715,14 +715,16 @@ std::optional<Outcome> Session::answer(std::uint64_t ticket, Answer y, std::stri
     return std::nullopt;
   }
   const bool audit = item->audit.marks > 0;
+  Example e = item->example();
+  e.id = id;
   Outcome outcome{.decision = item->decision, .asked = !audit, .answer = y, .audited = audit, .ticket = ticket};
   if (audit) {
     free_memory(ledger_.bytes_to_record());
     ledger_.record_audit(item->audit, item->task, outcome.decision.margin, y);
-    keep(item->example(), outcome, annotator, item->audit);
+    keep(e, outcome, annotator, item->audit);
     pending_.erase(ticket);
   } else {
-    learn(item->example(), outcome, y, annotator, [&] { pending_.erase(ticket); });
+    learn(e, outcome, y, annotator, [&] { pending_.erase(ticket); });
   }
   return outcome;
 }

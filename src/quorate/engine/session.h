@@ -130,8 +130,9 @@ class Session {
 
   /// Learns from an answer that came later, by the decision that was made then. Returns the outcome or, if the ticket no
   /// longer waits, nothing: a second answer, or one that came after the question was withdrawn, changes nothing and is
-  /// counted as too late. Throws UsageError for a ticket never issued; MemoryError as reply(), and the ticket still waits.
-  std::optional<Outcome> answer(std::uint64_t ticket, Answer y, std::string_view annotator = {});
+  /// counted as too late. `id`: the example's, kept with the label. Throws UsageError for a ticket never issued; MemoryError
+  /// as reply(), and the ticket still waits.
+  std::optional<Outcome> answer(std::uint64_t ticket, Answer y, std::string_view annotator = {}, std::string_view id = {});
   /// Asks about an example that was decided before without a question, whatever the learner's rule says. Returns the
   /// ticket, or nothing: the limits leave no label, or there is no memory. Throws UsageError for an unknown task.
   std::optional<std::uint64_t> ask(const Example& e);
@@ -230,7 +231,8 @@ class Session {
   const LabelLedger& ledger() const { return ledger_; }
   const LabelBudget& budget() const { return ledger_.budget(); }
   const Pace& pace() const { return ledger_.pace(); }
-  const Audit* audit() const { return ledger_.audit(); }  ///< null: none
+  void set_audits(bool open) { ledger_.set_audits(open); }  ///< Audit::set_open
+  const Audit* audit() const { return ledger_.audit(); }    ///< null: none
   /// Labels bought and answered, audits left out.
   std::uint64_t learned() const {
     return ledger_.total().labels - std::min(ledger_.total().labels, audit() != nullptr ? audit()->bought() : 0);

@@ -74,6 +74,7 @@ void ExampleBlock::add(const Record& record, const Features& x, const At& at) {
   row.norm = x.norm;
   if (record.seconds) row.time = *record.seconds;
   row.weight = record.weight;
+  row.unknown = record.unknown();
   row.at = at;
 }
 
@@ -82,7 +83,7 @@ Features ExampleBlock::x(std::size_t row) const {
   return {{index.data() + from.index, r.index - from.index}, {value.data() + from.value, r.value - from.value}, r.norm};
 }
 
-std::string BlockCache::first_line(const std::string& key) { return "quorate instances, format 2: " + one_line(key) + "\n"; }
+std::string BlockCache::first_line(const std::string& key) { return "quorate instances, format 3: " + one_line(key) + "\n"; }
 
 BlockCache::BlockCache(const std::string& folder, const std::string& key) {
   const std::string first = first_line(key);

@@ -26,6 +26,7 @@ struct ExampleBlock {
     double norm = 1;                                                  // 0: gathered only
     double time = std::numeric_limits<double>::quiet_NaN();           // NaN: none
     double weight = 1;
+    std::uint64_t unknown = 0;  // Record::unknown()
     At at;
   };
   std::vector<Row> rows;

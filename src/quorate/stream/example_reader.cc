@@ -160,6 +160,7 @@ bool ExampleReader::next(Item& item) {
     if (item.task.empty()) item.task = kOnlyTask;
     item.time = std::isnan(block_->rows[row].time) ? std::nullopt : std::optional(block_->rows[row].time);
     item.weight = block_->rows[row].weight;
+    item.unknown = block_->rows[row].unknown != 0;
     item.x = block_->x(row);
     if (item.x.norm == 0) item.x = featurizer_.arrange(item.x, scratch_);
     try {

@@ -41,6 +41,7 @@ class ExampleReader {
     Label label;                 ///< unknown if the file has none
     std::optional<double> time;  ///< seconds since 1970-01-01 UTC, if the file is asked for times and says
     double weight = 1;           ///< Example::weight
+    bool unknown = false;        ///< Record::unknown(): nothing can be learned from it
     Features x;
   };
   /// The next example, valid until the next call; false at the end. Throws as RecordReader::next; after an error of the

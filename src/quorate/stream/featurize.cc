@@ -214,7 +214,8 @@ std::vector<Index> Featurizer::columns(std::span<const std::string> names, const
 }
 
 FeatureKinds Featurizer::kinds() const {
-  if (kinds_apart_ == 0) return {};
+  // Without columns nothing says what a feature is: an index is a name, however large.
+  if (kinds_apart_ == 0 || (columns_.size() == 0 && !schema_.has_columns())) return {};
   return {static_cast<Index>(columns_.size()), has_category_places() ? first_category() : FeatureKinds::kNone};
 }
 

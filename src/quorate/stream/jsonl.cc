@@ -162,13 +162,8 @@ class JsonlReader final : public RecordReader {
 
   /// Throws DataError if no line of the first ones has a key that the model learned from.
   void check_known() {
-    const auto learned = [&](std::size_t place) {
-      const ColumnKind kind = schema_.kind(place);
-      return is_feature(kind) || ((kind == ColumnKind::kDate || kind == ColumnKind::kTime) && schema_.time_parts);
-    };
-    std::string expected, name;
-    for (std::size_t i = 0; i < schema_.size() && expected.size() < 200; ++i)
-      if (learned(i)) expected += (expected.empty() ? "" : ", ") + shown_value(schema_.name(i));
+    const std::string expected = schema_.learned_names();
+    std::string name;
     std::uint64_t rows = 0;
     bool known = expected.empty(), strange = false;
     lines_.mark();
@@ -184,7 +179,7 @@ class JsonlReader final : public RecordReader {
         name.clear();
         flatten(object, name, [&](const std::string& key, const dom::element&, bool) {
           const auto place = schema_.place(key);
-          known = known || (place && learned(*place));
+          known = known || (place && schema_.learned(*place));
           strange = strange || !place;
         });
       }
@@ -292,7 +287,7 @@ class JsonlReader final : public RecordReader {
       const bool ignored = meets(key);
       const auto place = schema_.place(key);
       if (!place) {
-        if (!ignored) leave_out(key);
+        if (!ignored) leave_out(key, record);
         return;
       }
       const ColumnKind kind = schema_.kind(*place);
@@ -399,7 +394,7 @@ class JsonlReader final : public RecordReader {
       } else if (is(4, "x")) {
         features(line, value, record);
       } else {
-        leave_out(key);
+        leave_out(key, record);
       }
     }
     if (!seen[4] && record.texts.empty()) bad(line, line, "a key x with features, or " + text_ + " with text");
@@ -424,8 +419,9 @@ class JsonlReader final : public RecordReader {
     }
   }
 
-  void leave_out(std::string_view key) {
+  void leave_out(std::string_view key, Record& record) {
     note_other(key);
+    if (record.left_out.size() < Record::kMostLeftOut) record.left_out.push_back(record.keep(key));
     if (unknown_++ > 0) return;
     first_unknown_ = key;
     first_unknown_line_ = line_number();

@@ -92,13 +92,18 @@ struct Record {
   double weight = 1;              ///< Example::weight; readers leave out the label of an example of weight 0
   std::vector<RawText> texts;
   std::vector<Entry> entries;
+  std::vector<std::string_view> left_out;  ///< keys of JSON that the model does not know, the first kMostLeftOut
+  static constexpr std::size_t kMostLeftOut = 10;
 
+  /// The model knows nothing of it: it has none but such keys.
+  bool unknown() const { return !left_out.empty() && entries.empty() && texts.empty(); }
   void clear() {
     id = task = label = time = {};
     seconds.reset();
     weight = 1;
     texts.clear();
     entries.clear();
+    left_out.clear();
     kept_.clear();
   }
   void add_index(Index index, double value) { add(Entry::Kind::kIndex, index, {}, value); }

@@ -92,6 +92,13 @@ std::optional<ColumnKind> Schema::find(std::string_view name) const {
   return kind(*at);
 }
 
+std::string Schema::learned_names() const {
+  std::string out;
+  for (std::size_t i = 0; i < size() && out.size() < 200; ++i)
+    if (learned(i)) out += (out.empty() ? "" : ", ") + shown_value(name(i));
+  return out;
+}
+
 std::optional<std::string_view> Schema::column_of(ColumnKind kind) const {
   const auto found = std::find(kinds_.begin(), kinds_.end(), static_cast<std::uint32_t>(kind));
   if (found == kinds_.end()) return {};

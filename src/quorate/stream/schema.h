@@ -61,6 +61,12 @@ class Schema {
   ColumnKind kind(std::size_t i) const { return static_cast<ColumnKind>(kinds_[i]); }
   std::optional<ColumnKind> find(std::string_view name) const;
   std::optional<std::uint32_t> place(std::string_view name) const { return names_.find(name); }
+  /// Whether the column has features.
+  bool learned(std::size_t i) const {
+    return is_feature(kind(i)) || ((kind(i) == ColumnKind::kDate || kind(i) == ColumnKind::kTime) && time_parts);
+  }
+  /// The names of columns that have features, for messages: some 200 bytes of them.
+  std::string learned_names() const;
   /// The column of that kind, if there is one.
   std::optional<std::string_view> column_of(ColumnKind kind) const;
   void add(std::string_view name, ColumnKind kind);

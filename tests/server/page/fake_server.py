@@ -106,8 +106,8 @@ class Desk:
             raise Refused(404, "no such question")
         if question["audit"]:
             raise Refused(403, "hidden")
-        return {"ticket": question["ticket"], "probability": 0.54, "task_labels": 12, "all_labels": 127,
-                "why": "It is close: 54 % spam by what is known, from 12 labels of this task and 127 of all",
+        return {"ticket": question["ticket"], "probability": 0.54, "threshold": 0.4, "towards": "spam", "task_labels": 12, "all_labels": 127,
+                "why": "It is close: 54 % spam (spam begins at 40 %) by what is known, from 12 labels of this task and 127 of all",
                 "features": [{"name": "text^invoice", "shared": 0.08, "own": -0.41}, {"name": "text^free", "shared": 0.37, "own": 0.04},
                              {"name": "text^confirm", "shared": 0.31, "own": 0.02}, {"name": "text^friday", "shared": -0.03, "own": -0.22},
                              {"name": "text^your account", "shared": 0.19, "own": 0.05}, {"name": "constant", "shared": -0.07, "own": 0.0}]} | self.why
@@ -145,6 +145,8 @@ class Desk:
     def limits(self, body):
         with self.lock:
             self.limit = body["labels"]
+            if body.get("audits") is False:
+                self.extra["audits_left"] = 0
             self.changes += 1
             return self.status()
 

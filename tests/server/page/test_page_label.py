@@ -248,6 +248,7 @@ def test_reasons_come_on_request_only_and_leave_with_the_question(visit):
     assert page.locator("mark").count() == 0 and v.calls("/v1/explain/1") == []
     page.keyboard.press("w")
     v.says("It is close: 54 % spam")
+    assert page.locator(".scale").get_attribute("aria-label").replace("\xa0", " ") == "54 % spam; spam begins at 40 %"
     assert page.locator("article mark.own").all_inner_texts() == ["invoice", "invoice", "Friday"]
     assert page.locator("article mark.shared").all_inner_texts() == ["free", "confirm", "your account"]
     rows = page.locator(".reasons tbody tr")

@@ -102,6 +102,17 @@ def test_the_owner_changes_the_limit(visit):
     assert v.calls("/v1/limits")[-1] == {"labels": 600}
 
 
+def test_the_owner_gives_labels_left_for_audits_to_learning(visit):
+    v = visit(some())
+    v.desk.extra = {"audits_left": 20}
+    page = v.open("/team")
+    v.says("20 labels wait for audits of examples to come. If none will come:")
+    page.get_by_role("button", name="Use them for learning").click()
+    v.says("They are asked for what the learner is unsure of")
+    assert v.calls("/v1/limits")[-1] == {"labels": 500, "audits": False}
+    assert page.locator("#audits-left").is_hidden()
+
+
 def test_a_server_that_takes_no_answers_and_one_with_nothing_yet(visit):
     v = visit([])
     v.desk.taking, v.desk.problem, v.desk.limit = False, "disk is full", None
