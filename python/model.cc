@@ -55,13 +55,15 @@ using Writing = Lock<true>;
 using Reading = Lock<false>;
 
 /// A NumPy array that owns `values`. T = std::uint8_t with Shown = bool: flags.
+template <class T>
+using Out = nb::ndarray<nb::numpy, T>;
 template <class Shown, class T>
-nb::object array(std::vector<T>&& values, std::vector<std::size_t> shape = {}) {
+Out<Shown> array(std::vector<T>&& values, std::vector<std::size_t> shape = {}) {
   static_assert(sizeof(Shown) == sizeof(T));
   if (shape.empty()) shape = {values.size()};
   auto* kept = new std::vector<T>(std::move(values));
   const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, Shown>(kept->data(), shape.size(), shape.data(), owner));
+  return Out<Shown>(kept->data(), shape.size(), shape.data(), owner);
 }
 
 /// Lets Ctrl-C end a long call: asked at every example, it looks about 20 times a second. The interpreter's lock is not
@@ -188,9 +190,9 @@ class Core {
 
   /// Shows the session a batch. `labels`: of the data, 0 if unknown; none at all: answers come later. Returns the columns if
   /// `trace` or later. Ctrl-C stops it between two examples.
-  nb::object run(Batch& batch, const std::optional<TaskCodes>& tasks, const std::optional<Array<std::int16_t>>& labels,
-                 const std::optional<Array<double>>& times, const std::optional<Array<double>>& weights,
-                 const std::string& rounds, bool trace) {
+  nb::dict run(Batch& batch, const std::optional<TaskCodes>& tasks, const std::optional<Array<std::int16_t>>& labels,
+               const std::optional<Array<double>>& times, const std::optional<Array<double>>& weights,
+               const std::string& rounds, bool trace) {
     const std::size_t size = batch.size();
     check_size("tasks", tasks ? tasks->codes.shape(0) : size, size);
     check_size("labels", labels ? labels->shape(0) : size, size);
@@ -231,11 +233,11 @@ class Core {
       builder.flush();
     }
     if (interrupted) throw nb::python_error();
-    return trace || !labels ? columns.arrays() : nb::object(nb::none());
+    return trace || !labels ? columns.arrays() : nb::dict();
   }
 
   /// One round of the whole batch, whose labels come later: as a learner that selects sees it.
-  nb::object round(Batch& batch, const std::optional<TaskCodes>& tasks) {
+  nb::dict round(Batch& batch, const std::optional<TaskCodes>& tasks) {
     check_size("tasks", tasks ? tasks->codes.shape(0) : batch.size(), batch.size());
     Columns columns;
     {
@@ -269,8 +271,7 @@ class Core {
 
   /// Late answers, in order: +1, -1 or 0 for neither; or, if `of_classes`, the class's place. annotator: of all; empty: not
   /// known. Returns which changed the model.
-  nb::object answer(Array<std::uint64_t> tickets, Array<std::int16_t> labels, bool of_classes,
-                    const std::string& annotator) {
+  Out<bool> answer(Array<std::uint64_t> tickets, Array<std::int16_t> labels, bool of_classes, const std::string& annotator) {
     check_size("answers", labels.shape(0), tickets.shape(0));
     std::vector<std::uint8_t> updated(tickets.shape(0));
     {
@@ -293,7 +294,7 @@ class Core {
     return array<bool>(std::move(updated));
   }
   /// Nobody will answer. Returns which were still awaited.
-  nb::object withdraw(Array<std::uint64_t> tickets) {
+  Out<bool> withdraw(Array<std::uint64_t> tickets) {
     std::vector<std::uint8_t> done(tickets.shape(0));
     {
       const nb::gil_scoped_release others;
@@ -368,8 +369,8 @@ class Core {
   }
 
   /// Margins: (n,), or of classes (n, C) with the predicted class the largest of its row, the first among equals. With
-  /// `probabilities` those of classes instead; None if the learner does not calibrate.
-  nb::object decision(Batch& batch, const std::optional<TaskCodes>& tasks, bool probabilities) {
+  /// `probabilities` those of classes instead, of a learner that calibrates.
+  Out<double> decision(Batch& batch, const std::optional<TaskCodes>& tasks, bool probabilities) {
     check_size("tasks", tasks ? tasks->codes.shape(0) : batch.size(), batch.size());
     const std::size_t size = batch.size();
     std::vector<double> out;
@@ -401,7 +402,7 @@ class Core {
       }
     }
     if (interrupted) throw nb::python_error();
-    if (probabilities && !calibrated) return nb::none();
+    if (probabilities && !calibrated) throw UsageError("probabilities: the learner's margins are not calibrated");
     return array<double>(std::move(out), shape);
   }
   /// The `count` reasons of each margin: (feature, value, contribution, shared, own, uncertainty).
@@ -437,11 +438,11 @@ class Core {
     }
     return out;
   }
-  /// Of margins; nothing if the learner does not calibrate.
-  nb::object log_odds(Array<double> margins) {
+  /// Of margins of a learner that calibrates.
+  Out<double> log_odds(Array<double> margins) {
     const Reading lock(mutex_);
     const Learner& learner = model().session.learner();
-    if (!learner.capabilities().calibrated) return nb::none();
+    if (!learner.capabilities().calibrated) throw UsageError("log-odds: the learner's margins are not calibrated");
     std::vector<double> out;
     for (std::size_t n = 0; n < margins.shape(0); ++n) out.push_back(learner.log_odds(margins(n)));
     return array<double>(std::move(out));
@@ -509,7 +510,15 @@ class Core {
     model().begin_file();
   }
 
-  nb::object influence() {
+  /// What features without columns are called: "names", "indices", "array", whose first and last index is given.
+  void set_features(const std::string& are, std::uint32_t first, std::uint32_t last) {
+    const auto named = value_named<FeatureNames::Are>(are);
+    if (!named) throw UsageError("features " + quoted_value(are) + ": expected " + joined(all_words<FeatureNames::Are>()));
+    const Writing lock(mutex_);
+    model().featurizer.set_features({*named, first, last});
+  }
+
+  Out<double> influence() {
     std::vector<double> out;
     std::size_t size = 0;
     {
@@ -597,6 +606,8 @@ class Core {
       schema.append(nb::make_tuple(std::string(of_model.name(i)), std::string(word_of(of_model.kind(i)))));
     out["schema"] = schema;
     out["time_parts"] = of_model.time_parts;
+    const FeatureNames& features = of_model.features;
+    out["features"] = nb::make_tuple(std::string(word_of(features.are)), features.first, features.last);
     const LabelLimits& limits = s.budget().limits();
     const auto number = [](std::uint64_t n) {
       return n == LabelLimits::kNone ? nb::object(nb::none()) : nb::object(nb::int_(n));
@@ -745,6 +756,7 @@ void add_model(nb::module_& m) {
       .def("set_limits", &Core::set_limits, "labels"_a, "labels_per_task"_a.none())
       .def("has_named_tasks", &Core::has_named_tasks)
       .def("set_schema", &Core::set_schema, "columns"_a, "time_parts"_a = false)
+      .def("set_features", &Core::set_features, "are"_a, "first"_a, "last"_a)
       .def("influence", &Core::influence)
       .def("tasks", &Core::tasks)
       .def("counts", &Core::counts)

@@ -155,7 +155,7 @@ NB_MODULE(_core, m) {
       raise(PyExc_ValueError, e);
     }
   });
-  m.attr("__version__") = kVersion;
+  m.attr("VERSION") = kVersion;
   m.attr("ONLY_TASK") = std::string(kOnlyTask);
   m.def("describe", &describe);
   m.def("options", &describe_options);

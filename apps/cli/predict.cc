@@ -47,8 +47,6 @@ int run(const PredictOptions& o) {
   std::function<void(const std::string&)> write_bad;
   const bool skips = reading.skip_bad_lines;
   reading.on_bad_line = [&](const std::string& why) { write_bad(why); };
-  const auto reader = open_reader(o.data, reading);
-  model.featurizer.begin(*reader);
   OutputFile out(o.out);
   const bool csv = o.to == "csv";
   const Learner& learner = model.session.learner();
@@ -58,6 +56,8 @@ int run(const PredictOptions& o) {
   if (o.threshold) check_has_threshold(model, o.model, "--threshold");
   if (o.explain > 0) check_explains(model);
   if (o.explain > 0 && csv) throw UsageError("--explain: expected --to jsonl, as reasons do not fit in a CSV line");
+  const auto reader = open_reader(o.data, reading);  // waits for the first line
+  model.featurizer.begin(*reader);
   const bool tasks = model.by_task();
   std::string columns = tasks ? "id,task,margin" : "id,margin";
   if (o.probabilities && !model.classes) columns += ",probability";

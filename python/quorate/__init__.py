@@ -5,7 +5,7 @@ active learner: `fit`, `predict`; `learn_one`, `predict_one`; `decide`, `learn`.
 """
 
 from quorate._asking import Decisions, KeptLabels, Questions
-from quorate._core import __version__
+from quorate._core import VERSION as __version__
 from quorate._estimator import Estimator, Reason
 from quorate.client import AsyncClient, Client, ServerError
 from quorate.learners import *  # noqa: F403

@@ -31,7 +31,7 @@ class Decisions(NamedTuple):
 class Questions(NamedTuple):
     """Examples of a pool to label. All fields have the same length, usually 1."""
 
-    index: npt.NDArray[np.int64]
+    index: npt.NDArray[np.int64]  # type: ignore[assignment]  # not a tuple's method here
     """Their rows in the pool."""
     task: list[str]
     """The task of each or, with several classes, the question, as 'class = 3?', with users 'ann: class = 3?'."""

@@ -63,7 +63,7 @@ class Comparison(pd.DataFrame):
         frame: pd.DataFrame = pd.DataFrame(rows)
         return frame
 
-    def plot(self, ax: Axes | None = None) -> Axes:  # type: ignore[override]
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draws what learners are compared by: against the labels bought if there are label budgets, else as bars; with
         95 % intervals of the means. If any learner's probabilities are calibrated, a second panel has them beside what
         came of them, at the largest budget. On `ax`, if one is given, the first panel alone. Returns the axes of the

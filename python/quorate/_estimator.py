@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_consistent_length
 
-from quorate import _checks, _inputs, _labels
+from quorate import _checks, _core, _inputs, _labels
 from quorate._asking import Asker
 
 if TYPE_CHECKING:
@@ -137,24 +137,31 @@ class Estimator(ClassifierMixin, Asker):
             label = 0
         except AttributeError:
             raise self._not_fitted() from None
-        self._check_width(x)
         if task is not None or self.task_column is not None:
             self._expect_users()
         if time is not None and (isinstance(time, bool) or not isinstance(time, (int, float))):
-            time = float(_inputs.times([time], 1)[0])
-        if self.task_column is not None:
-            self._model.learn_one(x, label, self._task_in(x, task), time, w, self.task_column)
+            time = float(np.asarray(_inputs.times([time], 1))[0])
+        name = self._task_in(x, task) if self.task_column is not None else _inputs.task_of(task)
+        x = self._one(x, learns=True)
+        if isinstance(x, _core.Batch):
+            times = None if time is None else np.array([time], dtype=np.float64)
+            self._model.run(x, _inputs.codes([name]), np.array([label], dtype=np.int16), times, _inputs.weights(w, 1), "", False)
+        elif self.task_column is not None:
+            self._model.learn_one(x, label, name, time, w, self.task_column)
         else:
-            self._model.learn_one(x, label, _inputs.task_of(task), time, w)
+            self._model.learn_one(x, label, name, time, w)
 
     def score_one(self, x: Any, task: Any = None) -> float:
         """The margin of one example of a binary problem."""
         if self._reduction():
             raise ValueError("score_one: of several classes there is no one margin; expected two classes")
-        self._check_width(x)
+        name = self._task_in(x, task) if self.task_column is not None else _inputs.task_of(task)
+        x = self._one(x, learns=False)
+        if isinstance(x, _core.Batch):
+            return float(self._fitted().decision(x, _inputs.codes([name]), False)[0])
         if self.task_column is not None:
-            return self._fitted().score_one(x, self._task_in(x, task), self.task_column)
-        return self._fitted().score_one(x, _inputs.task_of(task))
+            return self._fitted().score_one(x, name, self.task_column)
+        return self._fitted().score_one(x, name)
 
     def predict_one(self, x: Any, task: Any = None) -> Any:
         """The class of one example."""
@@ -205,14 +212,15 @@ class Estimator(ClassifierMixin, Asker):
             for part in X:
                 if not isinstance(part, tuple) or not 2 <= len(part) <= 5:
                     raise ValueError("an iterator: expected tuples (X, y), or with task, time and sample_weight, too")
-                self._learn(part[0], part[1], classes if anew else None, *(*part[2:], None, None, None)[:3], anew=anew)
+                of_task, of_time, of_weight = (*part[2:], None, None, None)[:3]
+                self._learn(part[0], part[1], classes if anew else None, of_task, of_time, of_weight, anew)
                 anew = False
             if anew:
                 raise ValueError("an iterator without any examples")
             return
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        batch, tasks, times = self._read(X, task, time, anew)
+        batch, tasks, times = self._read(X, task, time, anew or not hasattr(self, "_form"))
         weights = _inputs.weights(weight, len(batch))
         if all_examples and weights is not None and not weights.any():
             raise ValueError("sample_weight: all zero, so there is no label to learn from; expected one above 0")
@@ -225,11 +233,11 @@ class Estimator(ClassifierMixin, Asker):
         if anew or not hasattr(self, "_model"):
             named = _labels.distinct(_labels.plain(labels[known]) if classes is None else classes)
             self._new(named, len(labels) if all_examples else None, tasks is not None or self.tasks is not None)
-            self._name_columns()
         else:
             self._check_classes(classes)
             if tasks is not None:
                 self._expect_users()
+        self._name_features()
         codes = _labels.codes(self.classes_, labels)
         found = self._model.run(batch, tasks, codes, times, weights, self.rounds or "", bool(self.trace))
         if self.trace:
@@ -238,7 +246,7 @@ class Estimator(ClassifierMixin, Asker):
                 untracked = found["task"] == 0xFFFFFFFE
                 found["task"] = np.where(untracked, found["task"], found["task"] // self._model.info()["questions"]).astype(np.uint32)
                 found["question"] = group
-            self.trace_ = np.rec.fromarrays([found[name] for name in found], names=list(found))
+            self.trace_ = np.rec.fromarrays(list(found.values()), dtype=[(name, values.dtype) for name, values in found.items()])
 
 
 class Calibrated(Estimator):

@@ -126,6 +126,28 @@ def records(X: Sequence[Any]) -> _core.Batch:
     return _core.dicts([dict(x) if isinstance(x, Mapping) and type(x) is not dict else x for x in X])
 
 
+def flat(row: Mapping[Any, Any], space: str = "") -> dict[Any, Any]:
+    """A dict whose dicts inside are features called key.inner, as in files."""
+    if not space and not any(isinstance(value, Mapping) for value in row.values()):
+        return dict(row)
+    out: dict[Any, Any] = {}
+    for key, value in row.items():
+        name = f"{space}{key}"
+        out |= flat(value, f"{name}.") if isinstance(value, Mapping) else {name: value}
+    return out
+
+
+def is_index(key: Any) -> bool:
+    """Whether a dict's key is the place of a feature and not its name."""
+    return isinstance(key, (int, np.integer)) or (isinstance(key, str) and re.fullmatch("0|[1-9][0-9]*", key) is not None)
+
+
+def rows_of(X: Any) -> list[dict[str, Any]]:
+    """A frame as dicts."""
+    rows = nw.from_native(X, eager_only=True).iter_rows(named=True)
+    return [{name: None if is_missing(value) else value for name, value in row.items()} for row in rows]
+
+
 def columns_of(X: Any) -> list[str] | None:
     """The names of a frame's columns; None if they are numbers, so that only their places count. Raises TypeError for a mix."""
     names = list(nw.from_native(X, eager_only=True).columns)
@@ -231,19 +253,50 @@ def table(X: Any, of_kind: Mapping[str, str]) -> _core.Batch:
     return _core.table([column(frame[name], name, kind) for name, kind in features.items()], len(frame))
 
 
+def table_of_rows(rows: Sequence[Mapping[Any, Any]], of_kind: Mapping[str, str], aside: Iterable[Any]) -> _core.Batch:
+    """Dicts whose keys are columns of these kinds; one that is not there is missing. Warns of keys that are none, but for those
+    in `aside`. Raises ValueError if there are no others."""
+    rows = [flat(row) for row in rows]
+    features = {name: kind for name, kind in of_kind.items() if kind != "ignored"}
+    found = set().union(*rows)
+    strange = found - of_kind.keys() - set(aside)
+    expected = ", ".join(map(repr, list(features)[:10]))
+    if strange and not found & features.keys():
+        raise ValueError(f"no key that the model knows, as {min(map(str, strange))!r}; expected {expected}, as in the data learned from")
+    if strange:
+        warn(f"the key {min(map(str, strange))!r} is left out: the model learned from {expected}")
+    return _core.table([_of_rows(rows, name, kind) for name, kind in features.items()], len(rows))
+
+
+def _of_rows(rows: Sequence[Mapping[Any, Any]], name: str, kind: str) -> tuple[str, str, Any]:
+    values = [row.get(name) for row in rows]
+    if kind == "date":
+        return name, kind, _seconds(values, name)
+    if kind != "number":
+        return name, kind, [None if is_missing(value) else word_of(value) for value in values]
+    out = np.full(len(values), np.nan)
+    for row, value in enumerate(values):
+        if is_missing(value) or (isinstance(value, str) and _core.is_missing(value)):
+            continue
+        if not isinstance(value, (int, float, np.number, np.bool_)):
+            raise ValueError(f"column {name!r}, row {row}: {value!r}; expected a number, as in the data learned from")
+        out[row] = value
+    return name, kind, out
+
+
 def column(series: Any, name: str, kind: str) -> tuple[str, str, Any]:
     """A frame's column for `_core.table`."""
     if kind == "number":
         return name, kind, np.ascontiguousarray(_floats(series, name))
     if kind == "date":
-        return name, kind, _seconds(series, name)
+        return name, kind, _seconds(series.to_list(), name)
     return name, kind, [_word(v) for v in series.to_list()]
 
 
-def _seconds(series: Any, name: str) -> npt.NDArray[np.float64]:
+def _seconds(values: Sequence[Any], name: str) -> npt.NDArray[np.float64]:
     """Seconds since 1970 of a column of dates, strings or numbers; NaN for a missing one."""
-    out = np.full(len(series), np.nan)
-    for row, value in enumerate(series.to_list()):
+    out = np.full(len(values), np.nan)
+    for row, value in enumerate(values):
         if is_missing(value) or (isinstance(value, str) and _core.is_missing(value)):
             continue
         found = _core.seconds(str(value))

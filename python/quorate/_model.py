@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 class ModelHolder(Parameters):
     """A learner with a model, or without one yet."""
 
+    _model: _core.Model
+    _is_named: bool  # of the model: what features are called
+    reduction: str
+    classes_: npt.NDArray[Any]
+
     @property
     def info_(self) -> dict[str, Any]:
         """Counters, bytes, limits and settings, by name."""
@@ -63,7 +68,7 @@ class ModelHolder(Parameters):
         """A copy of the model as it is now, for readers while learning goes on. O(model) in time and memory."""
         model = self._fitted().snapshot()
         out = type(self).__new__(type(self))
-        vars(out).update(vars(self))
+        out.__dict__.update(self.__dict__)
         out._model = model
         return out
 
@@ -82,13 +87,13 @@ class ModelHolder(Parameters):
 
     def _forget(self) -> None:
         """All that was learned."""
-        for name in ("_model", "n_features_in_", "feature_names_in_", "classes_", "trace_", "_kinds", "_of_model", "_label"):
-            vars(self).pop(name, None)
+        for name in ("_model", "n_features_in_", "feature_names_in_", "classes_", "trace_", "_kinds", "_of_model", "_label", "_form", "_range"):
+            self.__dict__.pop(name, None)
 
     def _not_fitted(self) -> NotFittedError:
         return NotFittedError(f"this {type(self).__name__} has no model yet; call fit, partial_fit, decide or start first")
 
-    def _fitted(self) -> Any:
+    def _fitted(self) -> _core.Model:
         try:
             return self._model
         except AttributeError:
@@ -113,6 +118,7 @@ class ModelHolder(Parameters):
             users=users and len(classes) > 2,
             options=self._options(examples),
         )
+        self._is_named = False
         self._set_classes(classes)
 
     def _set_classes(self, classes: npt.NDArray[Any]) -> None:

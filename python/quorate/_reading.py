@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils.validation import _check_feature_names, validate_data
 
 from quorate import _inputs, _labels
@@ -18,8 +19,27 @@ _TIMES = {"date": "date", "time": "date"}
 
 
 class Reader(ModelHolder):
-    """A learner that reads examples. Of a frame it keeps `_kinds`, the kinds of the columns learned from; of a file that is
-    loaded `_of_model`, the kinds of its columns."""
+    """A learner that reads examples.
+
+    `_form` is what it learned from, once that is known: "columns" of a frame or file, an "array" or matrix, "indices" (of SVMlight,
+    or keys of dicts), "names" of dicts, or "unknown", of a model file that does not say. Columns are read from frames and dicts;
+    places from arrays, and by position from frames; names from dicts and frames. Anything else is refused. Of columns it keeps
+    `_kinds`, of a model that is loaded `_of_model`."""
+
+    _kinds: dict[str, str]
+    _of_model: dict[str, str]
+    _form: str
+    _range: tuple[int, int]  # of indices, first and last; first > last: not known
+    _label: str
+    n_features_in_: int
+    feature_names_in_: npt.NDArray[Any]
+    task_column: str | None
+    text_column: str | list[str] | None
+    categorical_columns: list[str] | None
+    interactions: str | list[str] | None
+    tasks: list[Any] | None
+    time_parts: bool
+    audit: float
 
     def _to_predict(self, X: Any, task: Any) -> tuple[Any, Any]:
         """A batch and the tasks of its examples. Warns if the model is of tasks and there are none."""
@@ -34,15 +54,16 @@ class Reader(ModelHolder):
             raise ValueError(f"audit={self.audit}: an audit does not wait for answers; expected fit, partial_fit or learn_one")
         if hasattr(self, "_model"):
             self._check_classes(classes)
-            read = self._read(X, task, time, anew=False)
+            read = self._read(X, task, time, anew=not hasattr(self, "_form"))
             if read[1] is not None:
                 self._expect_users()
+            self._name_features()
             return read
         if classes is None:
             raise ValueError("classes: not known yet; expected them in the first call")
         self._new(_labels.distinct(classes), None, task is not None or self.task_column is not None or self.tasks is not None)
         read = self._read(X, task, time, anew=True)
-        self._name_columns()
+        self._name_features()
         return read
 
     def _expect_users(self) -> None:
@@ -53,7 +74,7 @@ class Reader(ModelHolder):
         if info["examples"] > 0:
             raise ValueError("task: this model of several classes began without; expected no task, or a new model")
         self._new(self.classes_, None, True)
-        self._name_columns()
+        self._name_features()
 
     def _with_labels(self, X: Any, y: Any) -> tuple[Any, Any]:
         """X and y, where y may be the name of a frame's column. An Arrow stream or an iterator of frames becomes an iterator of
@@ -68,14 +89,20 @@ class Reader(ModelHolder):
         self._label = y
         return ((_inputs.without(part, y) for part in parts), None) if parts is not None else _inputs.without(X, y)
 
-    def _name_columns(self) -> None:
-        """Tells a new model what a frame's columns are, for its file."""
-        if hasattr(self, "_kinds"):
+    def _name_features(self) -> None:
+        """Lets a new model know what the columns are, or else what features are called, for its file."""
+        if self._is_named or not hasattr(self, "_form"):
+            return
+        self._is_named = True
+        if self._form == "columns":
             task = [] if self.task_column is None else [(self.task_column, "task")]
-            self._model.set_schema(task + [(name, self._kinds[name]) for name in self.feature_names_in_], bool(self.time_parts))
+            self._model.set_schema(task + list(self._kinds.items()), bool(self.time_parts))
+        else:
+            self._model.set_features(self._form, *self._range)
 
-    def _columns_of_model(self, schema: list[tuple[str, str]]) -> None:
-        """What `_name_columns` told a model that was loaded, or the columns of a file that it learned from."""
+    def _features_of_model(self, info: dict[str, Any]) -> None:
+        """What `_name_features` told a model that was loaded, or what it says of the file that it learned from."""
+        schema: list[tuple[str, str]] = info["schema"]
         if any(kind == "features" for _, kind in schema):
             schema = []  # of a file without columns
         task = [name for name, kind in schema if kind == "task"]
@@ -89,29 +116,96 @@ class Reader(ModelHolder):
         words = [name for name, kind in features.items() if kind == "category"]
         if words:
             self.categorical_columns = words
-        self._of_model = features
+        self._of_model = features or dict.fromkeys(info["columns"], "number")
+        self._is_named = True
+        self._form, *range_ = ("columns", 1, 0) if self._of_model else info["features"]
+        self._range = (range_[0], range_[1])
+        if self._form == "columns":
+            self.n_features_in_, self.feature_names_in_ = len(self._of_model), np.array(list(self._of_model), dtype=object)
+        elif self._form == "array":
+            self.n_features_in_ = self._range[1] + 1
 
     def _read(self, X: Any, task: Any, time: Any, anew: bool) -> tuple[Any, Any, Any]:
         """A batch, the tasks of its examples and their times."""
         if not anew:
             self._fitted()
         X, task = self._split_task(_inputs.listed(X), task)
-        if _inputs.is_frame(X) and _inputs.columns_of(X) is None:
-            X = _inputs.numbers(X)
-        if _inputs.is_frame(X):
-            batch = self._read_frame(X, anew)
+        form = None if anew else self.__dict__.get("_form")
+        if _inputs.is_frame(X) and (_inputs.columns_of(X) is None or form in ("array", "indices")):
+            batch = self._read_matrix(_inputs.numbers(X), anew, form)
+            if _inputs.columns_of(X) is not None:
+                _inputs.warn(f"X has feature names, but {type(self).__name__} was fitted without feature names: columns are taken by their places")
+        elif _inputs.is_frame(X):
+            if form == "unknown":
+                self._refuse("a frame", "an array, if it learned from places, or dicts, if from names")
+            batch = _inputs.records(_inputs.rows_of(X)) if form == "names" else self._read_frame(X, anew)
         elif _inputs.is_records(X):
-            if isinstance(X[0], Mapping) and (self.text_column or self.categorical_columns):
-                name, value = ("text_column", self.text_column) if self.text_column else ("categorical_columns", self.categorical_columns)
-                raise ValueError(f"{name}={value!r}: expected a frame; in dicts a string is one word, and a list of strings words each")
-            batch = _inputs.records(X)
+            batch = self._read_texts(X, anew, form) if isinstance(X[0], str) else self._read_dicts(X, anew, form)
         else:
-            X = validate_data(
-                self, _inputs.checked_sparse(X), reset=anew, accept_sparse="csr", accept_large_sparse=True, dtype=np.float64, order="C",
-                ensure_all_finite=False,
-            )  # fmt: skip
-            batch = _inputs.matrix(X)
+            batch = self._read_matrix(X, anew, form)
         return batch, _inputs.task_codes(task, len(batch)), _inputs.times(time, len(batch))
+
+    def _refuse(self, given: str, expected: str) -> NoReturn:
+        of = {"columns": "columns", "array": "an array, whose column j is the index j", "names": "names (dicts, x of JSON lines, VW text)"}
+        learned = of.get(self._form, "features without columns")
+        if self._form == "indices":
+            learned = f"the indices {self._range[0]} to {self._range[1]}" if self._range[0] <= self._range[1] else "indices"
+        raise ValueError(f"X is {given}, but this {type(self).__name__} learned from {learned}; expected {expected}")
+
+    def _columns(self) -> dict[str, str]:
+        """The kinds of the columns learned from."""
+        return self._kinds if hasattr(self, "_kinds") else self._of_model
+
+    def _are_numbers(self) -> bool:
+        return all(kind == "number" for kind in self._columns().values())
+
+    def _read_texts(self, X: Any, anew: bool, form: str | None) -> Any:
+        batch = _inputs.records(X)
+        if anew:
+            self._form, self._kinds = "columns", {"text": "text"}
+        elif form in ("array", "indices", "names") or (form == "columns" and list(self._columns()) != ["text"]):
+            self._refuse("a list of texts", f"a frame or dicts with {self._expected()}" if form == "columns" else "those")
+        return batch
+
+    def _expected(self) -> str:
+        return ", ".join(map(repr, list(self._columns())[:10]))
+
+    def _read_dicts(self, X: Any, anew: bool, form: str | None) -> Any:
+        if form == "columns":
+            return _inputs.table_of_rows(X, self._columns(), [self.task_column, self.__dict__.get("_label")])
+        if self.text_column or self.categorical_columns:
+            name, value = ("text_column", self.text_column) if self.text_column else ("categorical_columns", self.categorical_columns)
+            raise ValueError(f"{name}={value!r}: expected a frame; in dicts a string is one word, and a list of strings words each")
+        batch = _inputs.records(X)
+        if anew:
+            indices = all(_inputs.is_index(key) for x in X for key in x)
+            self._form, self._range = "indices" if indices else "names", (1, 0)
+        for x in X if form in ("array", "indices") else ():
+            self._check_keys(x)
+        return batch
+
+    def _check_keys(self, x: Mapping[Any, Any]) -> None:
+        last = self._range[1] if self._form == "array" else None
+        for key in x:
+            if not _inputs.is_index(key) or (last is not None and int(key) > last):
+                self._refuse(f"a dict with the key {key!r}", "an array, or dicts of indices" + (f" from 0 to {last}" if last is not None else ""))
+
+    def _read_matrix(self, X: Any, anew: bool, form: str | None) -> Any:
+        if self.interactions:
+            raise ValueError(f"interactions={self.interactions!r}: expected a frame or dicts, whose features have names")
+        if form == "columns" and not self._are_numbers():
+            self._refuse("an array", f"a frame or dicts with {self._expected()}, which are not all numbers")
+        if form == "names":
+            self._refuse("an array", "dicts, or a frame with these names")
+        X = validate_data(
+            self, _inputs.checked_sparse(X), reset=anew, accept_sparse="csr", accept_large_sparse=True, dtype=np.float64, order="C",
+            ensure_all_finite=False,
+        )  # fmt: skip
+        if anew:
+            self._form, self._range = "array", (0, X.shape[1] - 1)
+        elif form == "indices" and self._range == (1, X.shape[1]):  # as files that count from 1: the program's rule, too
+            self._refuse(f"an array of {X.shape[1]} columns", "a column before them, as column j is the index j")
+        return _inputs.matrix(X)
 
     def _split_task(self, X: Any, task: Any) -> tuple[Any, Any]:
         if self.task_column is None:
@@ -145,19 +239,16 @@ class Reader(ModelHolder):
         if anew:
             self.n_features_in_ = len(names)
             self.feature_names_in_ = np.array(names, dtype=object)
+            self._form = "columns"
             self._kinds = _inputs.kinds(X, self.text_column, self.categorical_columns, bool(self.time_parts))
-        elif not hasattr(self, "_kinds") and getattr(self, "_of_model", None):
+        elif not hasattr(self, "_form"):  # nothing learned yet
+            return _inputs.records(_inputs.rows_of(X))
+        elif not hasattr(self, "_kinds"):
             missing = [name for name, kind in self._of_model.items() if name not in names and kind != "date"]
             if missing:
                 raise ValueError(f"no column {missing[0]!r}; expected it, as in the data learned from")
             return _inputs.table(X, {name: kind for name, kind in self._of_model.items() if name in names})
-        elif not hasattr(self, "_kinds"):
-            found = _inputs.kinds(X, self.text_column, self.categorical_columns)
-            if self._model.info()["columns"] or set(found.values()) != {"number"}:
-                return _inputs.table(X, found)  # a file that was learned from a table, or from names
-            # Learned from a matrix: columns by their places.
-            return _inputs.matrix(validate_data(self, _inputs.numbers(X), reset=False, ensure_all_finite=False))
-        else:
+        elif hasattr(self, "n_features_in_"):  # not of texts
             label = getattr(self, "_label", None)
             if label in names and label not in self._kinds:
                 X, names = _inputs.without(X, label)[0], [name for name in names if name != label]
@@ -168,7 +259,7 @@ class Reader(ModelHolder):
                     raise ValueError(
                         f"X has {len(names)} features, but {type(self).__name__} is expecting {self.n_features_in_} features as input"
                     )
-        if all(kind == "number" for kind in self._kinds.values()):
+        if self._are_numbers() and not self.interactions:  # a matrix has no names to multiply by
             if len(names) == 0 or (anew and len(X) == 0):
                 validate_data(self, _inputs.numbers(X), reset=False)  # says what is wrong
             values = _inputs.numbers(_inputs.select(X, self._kinds))
@@ -181,10 +272,41 @@ class Reader(ModelHolder):
         left_out = {name for name, kind in self._kinds.items() if kind == "ignored"}
         return [n for n in names if n not in left_out] == [n for n in self.feature_names_in_ if n not in left_out]
 
-    def _check_width(self, x: Any) -> None:
-        width = self.__dict__.get("n_features_in_")
-        if width is not None and isinstance(x, np.ndarray) and x.shape != (width,):
-            raise ValueError(f"x: shape {x.shape}; expected ({width},), as in the data learned from")
+    def _one(self, x: Any, learns: bool) -> Any:
+        """One example as the engine takes it: a dict or a vector, or a batch where it is neither."""
+        form = self.__dict__.get("_form")
+        if form is None:
+            if learns and isinstance(x, Mapping):
+                self._read_dicts([self._features(x)], True, None)
+            elif learns and isinstance(x, np.ndarray) and x.ndim == 1:
+                self._read_matrix(x[None, :], True, None)
+            if learns:
+                self._name_features()
+            return x
+        if isinstance(x, Mapping):
+            if form == "columns":
+                return self._one_of_columns(x)
+            if form in ("array", "indices"):
+                self._check_keys(self._features(x))
+        elif isinstance(x, np.ndarray):
+            if self.interactions or form == "names" or (form == "columns" and not self._are_numbers()):
+                self._read_matrix(x, False, form)  # says what is wrong
+            width = self.__dict__.get("n_features_in_")
+            if width is not None and x.shape != (width,):
+                raise ValueError(f"x: shape {x.shape}; expected ({width},), as in the data learned from")
+        return x
+
+    def _features(self, x: Mapping[Any, Any]) -> Mapping[Any, Any]:
+        """A dict without its task."""
+        return x if self.task_column is None else {name: value for name, value in x.items() if name != self.task_column}
+
+    def _one_of_columns(self, x: Mapping[Any, Any]) -> Any:
+        columns = self._columns()
+        if x.keys() == columns.keys() and self._are_numbers() and not self.interactions:  # at once
+            values = [x[name] for name in columns]
+            if all(isinstance(value, (int, float)) and value == value for value in values):
+                return np.array(values, dtype=np.float64)
+        return self._read_dicts([x], False, "columns")
 
 
 def _has_column(X: Any, name: str) -> bool:

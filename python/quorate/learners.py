@@ -147,7 +147,7 @@ def _from_model(model: Any) -> Estimator:
     classes = np.array([int(word) for word in words] if numbers else words)
     out._model = model
     out._set_classes(classes)
-    out._columns_of_model(info["schema"])
+    out._features_of_model(info)
     return out
 
 

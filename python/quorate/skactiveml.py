@@ -32,7 +32,7 @@ from quorate.learners import LEARNERS
 __all__ = ["PoolQuery", "StreamQuery"]
 
 
-class StreamQuery(SingleAnnotatorStreamQueryStrategy):  # type: ignore[misc]
+class StreamQuery(SingleAnnotatorStreamQueryStrategy):
     """Asks for labels as a learner does that goes through the stream.
 
     The strategy has a learner of its own, which decides of each candidate in the light of the labels it asked for; what
@@ -161,7 +161,7 @@ class StreamQuery(SingleAnnotatorStreamQueryStrategy):  # type: ignore[misc]
                     return
 
 
-class PoolQuery(SingleAnnotatorPoolQueryStrategy):  # type: ignore[misc]
+class PoolQuery(SingleAnnotatorPoolQueryStrategy):
     """Draws from a pool as a learner does that chooses what its one annotator labels (Shampo, or query="shared").
 
     Each query learns anew from what is labeled, in the order of X and `passes` times, then draws candidates: those in

@@ -92,7 +92,7 @@ def test_columns_keep_their_meaning_under_other_names(quorate):
     quorate.ok("convert", "a.csv", "a.jsonl", "--task-column", "who", "--label-column", "y", "--categorical-column", "colour",
                "--ignore-column", "junk")
     assert objects((quorate.folder / "a.jsonl").read_text()) == [
-        {"task": "ann", "label": "1", "x": {"colour=red": 1, "v": 0.5}}, {"task": "bob", "label": "-1", "x": {"colour=?": 1, "v": 1}}]
+        {"task": "ann", "label": "1", "x": {"colour": "red", "v": 0.5}}, {"task": "bob", "label": "-1", "x": {"colour": None, "v": 1}}]
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "svm", "vw"])

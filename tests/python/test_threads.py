@@ -167,7 +167,7 @@ def test_a_writer_is_not_starved_by_readers():
 def test_many_threads_mix_everything_without_a_deadlock(tmp_path):
     model = Cohort(query="always", max_pending=50).fit(X[:500], Y[:500], task=TASK[:500])
     row = X[7].toarray().ravel()
-    record = {"7": 1.0, "word": "x"}
+    record = {"7": 1.0, 8: 2.0}  # an array has no names
 
     def decide_and_learn():
         d = model.decide(X[:20], task=TASK[:20])

@@ -302,10 +302,14 @@ TEST(Featurizer, ColumnsThatAreNewOrMissingAreRefusedByName) {
   EXPECT_THAT(refusal(f, dir.write("b.csv", "a,b,extra\n1,2,3\n")),
               AllOf(HasSubstr(dir.at("b.csv")), HasSubstr("'extra'"), HasSubstr("--ignore-column extra")));
   EXPECT_THAT(refusal(f, dir.write("b.csv", "a\n1\n")), AllOf(HasSubstr(dir.at("b.csv")), HasSubstr("'b'")));
-  EXPECT_THAT(refusal(f, dir.write("b.svm", "1 1:1\n")), HasSubstr("'a'"));
+  EXPECT_THAT(refusal(f, dir.write("b.svm", "1 1:1\n")), HasSubstr("learned from columns (a, b); expected CSV"));
   Featurizer without;
-  all_of(without, dir.write("c.svm", "1 1:1\n"));
-  EXPECT_THAT(refusal(without, dir.at("a.csv")), AllOf(HasSubstr("'a'"), HasSubstr("no numeric columns")));
+  all_of(without, dir.write("c.svm", "1 0:1 1:1 2:1\n"));
+  EXPECT_THAT(refusal(without, dir.at("a.csv")),
+              HasSubstr("features in columns, but the model learned from the indices 0 to 2"));
+  EXPECT_THAT(refusal(without, dir.write("d.svm", "1 1:1 2:1 3:1\n")), HasSubstr("one counts from 0, the other from 1"));
+  for (const char* line : {"1 1:1 2:1\n", "1 1:1 2:1 4:1\n", "1 5:1 6:1 7:1\n", "1 0:1 1:1 2:1 3:1\n"})
+    EXPECT_EQ(refusal(without, dir.write("d.svm", line)), "accepted");
 }
 
 TEST(Featurizer, IsDenseWhenAtLeastHalfFull) {

@@ -166,7 +166,9 @@ Featurizer::Featurizer(const FeatureSettings& settings, std::size_t memory)
 }
 
 void Featurizer::begin(const RecordReader& reader) {
-  const bool first = columns_fixed_ == 0 && schema_.empty();
+  const bool known = schema_.features.are != FeatureNames::Are::kUnknown;
+  const bool first = columns_fixed_ == 0 && schema_.empty() && !known;
+  if (!first) check_container(reader);
   interactions_.check(first ? reader.schema() : schema_);
   if (first) set_schema(reader.schema());
   begin(reader.columns(), reader.path());
@@ -178,6 +180,26 @@ void Featurizer::set_schema(const Schema& schema) {
   schema_.reserve(schema.size());
   for (std::size_t i = 0; i < schema.size(); ++i) schema_.add(schema.name(i), schema.kind(i));
   schema_.time_parts = schema.time_parts;
+  schema_.features = schema.features;
+}
+
+void Featurizer::set_features(const FeatureNames& features) {
+  if (schema_.empty() && columns_fixed_ == 0) schema_.features = features;
+}
+
+void Featurizer::check_container(const RecordReader& reader) const {
+  const bool columns = reader.schema().has_columns();
+  const auto bad = [&](const std::string& what) { throw DataError(reader.path() + ": " + what); };
+  if (schema_.has_columns() && !columns) {
+    std::vector<std::string_view> names;
+    for (std::size_t i = 0; i < schema_.size() && names.size() < 10; ++i)
+      if (is_feature(schema_.kind(i))) names.push_back(schema_.name(i));
+    bad("features without columns, but the model learned from columns (" + joined(names) + "); expected CSV or JSON lines");
+  }
+  const bool known = schema_.features.are != FeatureNames::Are::kUnknown;
+  if (!schema_.has_columns() && columns && columns_.size() == 0 && (known || !reader.columns().empty()))
+    bad("features in columns, but the model learned from " + schema_.features.text() + "; expected those");
+  if (const std::string why = schema_.features.mismatch(reader.schema().features); !why.empty()) bad(why);
 }
 
 void Featurizer::begin(std::span<const std::string> names, const std::string& table) {
@@ -493,6 +515,8 @@ void Featurizer::check() {
   if (settings_.ngrams < 1 || settings_.ngrams > FeatureSettings::kMostNgrams ||
       settings_.char_ngrams > FeatureSettings::kMostCharNgrams)
     throw DataError("model file: n-grams out of range");
+  if (schema_.features.are > FeatureNames::Are::kArray || schema_.features.last > kMaxIndex)
+    throw DataError("model file: names of features out of range");
   if (settings_.bits > 31 || columns_fixed_ > 1 || kinds_apart_ > 1 || columns_.size() > kMaxIndex / 2)
     throw DataError("model file: feature settings out of range");
 }

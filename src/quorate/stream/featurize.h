@@ -111,6 +111,8 @@ class Featurizer {
   /// Of a table that is no file: what its columns are. Without effect if there is a schema. Throws UsageError: interactions
   /// of other columns.
   void set_schema(const Schema& schema);
+  /// What the features of data that are no file, and have no columns, are called. Without effect once a file was begun.
+  void set_features(const FeatureNames& features);
   /// The same for numeric columns of these names, of a table called `table`.
   void begin(std::span<const std::string> names, const std::string& table);
   /// As before begin() of the first file, from which nothing was learned.
@@ -167,6 +169,11 @@ class Featurizer {
     } else if (!s.schema_.empty()) {
       v("schema", s.schema_);
     }
+    if constexpr (requires { v.has(""); }) {  // so have those of columns
+      if (v.has("schema_features.are")) v("schema_features", s.schema_.features);
+    } else if (s.schema_.features.are != FeatureNames::Are::kUnknown) {
+      v("schema_features", s.schema_.features);
+    }
     if constexpr (requires { v.has(""); }) {  // models made before categories had places of their own
       s.kinds_apart_ = 0;
       if (v.has("kinds_apart")) v("kinds_apart", s.kinds_apart_);
@@ -196,6 +203,8 @@ class Featurizer {
     Index operator()(std::string_view name, bool category) const;
   };
   HashedPlaces hashed_places() const;
+  /// Throws DataError unless the file's features may be those of the files before.
+  void check_container(const RecordReader& reader) const;
   Index known_place(std::string_view name, bool category) const;
   Index place(std::string_view name);  // learns it; with bits = 0
   template <class Place>

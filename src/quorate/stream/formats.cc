@@ -145,6 +145,46 @@ void RecordReader::keep_roles(const ReadOptions& o, std::string_view features) {
     }
 }
 
+void RecordReader::name_features(FeatureNames::Are otherwise) {
+  using enum FeatureNames::Are;
+  FeatureNames& found = schema_.features;
+  found = {otherwise};
+  std::size_t bytes = 0;
+  Record record;
+  lines_.mark();
+  try {
+    for (std::string_view line; record.entries.empty() && next_sample(line, 0, bytes);) {
+      record.clear();
+      if (find_not_utf8(line) != line.npos) break;
+      parse(line, record);
+    }
+  } catch (const LineError&) {  // is thrown again when it is read
+    record.clear();
+  }
+  lines_.rewind();
+  if (record.entries.empty() || !record.texts.empty()) return;
+  Index first = kMaxIndex, last = 0;
+  for (const Entry& e : record.entries) {
+    if (e.kind != Entry::Kind::kIndex) {
+      const auto is_name = [](const Entry& other) { return other.kind == Entry::Kind::kName; };
+      if (std::all_of(record.entries.begin(), record.entries.end(), is_name)) found.are = kNames;
+      return;
+    }
+    first = std::min(first, e.index);
+    last = std::max(last, e.index);
+  }
+  // Words may be numbers by chance; these are places.
+  if (first <= 1 && record.entries.size() >= 3 && last - first + 1 == record.entries.size()) found = {kIndices, first, last};
+}
+
+void RecordReader::check_indices(const Record& record) const {
+  if (array_.are != FeatureNames::Are::kArray) return;
+  for (const Entry& e : record.entries)
+    if (e.kind == Entry::Kind::kIndex && e.index > array_.last)
+      bad(0, "the index " + std::to_string(e.index) + "; expected 0 to " + std::to_string(array_.last) +
+                 ", as the model learned from " + array_.text() + " (does this file count from 1?)");
+}
+
 bool RecordReader::next(Record& record) {
   for (;;) {
     try {
@@ -159,6 +199,7 @@ bool RecordReader::next(Record& record) {
       check_utf8(line);
       record.clear();
       if (!parse(line, record)) continue;
+      check_indices(record);
       if (record.weight == 0) {
         record.label = {};
         record.weight = 1;

@@ -97,6 +97,9 @@ class RecordReader {
  public:
   RecordReader(const std::string& path, const ReadOptions& options)
       : lines_(options.bytes != nullptr ? LineReader(path, *options.bytes) : LineReader(path, options.stop)),
+        array_(options.schema != nullptr && options.schema->features.are == FeatureNames::Are::kArray
+                   ? options.schema->features
+                   : FeatureNames{}),
         skip_(options.skip_bad_lines),
         from_bytes_(options.bytes != nullptr),
         times_decide_(options.times_decide),
@@ -165,6 +168,8 @@ class RecordReader {
   static std::string role(const ReadOptions& options, ColumnKind kind, std::string_view usual);
   /// Without columns: the names that options or the model give go into the schema, beside `features`. None is: nothing.
   void keep_roles(const ReadOptions& options, std::string_view features);
+  /// Without columns: what features are called, by the first lines of a file; where they do not say it, as `otherwise`.
+  void name_features(FeatureNames::Are otherwise = FeatureNames::Are::kUnknown);
   /// Names that no option names, for suggestions.
   void note_other(std::string_view name) {
     if (!named_.empty() && others_.size() < kMostOthers) others_.emplace(name);
@@ -187,7 +192,9 @@ class RecordReader {
 
  private:
   double other_number(std::string_view line, std::string_view text) const;
+  void check_indices(const Record& record) const;  // throws LineError for one beyond the array that the model learned from
 
+  const FeatureNames array_;  // that the model learned from, if it is one
   bool skip_, from_bytes_, times_decide_;
   std::function<void(const std::string&)> on_bad_line_;
   struct NamedPart {

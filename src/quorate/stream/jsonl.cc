@@ -3,7 +3,7 @@
 // In x, true and false count as 1 and 0, a string becomes the feature name=string, null, a missing value, name=?. Other keys
 // are left out, and left_out() says so, except those that options name to hold the time or the weight. Without x every key
 // is a column as one of a CSV file. In both forms keys of objects inside are joined by a point (sender.domain), and strings
-// in a list are words each.
+// in a list are words each. A model of columns finds them in x, too: what `convert` writes.
 #include "quorate/stream/formats.h"
 
 #include <simdjson.h>
@@ -114,6 +114,10 @@ class JsonlReader final : public RecordReader {
       if (is_number(kind)) columns_.emplace_back(schema_.name(i));
     }
     line_of_.resize(schema_.size());
+    if (with_x_) {
+      name_features();
+      unknown_ = 0;  // of lines that are read again
+    }
   }
 
   std::span<const std::string> columns() const override { return columns_; }
@@ -199,6 +203,7 @@ class JsonlReader final : public RecordReader {
       if (before > 0) name += '.';
       name += key;
       if (dom::object inside; value.get(inside) == simdjson::SUCCESS) {
+        if (of_model_ && before == 0 && (name == "x" || name == "text") && !schema_.place(name)) name.clear();
         flatten(inside, name, use);
       } else if (dom::array list; value.get(list) == simdjson::SUCCESS) {
         for (const dom::element& item : list)
@@ -542,6 +547,11 @@ class JsonlReader final : public RecordReader {
 };
 
 class JsonlWriter final : public RecordWriter {
+  /// Of the feature key=word of a category the key; "" of any other.
+  static std::string_view word_key(const Entry& e) {
+    const std::size_t end = e.category ? e.name.find('=') : e.name.npos;
+    return end == e.name.npos ? std::string_view() : e.name.substr(0, end);
+  }
   std::string line(const Record& r) override {
     if (const Entry* again = repeated(r.entries, sorted_))
       throw DataError("JSON cannot hold the feature '" + entry_name(*again) + "' twice");
@@ -569,8 +579,26 @@ class JsonlWriter final : public RecordWriter {
     if (!r.entries.empty() || r.texts.empty()) {
       key("x");
       out += "{";
-      for (const Entry& e : r.entries) {
-        if (&e != r.entries.data()) out += ',';
+      for (std::size_t n = 0; n < r.entries.size(); ++n) {
+        const Entry& e = r.entries[n];
+        if (n > 0) out += ',';
+        if (const std::string_view of = word_key(e); !of.empty()) {  // as it is read: a word, null or a list of words
+          std::size_t end = n + 1;
+          while (end < r.entries.size() && word_key(r.entries[end]) == of) ++end;
+          const bool list = end - n > 1;
+          text(of), out += list ? ":[" : ":";
+          for (std::size_t k = n; k < end; ++k) {
+            const std::string_view word = r.entries[k].name.substr(of.size() + 1);
+            if (k > n) out += ',';
+            if (word == "?" && !list)
+              out += "null";
+            else
+              text(word);
+          }
+          if (list) out += ']';
+          n = end - 1;
+          continue;
+        }
         if (e.kind == Entry::Kind::kIndex)
           text(std::to_string(e.index));
         else

@@ -86,6 +86,25 @@ bool is_missing(std::string_view field) {
   }
 }
 
+std::string FeatureNames::text() const {
+  const std::string range = std::to_string(first) + " to " + std::to_string(last);
+  if (are == Are::kNames) return "names (dicts, x of JSON lines, VW text)";
+  if (are == Are::kArray) return "an array (its column j is the index j, " + range + ")";
+  return are == Are::kUnknown ? "features without columns" : has_range() ? "the indices " + range : "indices";
+}
+
+std::string FeatureNames::mismatch(const FeatureNames& data) const {
+  if (are == Are::kUnknown || data.are == Are::kUnknown) return "";
+  const auto but = [&](const std::string& found) { return found + ", but the model learned from " + text(); };
+  if (are == Are::kNames && data.are != are) return but("features with indices") + "; expected these names";
+  if (are != Are::kNames && data.are == Are::kNames) return but("features with names") + "; expected indices";
+  if (!has_range() || !data.has_range()) return "";
+  const bool from_0 = first + 1 == data.first && last + 1 == data.last;
+  if (!from_0 && (data.first + 1 != first || data.last + 1 != last)) return "";
+  return but(data.text()) + ": one counts from " + (from_0 ? "0, the other from 1" : "1, the other from 0") +
+         "; expected the model's indices (scikit-learn writes them with zero_based=" + (first == 0 ? "True)" : "False)");
+}
+
 std::optional<ColumnKind> Schema::find(std::string_view name) const {
   const auto at = place(name);
   if (!at) return {};

@@ -48,6 +48,36 @@ constexpr bool is_feature(ColumnKind kind) { return kind <= ColumnKind::kText; }
 /// Whether a field says that its value is missing: nothing, ?, NA, N/A, NaN or null.
 bool is_missing(std::string_view field);
 
+/// What the features of data without columns are called, as far as it is known. Part of a model.
+struct FeatureNames {
+  enum class Are : std::uint32_t { kUnknown, kNames, kIndices, kArray };
+  Are are = Are::kUnknown;
+  std::uint32_t first = 1, last = 0;  ///< of an array; of indices if the first line has them all; else none
+
+  bool has_range() const { return first <= last; }
+  /// As "the indices 0 to 5", for messages.
+  std::string text() const;
+  /// Why the features of `data` are not those that a model learned, in a sentence; "" if they may be. Files that count from
+  /// 0 and from 1 are distinguished only if the first lines of both have all indices: a sparse one may lack the first by
+  /// chance.
+  std::string mismatch(const FeatureNames& data) const;
+  bool operator==(const FeatureNames&) const = default;
+  template <class S>
+  static void state(S& s, auto&& v) {
+    auto are = static_cast<std::uint32_t>(s.are);
+    v("are", are);
+    if constexpr (!std::is_const_v<S>) s.are = static_cast<Are>(are);
+    v("first", s.first);
+    v("last", s.last);
+  }
+};
+constexpr auto words(FeatureNames::Are) {
+  using enum FeatureNames::Are;
+  using std::string_view;
+  return std::array{std::pair{kUnknown, string_view("unknown")}, std::pair{kNames, string_view("names")},
+                    std::pair{kIndices, string_view("indices")}, std::pair{kArray, string_view("array")}};
+}
+
 /// The kinds of columns by name. Part of a model.
 class Schema {
  public:
@@ -74,6 +104,7 @@ class Schema {
   bool operator==(const Schema& other) const;
 
   bool time_parts = false;  ///< hour and weekday of dates and times are features
+  FeatureNames features;    ///< where there are no columns; saved apart
 
   template <class S>
   static void state(S& s, auto&& v) {

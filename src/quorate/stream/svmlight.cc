@@ -17,7 +17,9 @@ constexpr std::string_view kSpace = " \t";
 class SvmlightReader final : public RecordReader {
  public:
   SvmlightReader(const std::string& path, const ReadOptions& options)
-      : RecordReader(path, options), ignores_any_(!options.ignore.empty()) {}
+      : RecordReader(path, options), ignores_any_(!options.ignore.empty()) {
+    name_features(FeatureNames::Are::kIndices);
+  }
   std::string_view part_called() const override { return "index"; }
 
  private:

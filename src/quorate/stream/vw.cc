@@ -30,6 +30,8 @@ class VwReader final : public RecordReader {
   VwReader(const std::string& path, const ReadOptions& o)
       : RecordReader(path, o), task_(role(o, ColumnKind::kTask, "task")), time_(role(o, ColumnKind::kTime, "")) {
     keep_roles(o, "|");
+    name_features();
+    unused_ = 0;
   }
 
   std::string left_out() const override {
