@@ -34,6 +34,8 @@ class Desk:
     def labels(self):
         return {"bought": self.bought, "limit": self.limit, "waiting": len(self.pool), "audits": 12}
 
+    EXPIRED = "lease: it has expired, and its question was given to somebody else or is no longer asked"  # as quorate says it
+
     def lease(self, question, annotator, first=False):
         self.serial += 1
         name = f"a9f3-{self.serial}"
@@ -58,7 +60,7 @@ class Desk:
                 raise Refused(409, "this lease has answered otherwise")
             return lease["reply"]
         if lease["until"] < time.time():
-            raise Refused(410, "the lease has expired")
+            raise Refused(410, self.EXPIRED)
         ticket = lease["question"]["ticket"]
         lease["label"] = label
         return self.settled(lease, ticket, label)
@@ -96,7 +98,7 @@ class Desk:
         with self.lock:
             lease = self.leases.get(body["lease"])
             if lease is None or lease["until"] < time.time() or lease.get("withdrawn"):
-                raise Refused(410, "the lease has expired")
+                raise Refused(410, self.EXPIRED)
             lease["until"] = time.time() + self.lease_seconds
             return {"until": lease["until"]}
 
@@ -133,7 +135,7 @@ class Desk:
                                    "waiting_seconds": 41, "probability": 0.54} for lease in held]
                     + [{"ticket": question["ticket"], "task": question["task"], "holder": None, "until": None, "waiting_seconds": 12 + 37 * n,
                         "probability": 0.4 + 0.05 * n} for n, question in enumerate(self.pool[:5])],
-                    "disagreements": [{"ticket": 9, "example": "mail-9", "task": "carl", "answers": [{"annotator": "ann", "label": "spam"}, {"annotator": "bob", "label": "ham"}]}],
+                    "disagreements": [{"ticket": 9, "example": "mail-9", "task": "carl", "fields": text_question("message 9")["fields"], "answers": [{"annotator": "ann", "label": "spam"}, {"annotator": "bob", "label": "ham"}]}],
                     } | ({"problem": self.problem} if self.problem else {}) | self.extra
 
     def decide(self, body):

@@ -186,7 +186,7 @@ def test_a_server_that_takes_no_answers_is_named_and_the_answer_waits(visit):
     assert page.locator(".notice").count() == 0 and answers(v) == [(1, "spam")]
 
 
-@pytest.mark.parametrize(("status", "words"), [(409, "already answered otherwise"), (410, "its time had run out"), (507, "As planned."),
+@pytest.mark.parametrize(("status", "words"), [(409, "already answered otherwise"), (410, "was not counted: as planned."), (507, "As planned."),
                                                ({"status": 409, "reason": "daily-limit"}, "in 24 hours as one person may")])
 def test_an_answer_refused_for_good_is_said_and_not_sent_again(visit, status, words):
     v = visit(SEVERAL)
@@ -435,7 +435,7 @@ def test_a_question_that_was_withdrawn_is_replaced(visit):
     for n in range(6):
         page.mouse.move(100 + 5 * n, 300)
         page.wait_for_timeout(500)
-    v.says("That question is no longer open. Here is the next one.")
+    v.says("It has expired, and its question was given to somebody else or is no longer asked. Here is the next one.")
     assert page.locator("article").inner_text() == "message 2"
 
 
