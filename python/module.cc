@@ -10,6 +10,7 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include "quorate/base/number.h"
 #include "quorate/base/simd.h"
 #include "quorate/experiments/simulate.h"
 #include "quorate/registry.h"
@@ -128,6 +129,12 @@ std::tuple<std::string, std::string> column_kind(const std::string& name, const 
   return {std::string(word_of(report.kind)), report.why};
 }
 
+/// The number that a text of a file says; None for other texts.
+std::optional<double> number(std::string_view text) {
+  const auto plain = parse_number<double>(text.substr(text.starts_with('+') ? 1 : 0));
+  return plain && is_value(*plain) ? plain : written_number(text, {});
+}
+
 std::string canonical_text(const std::string& spec) { return to_text(canonical(parse_spec(spec))); }
 
 }  // namespace
@@ -163,6 +170,7 @@ NB_MODULE(_core, m) {
   m.def("canonical", &canonical_text, "spec"_a);
   m.def("parts", &parts, "spec"_a);
   m.def("column_kind", &column_kind, "name"_a, "values"_a);
+  m.def("number", &number, "text"_a);
 
   nb::class_<Batch>(m, "Batch").def("__len__", &Batch::size);
   m.def("csr", &csr32, "indptr"_a, "indices"_a, "data"_a, "columns"_a);

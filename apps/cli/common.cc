@@ -253,7 +253,9 @@ std::string percent(double value) {
 
 namespace {
 
-std::string in_columns(const std::vector<std::vector<std::string>>& rows, bool left) {
+std::string in_columns(std::vector<std::vector<std::string>> rows, bool left) {
+  for (auto& row : rows)  // a line break of the data would break the table, an escape the terminal
+    for (std::string& cell : row) cell = one_line(cell);
   const auto size_of = [](const std::string& text) {  // in characters
     return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
   };

@@ -12,7 +12,7 @@ ExperimentData load(const std::string& data, const std::string& test, const Data
   const auto add = [&](const std::string& path, Dataset& part) {
     const ExperimentData::Skipped skipped = out.read(path, options, part);
     if (options.stop.stop_requested()) throw Interrupted("interrupted while reading " + skipped.path);
-    report_skipped(skipped.path, skipped.lines, skipped.first);
+    report_skipped(skipped.path, skipped.lines, skipped.first, skipped.left_out);
   };
   add(data, out.train);
   out.tested = !test.empty();

@@ -16,6 +16,7 @@ namespace quorate::cli {
 namespace {
 
 constexpr std::size_t kRows = 10'000, kShown = 40;
+constexpr std::uint64_t kLostOf = 1000;  // values that ColumnReport::lost counts
 
 struct LookOptions {
   std::string data;
@@ -85,35 +86,47 @@ Seen read(RecordReader& reader) {
   return out;
 }
 
+bool may_be_label(const ColumnReport& c) { return c.distinct >= 2 && c.distinct <= 20 && c.kind != ColumnKind::kText; }
+
 /// The columns that would be the label and the task, if none is called so.
 struct Guess {
   std::string label, task;
 };
 Guess guess(std::span<const ColumnReport> columns) {
-  constexpr std::array<std::string_view, 12> kLabels{"spam",   "target", "class", "y",       "outcome", "is_spam",
-                                                     "labels", "fraud",  "churn", "clicked", "answer",  "category"};
-  constexpr std::array<std::string_view, 14> kTasks{"user",    "user_id",    "userid",     "customer", "customer_id",
-                                                    "account", "account_id", "tenant",     "device",   "device_id",
-                                                    "client",  "person",     "subject_id", "group"};
+  constexpr std::array<std::string_view, 13> kLabels{"label",  "spam",  "target", "class",   "y",      "outcome", "is_spam",
+                                                     "labels", "fraud", "churn",  "clicked", "answer", "category"};
+  constexpr std::array<std::string_view, 15> kTasks{"task",        "user",    "user_id",    "userid",     "customer",
+                                                    "customer_id", "account", "account_id", "tenant",     "device",
+                                                    "device_id",   "client",  "person",     "subject_id", "group"};
   Guess out;
   const auto has = [&](ColumnKind kind) {
     return std::any_of(columns.begin(), columns.end(), [&](const ColumnReport& c) { return c.kind == kind; });
   };
   const bool labelled = has(ColumnKind::kLabel), with_tasks = has(ColumnKind::kTask);
-  const auto few = [](const ColumnReport& c) { return c.distinct >= 2 && c.distinct <= 20 && c.kind != ColumnKind::kText; };
   std::size_t best = kLabels.size();  // the earlier of the names, wherever its column is
   for (const ColumnReport& c : columns) {
-    const auto rank = static_cast<std::size_t>(std::find(kLabels.begin(), kLabels.end(), c.name) - kLabels.begin());
-    if (rank < best && !labelled && few(c)) {
+    const auto rank = static_cast<std::size_t>(std::find(kLabels.begin(), kLabels.end(), lower(c.name)) - kLabels.begin());
+    if (rank < best && !labelled && may_be_label(c)) {
       best = rank;
       out.label = c.name;
     }
     if (out.task.empty() && !with_tasks && is_one_of(c.name, kTasks) && c.distinct >= 2 && 3 * c.distinct <= c.rows)
       out.task = c.name;
   }
-  if (out.label.empty() && !labelled && !columns.empty() && few(columns.back()) && columns.back().name != out.task)
-    out.label = columns.back().name;
   return out;
+}
+
+/// That no row has a label, and which columns could.
+std::string without_label(std::span<const ColumnReport> columns) {
+  constexpr std::size_t kMost = 5;
+  std::string could;
+  std::size_t n = 0;
+  for (const ColumnReport& c : columns)
+    if (may_be_label(c) && (is_feature(c.kind) || c.kind == ColumnKind::kId) && ++n <= kMost)
+      could += (could.empty() ? "" : ", ") + quoted_value(c.name);
+  return "no row has a label: --label-column names the column" +
+         (could.empty() ? "" : " (" + could + (n > kMost ? ", ..." : "") + (n == 1 ? " could be it)" : " could be one)")) +
+         ", or let people answer";
 }
 
 /// What looks wrong with a column.
@@ -122,7 +135,12 @@ std::vector<std::string> warnings_of(const ColumnReport& c, std::string_view lab
   const std::uint64_t present = c.rows - c.missing;
   const bool feature = is_feature(c.kind) && c.name != label;
   if (feature && present > 0 && c.distinct == 1 && c.missing == 0) out.push_back("has one value only");
-  if (feature && present == 0) out.push_back("is empty in the rows looked at; its values will be words");
+  if (feature && present == 0) out.push_back("is empty in the rows looked at; its first values decide what it is");
+  if (c.kind == ColumnKind::kTask && present >= 20 && c.distinct == present)
+    out.push_back("is different in every row, so each task has one example; expected users or customers");
+  if (c.kind == ColumnKind::kText && c.lost > 0)
+    out.push_back("has " + counted(c.lost, "letter") + " or digits that stand alone" +
+                  (present > kLostOf ? " in its first texts" : "") + ", which are no words");
   if (feature && is_number(c.kind) && c.distinct == present && present >= 20 && c.why.starts_with("whole"))
     out.push_back("has a different whole number in every row: is it an id? --ignore-column " + c.name);
   if (c.kind == ColumnKind::kId && c.why.starts_with("a word"))
@@ -205,14 +223,26 @@ std::string command(const LookOptions& o, const Seen& seen, const Guess& guessed
   if (!asks) add("--format", o.read.read.format);
   add("--label-column", o.read.read.label.empty() ? guessed.label : o.read.read.label);
   add("--task-column", o.read.read.task.empty() ? guessed.task : o.read.read.task);
-  for (const auto& [flag, value] : {std::pair{"--id-column", &o.read.read.id},
-                                    {"--time-column", &o.read.read.time},
-                                    {"--text-column", &o.read.read.text}})
+  const ReadOptions& read = o.read.read;
+  for (const auto& [flag, value] :
+       {std::pair{"--id-column", &read.id}, {"--time-column", &read.time}, {"--text-column", &read.text}})
     add(flag, *value);
-  if (!asks) add("--delimiter", o.read.read.delimiter);
-  for (const auto& [flag, list] : {std::pair{"--categorical-column", &o.read.read.categorical},
-                                   {"--number-column", &o.read.read.number},
-                                   {"--ignore-column", &o.read.read.ignore}}) {
+  if (!asks) add("--delimiter", read.delimiter);
+  for (const auto& [flag, value] : {std::pair{"--weight-column", &read.weight},
+                                    {"--encoding", &read.encoding},
+                                    {"--quote", &read.quote},
+                                    {"--escape", &read.escape},
+                                    {"--decimal", &read.decimal},
+                                    {"--thousands", &read.thousands}})
+    add(flag, *value);
+  if (read.labels_as_written) out += " --labels-as-written";
+  if (!asks && o.read.on_error == "skip") out += " --on-error skip";
+  for (const auto& [flag, list] : {std::pair{"--categorical-column", &read.categorical},
+                                   {"--number-column", &read.number},
+                                   {"--ignore-column", &read.ignore},
+                                   {"--header", &read.header},
+                                   {"--missing", &read.missing},
+                                   {"--unlabelled", &read.unlabelled}}) {
     std::string names;
     for (const std::string& name : *list) names += (names.empty() ? "" : ",") + csv_quoted(name);
     add(flag, names);
@@ -252,7 +282,7 @@ int run(const LookOptions& o) {
   for (const ColumnReport& c : now)
     for (std::string& warning : warnings_of(c, label)) wrong.emplace_back(c.name, std::move(warning));
   if (seen.labels.empty())
-    wrong.emplace_back("", "no row has a label: --label-column names the column, or let people answer");
+    wrong.emplace_back("", without_label(now));
   else if (seen.labels.size() == 1)
     wrong.emplace_back("", "every label is " + quoted_value(seen.labels.begin()->first));
   const std::string unlearned = not_learned(seen.labels);
@@ -309,13 +339,13 @@ int run(const LookOptions& o) {
     std::cout << "labels:";
     std::size_t shown = 0;
     for (const auto& [name, times] : seen.labels)
-      if (shown++ < 12) std::cout << (shown > 1 ? ", " : " ") << name << " (" << grouped(times) << ")";
+      if (shown++ < 12) std::cout << (shown > 1 ? ", " : " ") << one_line(name) << " (" << grouped(times) << ")";
     if (shown > 12) std::cout << ", ... (" << seen.labels.size() << " in all)";
     if (seen.missing_labels > 0) std::cout << "; none in " << grouped(seen.missing_labels);
     std::cout << "\n";
   }
   if (!seen.tasks.empty()) std::cout << "tasks: " << grouped(seen.tasks.size()) << "\n";
-  for (const auto& [name, what] : wrong) std::cout << "look: " << (name.empty() ? "" : name + " ") << what << "\n";
+  for (const auto& [name, what] : wrong) std::cout << "look: " << (name.empty() ? "" : one_line(name) + " ") << what << "\n";
   if (const std::string hint = without_task(now, label); !hint.empty()) std::cout << "look: " << hint << "\n";
   if (unlearned.empty()) std::cout << "\nnext:\n  " << command(o, seen, guessed) << "\n";
   report_skipped(*reader);

@@ -183,10 +183,16 @@ std::string without_effect(const TrainOptions& o, const Model& model, std::uint6
                            std::uint64_t with_task, const std::string& unmet) {
   if (examples == 0) return "";
   const std::string none = "none of " + counted(examples, "example") + " ";
-  if (labelled == 0)
+  if (labelled == 0) {
+    const Schema& schema = model.featurizer.schema();
+    std::vector<std::string_view> names;
+    for (std::size_t i = 0; i < schema.size(); ++i)
+      if (schema.kind(i) != ColumnKind::kLabel) names.push_back(schema.name(i));
+    const std::string wanted = o.read.read.label.empty() ? "label" : o.read.read.label;
     return none + "has a label; expected labels in " +
-           (o.read.read.label.empty() ? "the column label, or --label-column to name theirs"
-                                      : "--label-column " + o.read.read.label);
+           (o.read.read.label.empty() ? "the column label, or --label-column to name theirs" : "--label-column " + wanted) +
+           did_you_mean(wanted, names);
+  }
   if (!o.features.positive.empty() || model.labels.other_words())
     if (const std::string labels = model.labels.no_positive(); !labels.empty()) return none + labels;
   if (!o.read.read.task.empty() && with_task == 0 && !model.classes)

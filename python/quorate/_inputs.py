@@ -148,6 +148,51 @@ def rows_of(X: Any) -> list[dict[str, Any]]:
     return [{name: None if is_missing(value) else value for name, value in row.items()} for row in rows]
 
 
+def with_vectors(X: Any) -> Any:
+    """A frame whose columns of vectors (lists or arrays of numbers, as embeddings) are columns key.0, key.1, ..; anything else
+    as it is. ValueError for lists of anything else, and for lengths that differ."""
+    if not is_frame(X):
+        return X
+    frame = nw.from_native(X, eager_only=True)
+    columns = list(frame.iter_columns())
+    if not any(_has_vectors(column) for column in columns):
+        return X
+    out: dict[str, Any] = {}
+    for column in columns:
+        if _has_vectors(column):
+            out |= {f"{column.name}.{i}": values for i, values in enumerate(_vectors(column).T)}
+        else:
+            out[column.name] = column
+    return nw.from_dict(out, backend=frame.implementation).to_native()
+
+
+def _is_vector(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1)
+
+
+def _has_vectors(column: Any) -> bool:
+    if column.dtype in (nw.List, nw.Array):
+        return True
+    return column.dtype == nw.Object and _is_vector(next((value for value in column.to_list() if not is_missing(value)), None))
+
+
+def _vectors(column: Any) -> npt.NDArray[np.float64]:
+    rows: list[Any] = column.to_list()
+    size = next((len(value) for value in rows if _is_vector(value)), 0)
+    out = np.full((len(rows), size), np.nan)
+    for row, value in enumerate(rows):
+        if not _is_vector(value) and is_missing(value):
+            continue
+        if not _is_vector(value) or len(value) != size:
+            found = f"{len(value)} values" if _is_vector(value) else repr(value)
+            raise ValueError(f"column {column.name!r}, row {row}: {found}; expected a vector of {size} numbers, as before")
+        try:
+            out[row] = [np.nan if is_missing(number) else number for number in value]
+        except (TypeError, ValueError):
+            raise ValueError(f"column {column.name!r}, row {row}: {value!r}; expected numbers") from None
+    return out
+
+
 def columns_of(X: Any) -> list[str] | None:
     """The names of a frame's columns; None if they are numbers, so that only their places count. Raises TypeError for a mix."""
     names = list(nw.from_native(X, eager_only=True).columns)
@@ -197,6 +242,8 @@ def kind_of(column: Any, name: str, time_parts: bool = False) -> str:
         return "category"
     if dtype == nw.String or _holds_words(column):
         kind, why = _core.column_kind(name, [_word(v) for v in column.head(_SAMPLE).to_list()])
+        if kind in ("number", "count", "flag", "undecided"):
+            return "number"
         is_feature = kind in ("category", "text") or (kind == "date" and time_parts)
         return kind if is_feature else _ignored(name, why, "set time_parts=True, " if kind == "date" else "")
     if dtype in (nw.Date, nw.Datetime):
@@ -225,7 +272,7 @@ def warn(message: str) -> None:
 def _holds_words(column: Any) -> bool:
     if column.dtype != nw.Object:
         return False
-    return all(v is None or isinstance(v, str) for v in column.to_list())
+    return all(isinstance(v, str) or is_missing(v) for v in column.to_list())
 
 
 def numbers(X: Any) -> npt.NDArray[np.float64]:
@@ -237,10 +284,24 @@ def numbers(X: Any) -> npt.NDArray[np.float64]:
 
 
 def _floats(column: Any, name: str) -> npt.NDArray[np.float64]:
+    if column.dtype == nw.String or _holds_words(column):
+        return np.array([_number(_word(value), name, row) for row, value in enumerate(column.to_list())], dtype=np.float64)
     try:
+        if column.dtype in (nw.Boolean, nw.Object) and column.null_count() > 0:  # NumPy has no missing ones of these
+            return np.array([np.nan if is_missing(value) else value for value in column.to_list()], dtype=np.float64)
         return np.asarray(column.to_numpy(), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"column {name!r}: {error}; expected numbers") from None
+
+
+def _number(text: str | None, name: str, row: int) -> float:
+    """As a file's column of numbers is read."""
+    if text is None or _core.is_missing(text):
+        return float("nan")
+    value = _core.number(text)
+    if value is None:
+        raise ValueError(f"column {name!r}, row {row}: {text!r}; expected a number")
+    return value
 
 
 def table(X: Any, of_kind: Mapping[str, str]) -> _core.Batch:
@@ -278,6 +339,8 @@ def _of_rows(rows: Sequence[Mapping[Any, Any]], name: str, kind: str) -> tuple[s
     for row, value in enumerate(values):
         if is_missing(value) or (isinstance(value, str) and _core.is_missing(value)):
             continue
+        if isinstance(value, str):
+            value = _number(value, name, row)
         if not isinstance(value, (int, float, np.number, np.bool_)):
             raise ValueError(f"column {name!r}, row {row}: {value!r}; expected a number, as in the data learned from")
         out[row] = value
@@ -307,11 +370,9 @@ def _seconds(values: Sequence[Any], name: str) -> npt.NDArray[np.float64]:
 
 
 def _word(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
+    if isinstance(value, str):
         return value
-    if isinstance(value, float) and np.isnan(value):  # how pandas writes a missing one
-        return None
-    return word_of(value)
+    return None if is_missing(value) else word_of(value)
 
 
 def word_of(value: Any) -> str:

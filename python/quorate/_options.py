@@ -45,8 +45,20 @@ class Options(TypedDict, total=False):
     categorical_column columns or JSON keys of words, as a,b (several: a list; default: by their values)
     number_column      columns or JSON keys of numbers, as a,b (several: a list; default: by their values)
     ignore_column      columns, JSON keys, VW namespaces or SVMlight indices to leave out, as a,b (several: a list)
+    missing            values of CSV and JSON that are missing, as -,none (several: a list)
+    unlabelled         labels that mean that there is none, as ignore,skip (several: a list)
+    labels_as_written  labels are what is written, to the byte: NA and null are labels, "Spam" is none that means
+                       "spam" (default: False)
     time_parts         hour and weekday of dates and times as features (default: False)
     delimiter          CSV: the character between fields, or tab (default: by the header)
+    header             CSV: the names of the columns of a file without a header, as a,b,c; or none: column 1, column
+                       2, ..
+    encoding           of the text, as latin-1, windows-1252 or utf-16 (default: UTF-8, or UTF-16 if it begins with
+                       its mark)
+    quote              CSV: none, if quotes are characters like others (default: as RFC 4180 says)
+    escape             CSV: what stands before a quote inside of quotes, as \ (default: another quote)
+    decimal            CSV: what begins the decimals of a number, . or , (default: by the first rows)
+    thousands          CSV: what stands between thousands, as . in 1.234,5 (default: by the first rows)
     cache              folder that caches parsed examples for later commands; larger than text, safe to delete
     threads            runs at the same time; results do not depend on it (default: 1)
     classes            labels are two or more classes, learned as a binary task for each or for each pair; tasks in
@@ -80,8 +92,17 @@ class Options(TypedDict, total=False):
     categorical_column: str | Sequence[str] | None
     number_column: str | Sequence[str] | None
     ignore_column: str | Sequence[str] | None
+    missing: str | Sequence[str] | None
+    unlabelled: str | Sequence[str] | None
+    labels_as_written: bool | None
     time_parts: bool | None
     delimiter: str | None
+    header: str | Sequence[str] | None
+    encoding: str | None
+    quote: str | None
+    escape: str | None
+    decimal: str | None
+    thousands: str | None
     cache: str | os.PathLike[str] | None
     threads: int | None
     classes: Literal["one-vs-rest", "one-vs-one"] | None

@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_feature_names, validate_data
 from quorate import _inputs, _labels
 from quorate._model import ModelHolder
 
-_FEATURES = {"number": "number", "count": "number", "flag": "number", "category": "category", "text": "text"}
+_FEATURES = {"number": "number", "count": "number", "flag": "number", "undecided": "number", "category": "category", "text": "text"}
 """Kinds of a schema that are features, as those of a frame."""
 _TIMES = {"date": "date", "time": "date"}
 """Kinds that are features with `time_parts`."""
@@ -129,7 +129,7 @@ class Reader(ModelHolder):
         """A batch, the tasks of its examples and their times."""
         if not anew:
             self._fitted()
-        X, task = self._split_task(_inputs.listed(X), task)
+        X, task = self._split_task(_inputs.with_vectors(_inputs.listed(X)), task)
         form = None if anew else self.__dict__.get("_form")
         if _inputs.is_frame(X) and (_inputs.columns_of(X) is None or form in ("array", "indices")):
             batch = self._read_matrix(_inputs.numbers(X), anew, form)

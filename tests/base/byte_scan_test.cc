@@ -30,23 +30,23 @@ TEST(Separators, AreFoundInTextsOfEveryLength) {
   }
 }
 
-TEST(LetterEdges, AreWhereRunsBeginAndEnd) {
+TEST(WordEdges, AreWhereRunsBeginAndEnd) {
   Rng rng = make_rng(2, 0);
   for (std::size_t size = 0; size < 300; ++size)
     for (const std::uint64_t kinds : {3u, 40u}) {  // short runs, and some longer than 64 bytes
       std::string text(size, 'x');
       for (char& c : text) {
         const auto draw = below(kinds, rng);
-        c = draw == 0 ? "@[`{ \0'\x7F"[below(8, rng)] : "aAzZ\x80\xC3\xFF"[below(7, rng)];
+        c = draw == 0 ? "@[`{ \0'\x7F/:"[below(10, rng)] : "aAzZ09\x80\xC3\xFF"[below(9, rng)];
       }
       const auto in = [&](std::size_t i) {
-        return i < size && (std::isalpha(static_cast<unsigned char>(text[i])) != 0 || (text[i] & 0x80) != 0);
+        return i < size && (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || (text[i] & 0x80) != 0);
       };
       std::vector<std::size_t> expected, found;
       for (std::size_t i = 0; i < size; ++i)
         if (in(i) != (i > 0 && in(i - 1))) expected.push_back(i);
       expected.push_back(size);
-      LetterEdges edges(text);
+      WordEdges edges(text);
       do found.push_back(edges.next());
       while (found.back() < size);
       EXPECT_EQ(found, expected) << size;

@@ -72,7 +72,7 @@ BAD_LINES = {
     "jsonl broken UTF-8": ("jsonl", b'{"task":"\xff","label":1,"x":{}}', ["0xff", ":10:"]),
     "vw nan": ("vw", "1 |task t | a:nan", ["'nan'", ":15:"]),
     "vw inf": ("vw", "1 |task t | a:inf", ["'inf'", ":15:"]),
-    "vw a word": ("vw", "1 |task t | a:red", ["'red'"]),
+    "vw a word": ("vw", "1 |task t | a:1red", ["'1red'"]),
     "vw no bar": ("vw", "1 task t a:1", ["'1 task t a:1'", "|"]),
     "vw an importance": ("vw", "1 -2.5 |task t | a:1", ["'-2.5'", "importance", ":3:"]),
     "vw costs of classes": ("vw", "1:0.5 |task t | a:1", ["'1:0.5'", "cost-sensitive"]),

@@ -70,7 +70,7 @@ def pair_of(row):
 
 def bad(result, code, *said):
     assert (result.code, without_progress(result.out)) == (code, ""), result.err
-    assert result.err.startswith("quorate: ") and result.err.count("\n") == 1
+    assert result.err.startswith("quorate: ") and sum("see quorate look" not in line for line in result.err.splitlines()) == 1
     for part in said:
         assert part in result.err, result.err
 
@@ -439,8 +439,9 @@ def test_separators_in_the_names_of_classes_are_no_harm(quorate):
                    [*"abcdefghijklmnopqrstuvwxyz", "a;b"]):
         (quorate.folder / "a.csv").write_text("label,f\n" + "".join(f'"{v}",{i}\n' for i, v in enumerate(values * 3)))
         quorate.ok("simulate", "--data", "a.csv", "--classes", "one-vs-rest")
-        if "a;b" not in values:
-            quorate.ok("simulate", "--data", "a.csv", "--positive", values[0])
+        quorate.ok("simulate", "--data", "a.csv", "--positive", values[0], *(["--labels-as-written"] if "red" in values or "a;b" in values else []))
+    (quorate.folder / "a.csv").write_text('label,f\nred,1\nwhite,2\n"red, white and blue",3\n')
+    bad(quorate("simulate", "--data", "a.csv", "--positive", "red"), 1, "a.csv:4", "'red' among several labels", "--labels-as-written")
 
 
 def test_too_many_combinations_are_named_as_such_not_as_too_many_classes(quorate):

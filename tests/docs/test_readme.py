@@ -34,7 +34,8 @@ def test_the_examples_print_what_the_page_shows(page, tmp_path, data):
     def run(command):
         commands.append(command)
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == 0 and done.stderr == "", command[-1]
+        told = [line for line in done.stderr.splitlines() if not line.endswith("see quorate look")]  # the page shows what look says
+        assert done.returncode == 0 and not told, (command[-1], told)
         return done.stdout
 
     assert without_times(readme.rewritten(page, run)) == without_times((ROOT / page).read_text())

@@ -93,7 +93,7 @@ TEST(CsvReader, ABadFileIsNamedWithPlaceValueAndWhatWasExpected) {
       {"label,a\n1,1e19\n", ":2:3: ", {"'1e19'", "1e18"}},
       {"label,a\n1,1e999\n", ":2:3: ", {"'1e999'", "1e18"}},
       {"label,a\n1,1.5x\n1,2\n1,3\n1,4\n", ":2:3: ", {"'1.5x'", "expected"}},
-      {"label,a\n1, 1\n", ":2:3: ", {"' 1'", "expected"}},
+      {"label,a\n1,2\n1,1 1\n0,3\n", ":3:3: ", {"'1 1'", "expected"}},
       {"label,a\n1,+-1\n1,2\n1,3\n1,4\n", ":2:3: ", {"'+-1'", "expected"}},
       {"label,a\n1,0x1\n1,2\n1,3\n1,4\n", ":2:3: ", {"'0x1'", "expected"}},
       {"label,a\n1,1\n1\n", ":3:", {"1 fields", "expected 2"}},

@@ -148,7 +148,7 @@ TEST(Featurizer, WithoutHashingEveryNameGetsItsOwnPlace) {
   EXPECT_EQ(values_of(f(record({named("d", 1)}))), (std::map<Index, double>{{4, 1}})) << "and took no place";
 }
 
-TEST(Featurizer, TextBecomesLowerCaseWordsOfAtLeastTwoLetters) {
+TEST(Featurizer, TextBecomesLowerCaseWordsOfAtLeastTwoLettersOrDigits) {
   const auto words = [](std::string_view t, FeatureSettings settings = kPlain) {
     Featurizer f(settings);
     const auto x = values_of(f(text(t)));
@@ -163,13 +163,19 @@ TEST(Featurizer, TextBecomesLowerCaseWordsOfAtLeastTwoLetters) {
       ++x[1 + static_cast<Index>(hash64("text^" + std::string(word)) % (1u << 20))];
     EXPECT_EQ(featurize(settings, text(t)), x) << t;
   };
-  is("The cat, the CAT; a dog's x1y!", {"the", "cat", "the", "cat", "dog"});
+  is("The cat, the CAT; a dog's x1y!", {"the", "cat", "the", "cat", "dog", "x1y"});
   is("\xC3\x89T\xC3\x89 \xC3\xA9t\xC3\xA9", {"\xC3\xA9t\xC3\xA9", "\xC3\xA9t\xC3\xA9"});  // ETE with accents
   is("\xD0\x9C\xD0\x98\xD0\xA0 \xE4\xB8\x96\xE7\x95\x8C", {"\xD0\xBC\xD0\xB8\xD1\x80", "\xE4\xB8\x96\xE7\x95\x8C"});
   is("\xE2\x80\x94word\xE2\x80\x94", {"word"});  // dashes
   is("e\xCC\x81t", {"e\xCC\x81t"});              // a combining mark
   is("", {});
-  is("a b c 1 22 333", {});
+  is("a b c 1 22 333", {"22", "333"});
+  is("ERROR-503: 4 of mp3", {"error", "503", "of", "mp3"});
+  is("\u597D", {"\u597D"});  // Han alone, and in pairs
+  is("\u6211\u559C\u6B22iPhone\u3002", {"\u6211\u559C", "\u559C\u6B22", "iphone"});
+  is("\u0E23\u0E32\u0E04\u0E32", {"\u0E23\u0E32", "\u0E32\u0E04", "\u0E04\u0E32"});  // Thai
+  // Emoji with a colour of skin and with a selector, an arrow.
+  is("ok \U0001F44D\U0001F3FD\U0001F44D \u2192 \u2764\uFE0F", {"ok", "\U0001F44D", "\U0001F44D", "\u2192", "\u2764"});
   EXPECT_THAT(words("aa bb aa aa"), ElementsAre(3, 1));
   EXPECT_THAT(words("aa bb aa aa", {.bits = 0, .bias = false, .normalize = false, .binary = true}), ElementsAre(1, 1));
   // aa, bb, "aa bb", "bb aa", "aa aa" in order of first appearance: aa, bb, "aa bb", "bb aa", "aa aa".
@@ -189,6 +195,7 @@ std::vector<std::string> names_of(const std::string& words, FeatureSettings sett
 }
 
 TEST(Featurizer, WordsAreTheSameWhereverTheyStand) {
+  constexpr std::string_view kSun = "\xE6\x97\xA5", kSmile = "\xF0\x9F\x98\x80";
   struct Piece {
     std::string_view text, lower;  // lower: "" of what is no letter
   };
@@ -200,30 +207,37 @@ TEST(Featurizer, WordsAreTheSameWhereverTheyStand) {
                                   {"[", ""},
                                   {"`", ""},
                                   {"{", ""},
-                                  {"7", ""},
-                                  {"\xC3\x89", "\xC3\xA9"},          // E acute
-                                  {"\xD0\x96", "\xD0\xB6"},          // Zhe
-                                  {"\xE6\x97\xA5", "\xE6\x97\xA5"},  // sun
-                                  {"\xE2\x80\x99", ""},              // an apostrophe
-                                  {"\xF0\x9F\x98\x80", ""},
+                                  {"7", "7"},
+                                  {"\xC3\x89", "\xC3\xA9"},  // E acute
+                                  {"\xD0\x96", "\xD0\xB6"},  // Zhe
+                                  {kSun, kSun},
+                                  {"\xE2\x80\x99", ""},  // an apostrophe
+                                  {kSmile, ""},
                                   {"\xFF", ""}};
   Rng rng = make_rng(3, 0);
   for (int n = 0; n < 3000; ++n) {
     const std::uint64_t kinds = n % 3 == 0 ? 3 : n % 3 == 1 ? 9 : pieces.size();  // few of them: long words
     std::string whole, word;
-    std::size_t letters = 0;
+    std::size_t letters = 0, suns = 0;  // in a row
     std::map<std::string, double> expected;
     const auto end = [&] {
       if (letters >= 2) ++expected["text^" + word];
+      if (suns == 1) ++expected["text^" + std::string(kSun)];
+      if (suns > 1) expected["text^" + std::string(kSun) + std::string(kSun)] += static_cast<double>(suns - 1);
       word.clear();
-      letters = 0;
+      letters = suns = 0;
     };
     for (std::uint64_t left = below(120, rng); left > 0; --left) {
       const Piece& piece = pieces[below(kinds, rng)];
       whole += piece.text;
-      word += piece.lower;
-      letters += piece.lower.empty() ? 0 : piece.text == "mM" ? 2 : 1;
-      if (piece.lower.empty()) end();
+      if (piece.lower.empty() || (piece.text == kSun ? letters : suns) > 0) end();
+      if (piece.text == kSmile) ++expected["text^" + std::string(kSmile)];
+      if (piece.text == kSun) {
+        ++suns;
+      } else {
+        word += piece.lower;
+        letters += piece.lower.empty() ? 0 : piece.text == "mM" ? 2 : 1;
+      }
     }
     end();
     Featurizer f(kPlain);

@@ -99,7 +99,7 @@ TEST(JsonlReader, AKeyThatIsNullOrAbsentIsAMissingValueUnlessMostKeysAre) {
   ReadOptions o;
   o.schema = &schema;
   EXPECT_THAT(read_rows(dir.write("a.jsonl", "{\"a\":1,\"b\":null,\"d\":\"NA\"}\n{\"d\":\"x\",\"a\":0}\n{\"b\":2}\n"), o),
-              ElementsAre(Row{"", "", "", "", false, {{"a", 1}, {"b=?", 1}, {"d=?", 1}, {"c=?", 1}}},
+              ElementsAre(Row{"", "", "", "", false, {{"a", 1}, {"b=?", 1}, {"d=NA", 1}, {"c=?", 1}}},
                           Row{"", "", "", "", false, {{"d=x", 1}, {"a", 0}, {"b=?", 1}, {"c=?", 1}}},
                           Row{"", "", "", "", false, {{"b", 2}}}));
 }

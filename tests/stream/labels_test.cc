@@ -37,7 +37,7 @@ TEST(Labels, NothingAndAQuestionMarkAreMissing) {
 }
 
 TEST(Labels, AWordOutsideTheSetIsRefusedWithTheValue) {
-  for (const std::string bad : {"2", "spam", "-2", "0.5", "inf", "1 ", " 1", "1x", "+-1", "++1", "+", "-", "yes!", "1e"}) {
+  for (const std::string bad : {"2", "spam", "-2", "0.5", "inf", "1 1", "1x", "+-1", "++1", "+", "-", "yes!", "1e"}) {
     Labels labels;
     try {
       labels(bad);
@@ -46,6 +46,51 @@ TEST(Labels, AWordOutsideTheSetIsRefusedWithTheValue) {
       EXPECT_THAT(e.what(), AllOf(HasSubstr("'" + bad + "'"), HasSubstr("expected"), HasSubstr("--positive")));
     }
   }
+}
+
+TEST(Labels, SpaceAndFormDoNotCount) {
+  Labels labels("caf\u00E9");
+  for (const char* yes : {"caf\u00E9", " caf\u00E9", "cafe\u0301", "caf\u00E9\u00A0", "\u200Bcaf\u00E9\t"})
+    EXPECT_EQ(labels(yes), Label(kYes)) << yes;
+  for (const char* near : {"Caf\u00E9", "ca f\u00E9", "CAFE\u0301"}) EXPECT_THROW(labels(near), DataError) << near;
+  EXPECT_EQ(labels("cafe"), Label(kNo));
+  labels.set_as_written(true);
+  for (const char* no : {" caf\u00E9", "Caf\u00E9", "NA"}) EXPECT_EQ(labels(no), Label(kNo)) << no;
+}
+
+TEST(Labels, NumbersAreEqualByValue) {
+  Labels numbers;
+  EXPECT_EQ(numbers("1.0"), Label(kYes));
+  EXPECT_EQ(numbers("0.0"), Label(kNo));
+  EXPECT_EQ(numbers("true"), Label(kYes));
+  EXPECT_EQ(numbers("false"), Label(kNo));
+  Labels two("2");
+  EXPECT_EQ(two("2.0"), Label(kYes));
+  EXPECT_EQ(two("1"), Label(kNo));
+  ClassNames classes;
+  const Label one = classes("1", false);
+  EXPECT_EQ(classes("1.0", false), one);
+  EXPECT_THAT(classes.names(), testing::ElementsAre("1"));
+}
+
+TEST(Labels, AListIsNoLabel) {
+  for (const char* list : {"['spam']", "[\"spam\",\"ham\"]", "{\"choices\":[\"spam\"]}"}) {
+    Labels labels("spam");
+    EXPECT_THROW(labels(list), DataError) << list;
+    EXPECT_THROW(ClassNames()(list, false), DataError) << list;
+  }
+}
+
+TEST(Labels, WhatWasTakenIsSaid) {
+  Labels labels("spam");
+  EXPECT_EQ(labels.taken(), "");
+  labels("ham");
+  EXPECT_EQ(labels.taken(), "");
+  labels("news");
+  labels("NA");
+  EXPECT_EQ(labels.taken(),
+            "1 label is 'NA' taken for none (--labels-as-written: a label like others); 2 different labels mean not 'spam': "
+            "'ham', 'news'");
 }
 
 TEST(Labels, TwoKindsOfNegativesAreRefused) {
@@ -193,9 +238,10 @@ TEST(Labels, OfAModelOtherWordsAreNoticed) {
   EXPECT_THAT(read(one, {"junk", "fine"}).no_positive(), HasSubstr("'spam', which means +1; the labels are 'fine', 'junk'"));
 }
 
-TEST(Labels, ThePositiveWordAmongSeveralIsRefusedOnceTheOthersOccurredAlone) {
+TEST(Labels, ThePositiveWordAmongSeveralIsRefused) {
   Labels labels("spam");
-  EXPECT_EQ(labels("spam;urgent"), Label(kNo)) << "a word like any other, so far";
+  EXPECT_THROW(labels("spam;urgent"), DataError);
+  for (const char* one : {"not spam", "no-spam", "very spam"}) EXPECT_EQ(labels(one), Label(kNo)) << one;
   EXPECT_EQ(labels("urgent"), Label(kNo));
   EXPECT_EQ(labels("spammer;urgent"), Label(kNo));
   EXPECT_EQ(labels("private;urgent"), Label(kNo));

@@ -29,24 +29,98 @@ TEST(Schema, KindsFollowFromValues) {
   EXPECT_EQ(judged("f", {"2026-11-22", "2026-11-23T10:00:00Z"}).kind, kDate);
   EXPECT_EQ(judged("f", {"a b c d", "e f g h", "i j k"}, 1).kind, kText);
   EXPECT_EQ(judged("f", {"1", "2", "?", "NA", ""}).kind, kCount);
-  EXPECT_EQ(judged("f", {"", "?"}).kind, kCategory);
+  EXPECT_EQ(judged("f", {"", "?"}).kind, kUndecided);
 }
 
-TEST(Schema, NumbersMayHaveADecimalCommaWhereTheReaderSaysSo) {
-  for (const auto& [text, value] : {std::pair{"40,6", 40.6}, {"-0,25", -0.25}, {"+3,0", 3.0}, {"1,5e3", 1500.0}})
-    EXPECT_EQ(number_with_comma(text), value) << text;
-  for (const char* text : {"40", "4.5", "1.234,5", "1,2,3", ",5", "5,", "a,b", "1,2x", "", ",", "-,5", "1,5e400"})
-    EXPECT_FALSE(number_with_comma(text)) << text;
+TEST(Schema, NumbersAreReadAsPeopleWriteThem) {
+  constexpr NumberStyle kEnglish{true, false, ','}, kGerman{false, true, '.'}, kPlain{}, kEither{true, true, 0};
+  struct Case {
+    const char* text;
+    NumberStyle style;
+    double value;
+  };
+  for (const Case& c : {Case{"40,6", kEither, 40.6},
+                        {"-0,25", kEither, -0.25},
+                        {"+3,0", kEither, 3},
+                        {"1,5e3", kEither, 1500},
+                        {",5", kEither, 0.5},
+                        {"-,5", kEither, -0.5},
+                        {"4.5", kEither, 4.5},
+                        {"1,234", kEnglish, 1234},
+                        {"1,234,567.5", kEnglish, 1234567.5},
+                        {"1.234,5", kGerman, 1234.5},
+                        {"40,6", kGerman, 40.6},
+                        {"$16.36", kPlain, 16.36},
+                        {"-$5", kPlain, -5},
+                        {"$ -5", kPlain, -5},
+                        {"5 %", kPlain, 5},
+                        {"5%", kPlain, 5},
+                        {"(12)", kPlain, -12},
+                        {"16_360", kPlain, 16360},
+                        {"1\u202F234", kPlain, 1234},
+                        {"\u22125", kPlain, -5},
+                        {"1.234,50 \u20AC", kGerman, 1234.5}})
+    EXPECT_EQ(written_number(c.text, c.style), c.value) << c.text;
+  for (const Case& c : {Case{"1,2,3", kEither, 0},
+                        {"1.234,5", kEither, 0},
+                        {"5,", kEither, 0},
+                        {"a,b", kEither, 0},
+                        {"1,2x", kEither, 0},
+                        {"", kEither, 0},
+                        {",", kEither, 0},
+                        {"1,5e400", kEither, 0},
+                        {"1,5", kPlain, 0},
+                        {"12,34", kEnglish, 0},
+                        {"1.2", kGerman, 0},
+                        {"1234,567", kEnglish, 0},
+                        {"()", kPlain, 0}})
+    EXPECT_FALSE(written_number(c.text, c.style)) << c.text;
+}
+
+TEST(Schema, TheStyleOfNumbersFollowsFromAllValues) {
+  const auto style = [](const std::vector<std::string>& values) {
+    NumberEvidence column, all;
+    for (const std::string& value : values) column.add(value);
+    all.add(column);
+    return all.style({});
+  };
+  constexpr NumberStyle kEnglish{true, false, ','}, kGerman{false, true, '.'};
+  EXPECT_EQ(style({"1", "2.5"}), NumberStyle{});
+  EXPECT_EQ(style({"1,5", "2,25"}), kGerman);
+  EXPECT_EQ(style({"1.234,5"}), kGerman);
+  EXPECT_EQ(style({"1.234.567", "1.234"}), kGerman);
+  EXPECT_EQ(style({"1,234", "2.5"}), kEnglish);
+  EXPECT_EQ(style({"1,234.5"}), kEnglish);
+  EXPECT_EQ(style({"$1,234.50", "$2.50"}), kEnglish);
+  EXPECT_EQ(style({"1.234,50 \u20AC"}), kGerman);
+  EXPECT_EQ(style({"-\u20AC 2.100,50", "\u22125,25"}), kGerman);
+  EXPECT_EQ(style({"(2,100.50)"}), kEnglish);
+  EXPECT_EQ(style({"1,5", "2.5"}), NumberStyle{});                 // contradict each other
+  EXPECT_EQ(style({"1.234"}), NumberStyle{});                      // may be either
+  EXPECT_EQ(style({"517", "4.292", "1.287", "12.001"}), kGerman);  // three decimals would be 517.000
+  EXPECT_EQ(style({"517", "4,292", "1,287", "12,001"}), kEnglish);
+  EXPECT_EQ(style({"5170", "4.292", "1.287", "12.001"}), NumberStyle{});
+  EXPECT_EQ(style({"0.517", "4.292", "1.287", "12.001"}), NumberStyle{});
+}
+
+TEST(Schema, NumbersWithMarksAreAGuess) {
   ColumnSample with, without, words;
+  constexpr NumberStyle kComma{false, true, '.'};
   for (const char* value : {"40,6", "3", "7,25", ""}) {
-    with.add(value, "", ColumnSample::Type::kPlain, true);
+    with.add(value, "", ColumnSample::Type::kPlain, kComma);
     without.add(value, "");
   }
-  for (const char* value : {"a", "b", "1,5"}) words.add(value, "", ColumnSample::Type::kPlain, true);
+  for (const char* value : {"a", "b", "1,5"}) words.add(value, "", ColumnSample::Type::kPlain, kComma);
   EXPECT_EQ(with.judge("f").kind, kNumber);
-  EXPECT_EQ(with.judge("f").why, "numbers with a decimal comma");
+  EXPECT_EQ(with.judge("f").why, "numbers, written as 40,6");
+  EXPECT_TRUE(with.judge("f").guess);
   EXPECT_EQ(without.judge("f").kind, kCategory);
   EXPECT_EQ(words.judge("f").kind, kCategory);
+}
+
+TEST(Schema, LeadingZerosMakeWords) {
+  EXPECT_EQ(judged("zip", {"01067", "80331", "20095"}).kind, kCategory);
+  EXPECT_EQ(judged("f", {"0", "0.5", "10"}).kind, kNumber);
 }
 
 TEST(Schema, SecondsAreADateByTheNameOnly) {

@@ -28,10 +28,17 @@ TEST(VwReader, ReadsLabelsTagsNamespacesAndValues) {
                   Row{"", "", "spam", "", false, {{"a", 1}}}));
 }
 
-TEST(VwReader, AWordThatTouchesTheBarIsATagOnlyAfterALabel) {
+TEST(VwReader, AWordThatTouchesTheBarIsATag) {
   const TempDir dir;
-  EXPECT_THAT(read_rows(dir.write("a.vw", "1| a\n1 x| a\n")),
-              ElementsAre(Row{"", "", "1", "", false, {{"a", 1}}}, Row{"x", "", "1", "", false, {{"a", 1}}}));
+  EXPECT_THAT(read_rows(dir.write("a.vw", "x| a\n1 x| a\n")),
+              ElementsAre(Row{"x", "", "", "", false, {{"a", 1}}}, Row{"x", "", "1", "", false, {{"a", 1}}}));
+  EXPECT_THAT(refusal_of(dir.write("b.vw", "1| a\n")), HasSubstr("'1'; expected a space after a label"));
+}
+
+TEST(VwReader, AValueMayBeAWord) {
+  const TempDir dir;
+  EXPECT_THAT(read_rows(dir.write("a.vw", "1 |place city:Berlin n:2\n")),
+              ElementsAre(Row{"", "", "1", "", false, {{"place^city=Berlin", 1}, {"place^n", 2}}}));
 }
 
 TEST(VwReader, TheTaskMayLieInAnotherNamespace) {
@@ -81,7 +88,7 @@ TEST(VwReader, ABadLineIsNamedWithPlaceValueAndWhatWasExpected) {
       {"1 x y z | a", {":2:3: ", "'x'", "expected a number"}},
       {"1 1 0 y | a", {":2:7: ", "'y'", "at most"}},
       {"'tag 1 | a", {":2:1: ", "'tag", "right before"}},
-      {"1 | a:x", {":2:7: ", "'x'", "expected a number"}},
+      {"1 | a:1x", {":2:7: ", "'1x'", "expected a number"}},
       {"1 | a:", {":2:", "expected a number"}},
       {"1 | a:nan", {":2:7: ", "'nan'", "finite"}},
       {"1 | a:inf", {":2:7: ", "'inf'", "finite"}},

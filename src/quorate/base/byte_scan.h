@@ -44,16 +44,20 @@ struct AnyOf {
 #endif
 };
 
-/// A letter of ASCII, or a byte of another character.
-struct MayBeLetter {
+/// A letter or digit of ASCII, or a byte of another character.
+struct MayBeInWord {
 #ifdef __SSE2__
   __m128i operator()(__m128i b) const {
     const __m128i from_a = _mm_sub_epi8(_mm_or_si128(b, _mm_set1_epi8(0x20)), _mm_set1_epi8('a'));
     const __m128i letter = _mm_cmpeq_epi8(_mm_min_epu8(from_a, _mm_set1_epi8(25)), from_a);
-    return _mm_or_si128(letter, b);
+    const __m128i from_0 = _mm_sub_epi8(b, _mm_set1_epi8('0'));
+    const __m128i digit = _mm_cmpeq_epi8(_mm_min_epu8(from_0, _mm_set1_epi8(9)), from_0);
+    return _mm_or_si128(_mm_or_si128(letter, digit), b);
   }
 #else
-  bool operator()(char b) const { return static_cast<unsigned char>((b | 0x20) - 'a') < 26 || (b & 0x80) != 0; }
+  bool operator()(char b) const {
+    return static_cast<unsigned char>((b | 0x20) - 'a') < 26 || static_cast<unsigned char>(b - '0') < 10 || (b & 0x80) != 0;
+  }
 #endif
 };
 
@@ -108,7 +112,7 @@ class Positions {
 
 template <char... kOf>
 using Separators = Positions<AnyOf<kOf...>>;
-using LetterEdges = Positions<MayBeLetter, true>;
+using WordEdges = Positions<MayBeInWord, true>;
 
 namespace scan {
 

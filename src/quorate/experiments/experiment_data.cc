@@ -26,7 +26,7 @@ auto ExperimentData::read(const std::string& file, const ReadOptions& options, D
   part.read(examples, tasks, options.stop);
   if (const std::string unmet = examples.unmet(); !unmet.empty() && &part == &train && !options.stop.stop_requested())
     throw DataError(examples.path() + ": " + unmet);
-  return {examples.path(), examples.skipped(), examples.first_skipped()};
+  return {examples.path(), examples.skipped(), examples.first_skipped(), examples.left_out()};
 }
 
 void ExperimentData::finish() {

@@ -28,7 +28,8 @@ class ExperimentData {
   struct Skipped {
     std::string path;  ///< of the file, with its ending
     std::uint64_t lines = 0;
-    std::string first;  ///< what is wrong with the first of them
+    std::string first;     ///< what is wrong with the first of them
+    std::string left_out;  ///< ExampleReader::left_out()
   };
   /// Adds the examples of a file to `part`, which is train or test; ends early once options.stop is requested. Throws as
   /// ExampleReader.

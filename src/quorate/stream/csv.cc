@@ -4,14 +4,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 #include <span>
 #include <unordered_set>
 
 #include "quorate/base/byte_scan.h"
+#include "quorate/base/counted.h"
 #include "quorate/base/error.h"
 #include "quorate/base/name_table.h"
 #include "quorate/base/nearest.h"
+#include "quorate/base/number.h"
 #include "quorate/base/utf8.h"
 #include "quorate/stream/formats.h"
 #include "quorate/stream/time.h"
@@ -23,23 +26,45 @@ class CsvReader final : public RecordReader {
  public:
   CsvReader(const std::string& path, const ReadOptions& options) : RecordReader(path, options), names_(options) {
     std::string_view line;
+    std::string said;  // the delimiter
+    read_style(options);
     do {
+      lines_.mark();
       if (!lines_.next(line)) {
         if (lines_.stopped()) return;
         throw DataError(this->path() + ": no example in it; expected a header and at least one line of data");
       }
       check_utf8(line);
+      if (line.size() == 5 && line.starts_with("sep=") && options.delimiter.empty()) {  // as spreadsheets write
+        said = line.substr(4);
+        line = {};
+      }
     } while (line.empty());
-    delimiter_ = options.delimiter.empty() ? delimiter_of(line) : delimiter_named(options.delimiter);
-    if (!split(line, fields_)) bad(0, "a quote is not closed in the header");
+    if (line.starts_with("# ")) bad(0, quoted_value(line) + ": a comment? Expected the names of the columns");
+    if (line.find('\r') != line.npos) bad(line.find('\r'), std::string(kCarriageReturn));
+    delimiter_ = !options.delimiter.empty() ? delimiter_named(options.delimiter)
+                 : !said.empty()            ? delimiter_named(said)
+                                            : delimiter_of(line);
+    spaces_ = has_spaces(line);
+    if (open_after(line, false)) join_lines(line);
+    if (prepares()) line = prepared_ = prepare(line, false);
+    split(line);
+    if (options.header.empty()) {
+      lines_.unmark();
+      check_header(line);
+    } else {
+      name_columns(options.header);
+      lines_.rewind();
+    }
     read_header();
     name_roles(options);
-    if (options.schema != nullptr && options.schema->has_columns())
+    of_model_ = options.schema != nullptr && options.schema->has_columns();
+    infer_style(options);
+    if (of_model_)
       take_kinds(*options.schema);
     else
       infer_kinds();
-    schema_.time_parts =
-        options.schema != nullptr && options.schema->has_columns() ? options.schema->time_parts : options.time_parts;
+    schema_.time_parts = of_model_ ? options.schema->time_parts : options.time_parts;
     for (Column& c : header_) {
       const ColumnKind kind = *c.kind;
       schema_.add(c.name, kind);
@@ -50,6 +75,11 @@ class CsvReader final : public RecordReader {
   }
 
   std::span<const std::string> columns() const override { return columns_; }
+  std::string left_out() const override {
+    if (delimiter_ != '\t' || joined_rows_ == 0) return "";  // text between tabs is seldom quoted
+    return path() + ":" + std::to_string(first_joined_) + ": " + counted(joined_rows_, "row") +
+           " with line breaks inside of quotes; if these quotes are text: --quote none";
+  }
 
  private:
   struct Column {
@@ -64,6 +94,11 @@ class CsvReader final : public RecordReader {
                 {ColumnKind::kTime, o.time}, {ColumnKind::kWeight, o.weight}, {ColumnKind::kText, o.text}} {}
     std::vector<std::pair<ColumnKind, std::string>> roles;
   };
+
+  /// Whether a text that is missing would have words: NA, but not a question mark.
+  static bool has_letters(std::string_view text) {
+    return std::ranges::any_of(text, [](char c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; });
+  }
 
   static char delimiter_named(const std::string& name) {
     if (name == "tab" || name == "\\t" || name == "\t") return '\t';
@@ -82,6 +117,34 @@ class CsvReader final : public RecordReader {
     return kDelimiters[static_cast<std::size_t>(std::max_element(count.begin(), count.end()) - count.begin())];
   }
 
+  /// Names that are numbers, unless they count up as years do, are data.
+  void check_header(std::string_view line) const {
+    std::size_t numbers = 0;
+    double before = -1;
+    bool count_up = true;
+    const CsvField* first = nullptr;
+    for (const CsvField& field : fields_)
+      if (const auto number = parse_number<double>(field.text)) {
+        if (numbers++ == 0) first = &field;
+        count_up = count_up && *number == std::floor(*number) && *number > before;
+        before = *number;
+      }
+    if (2 * numbers >= fields_.size() && first != nullptr && !count_up)
+      bad(line, first->text, "the names of the columns; for a file without a header: --header a,b,c, or --header none");
+  }
+
+  /// Of a file without a header, by its first line.
+  void name_columns(const std::vector<std::string>& header) {
+    const bool none = header.size() == 1 && header[0] == "none";
+    if (!none && header.size() != fields_.size())
+      throw UsageError("--header: " + counted(header.size(), "name") + "; expected " + std::to_string(fields_.size()) +
+                       ", as the first line of " + path() + " has fields");
+    names_given_ = header;
+    if (none) names_given_.clear();
+    for (std::size_t i = 0; none && i < fields_.size(); ++i) names_given_.push_back("column " + std::to_string(i + 1));
+    for (std::size_t i = 0; i < fields_.size(); ++i) fields_[i].text = names_given_[i];
+  }
+
   void read_header() {
     header_.resize(fields_.size());
     std::unordered_set<std::string_view> names;
@@ -90,6 +153,10 @@ class CsvReader final : public RecordReader {
       c.name = fields_[i].text;
       // Frames that are written with their index have one.
       if (c.name.empty() && i == 0 && fields_.size() > 1) c.name = "column 1";
+      if (c.name.empty() && i > 0 && i + 1 == fields_.size()) {  // a delimiter at the end of each line
+        c.name = "column " + std::to_string(i + 1);
+        unnamed_last_ = true;
+      }
       c.missing = c.name + "=?";
       if (c.name.empty()) bad(fields_[i].at, "a column without a name; expected a header with the columns' names");
       if (!names.insert(c.name).second) bad(fields_[i].at, "column " + quoted_value(c.name) + " occurs twice in the header");
@@ -163,6 +230,7 @@ class CsvReader final : public RecordReader {
         throw UsageError("column " + quoted_value(c.name) + ": " + std::string(word_of(*c.kind)) +
                          " here, but the model has learned it as " + std::string(word_of(*known)) +
                          "; leave the option out");
+      if (!c.kind && !known && unnamed_last_ && &c == &header_.back()) c.kind = ColumnKind::kIgnored;
       // What is new to the model is refused as a number by the featurizer, which knows its columns.
       if (!c.kind) c.kind = known.value_or(ColumnKind::kNumber);
     }
@@ -178,18 +246,47 @@ class CsvReader final : public RecordReader {
 
   bool is_row(std::string_view line) {
     if (line.empty() || find_not_utf8(line) != line.npos) return false;
+    if (prepares()) line = prepared_ = prepare(line, false);
     try {
-      return split_csv(line, fields_, unquoted_, delimiter_) && fields_.size() == header_.size();
+      return split_fields(line) && fields_.size() == header_.size();
     } catch (const LineError&) {
       return false;
     }
   }
 
-  /// By the first rows.
-  void infer_kinds() {
-    std::vector<ColumnSample> samples(header_.size());
-    const auto label =
-        std::find_if(header_.begin(), header_.end(), [](const Column& c) { return c.kind == ColumnKind::kLabel; });
+  /// How numbers are written, by the options or the first rows.
+  void infer_style(const ReadOptions& options) {
+    style_ = {true, delimiter_ == ';', 0};
+    if (schema_.comma || schema_.thousands) style_ = {!schema_.comma, schema_.comma, schema_.comma ? '.' : ','};
+    if (!options.decimal.empty() || !options.thousands.empty()) {
+      const bool comma = options.decimal == "," || (options.decimal.empty() && options.thousands == ".");
+      style_ = {!comma, comma, options.thousands.empty() ? '\0' : options.thousands[0]};
+      if (options.decimal.size() > 1 || options.thousands.size() > 1 ||
+          (options.decimal != "," && options.decimal != "." && !options.decimal.empty()) ||
+          options.decimal == options.thousands)
+        throw UsageError("--decimal " + quoted_value(options.decimal) + ", --thousands " + quoted_value(options.thousands) +
+                         ": expected . or , for decimals, and another character for thousands");
+      schema_.comma = comma;
+      schema_.thousands = style_.thousands != 0;
+      return;
+    }
+    if (of_model_ && !is_file()) return;  // a row of a pipe is predicted before the next one comes
+    std::vector<NumberEvidence> columns(header_.size());
+    for_first_rows([&](std::string_view) {
+      for (std::size_t i = 0; i < fields_.size(); ++i)
+        if (const std::string_view value = fields_[i].text; !is_missing(value) && !is_token(value)) columns[i].add(value);
+    });
+    NumberEvidence all;
+    for (const NumberEvidence& column : columns) all.add(column);
+    style_ = all.style(style_);
+    if (of_model_) return;
+    schema_.comma = !style_.point;
+    schema_.thousands = style_.thousands != 0;
+  }
+
+  /// use(line) for those, split into fields_. Reading begins at the first again.
+  template <class Use>
+  void for_first_rows(Use use) {
     const std::size_t most = rows_to_sample();
     std::size_t bytes = 0;
     lines_.mark();
@@ -199,7 +296,7 @@ class CsvReader final : public RecordReader {
         const std::size_t counted = line.size();
         const LineReader::Place next = lines_.place();
         try {
-          if (quote_open(line, false, delimiter_) && !join_lines(line, longest_to_sample(rows))) break;
+          if (open_after(line, false) && !join_lines(line, longest_to_sample(rows))) break;
         } catch (const LineError&) {  // the stray quote spoils its own line only
           lines_.back_to(next);
           continue;
@@ -207,23 +304,36 @@ class CsvReader final : public RecordReader {
         bytes += line.size() - counted;
         if (!is_row(line)) continue;  // is said when it is read
         if (++rows == 1) bytes = 0;
-        std::string_view label_here;
-        if (label != header_.end()) label_here = fields_[static_cast<std::size_t>(label - header_.begin())].text;
-        if (is_missing(label_here)) label_here = {};
-        for (std::size_t i = 0; i < fields_.size(); ++i)
-          samples[i].add(fields_[i].text, label_here, ColumnSample::Type::kPlain, has_commas(),
-                         end_of(line, fields_[i].text));
+        use(line);
       }
     } catch (const LineError&) {  // is thrown again when it is read
     }
     lines_.rewind();
+  }
+
+  /// By the first rows.
+  void infer_kinds() {
+    std::vector<ColumnSample> samples(header_.size());
+    const auto label =
+        std::find_if(header_.begin(), header_.end(), [](const Column& c) { return c.kind == ColumnKind::kLabel; });
+    for_first_rows([&](std::string_view line) {
+      std::string_view label_here;
+      if (label != header_.end()) label_here = fields_[static_cast<std::size_t>(label - header_.begin())].text;
+      if (is_missing(label_here)) label_here = {};
+      for (std::size_t i = 0; i < fields_.size(); ++i)
+        samples[i].add(is_token(fields_[i].text) ? std::string_view() : fields_[i].text, label_here,
+                       ColumnSample::Type::kPlain, style_, end_of(line, fields_[i].text));
+    });
     for (std::size_t i = 0; i < header_.size(); ++i) {
       Column& c = header_[i];
       ColumnReport& report = seen_.emplace_back(samples[i].judge(c.name));
       if (c.kind) {
         report.kind = *c.kind;
         report.why = "by its name or an option";
+        report.guess = false;
       }
+      if (unnamed_last_ && i + 1 == header_.size() && !c.kind && report.missing == report.rows)
+        report.kind = ColumnKind::kIgnored;
       if (report.kind == ColumnKind::kId && !c.kind && has(ColumnKind::kId)) report.kind = ColumnKind::kIgnored;
       c.kind = report.kind;
     }
@@ -246,12 +356,74 @@ class CsvReader final : public RecordReader {
     return names;
   }
 
-  bool split(std::string_view line, std::vector<CsvField>& fields) {
+  void split(std::string_view line) {
     try {
-      return split_csv(line, fields, unquoted_, delimiter_);
+      split_fields(line);
     } catch (const LineError& e) {
       throw LineError(path() + ":" + std::to_string(line_number()) + ":" + e.what());
     }
+  }
+
+  void read_style(const ReadOptions& options) {
+    if (!options.quote.empty() && options.quote != "none" && options.quote != "\"")
+      throw UsageError("--quote " + quoted_value(options.quote) + ": expected none");
+    if (options.escape.size() > 1) throw UsageError("--escape " + quoted_value(options.escape) + ": expected one character");
+    no_quotes_ = options.quote == "none";
+    if (!options.escape.empty() && !no_quotes_) escape_ = options.escape[0];
+  }
+  /// Whether a space comes after every delimiter of the header.
+  bool has_spaces(std::string_view header) const {
+    bool any = false;
+    for (std::size_t at = header.find(delimiter_); at != header.npos; at = header.find(delimiter_, at + 1)) {
+      any = true;
+      if (!header.substr(at + 1).starts_with(' ')) return false;
+    }
+    return any && delimiter_ != '\t';
+  }
+  /// Whether lines are rewritten as RFC 4180 has them before they are split.
+  bool prepares() const { return spaces_ || escape_ != '\0'; }
+  /// `open`: the line begins inside of quotes.
+  std::string prepare(std::string_view line, bool open) const {
+    std::string out;
+    out.reserve(line.size());
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      const char c = line[i];
+      if (c == escape_ && escape_ != '\0' && i + 1 < line.size()) {
+        const char next = line[++i];
+        if (next == '"')
+          out += open ? "\"\"" : "\"";
+        else if (next == escape_)
+          out += next;
+        else
+          out.append(1, c).append(1, next);
+        continue;
+      }
+      if (c == '"' && !no_quotes_) open = !open;
+      out += c;
+      if (spaces_ && !open && c == delimiter_)
+        while (i + 1 < line.size() && line[i + 1] == ' ') ++i;
+    }
+    return out;
+  }
+  /// Whether a quoted field is open after the line.
+  bool open_after(std::string_view line, bool open) const {
+    if (no_quotes_) return false;
+    return prepares() ? quote_open(prepare(line, open), open, delimiter_) : quote_open(line, open, delimiter_);
+  }
+  /// Into fields_; false if a quoted field is open. Throws LineError.
+  bool split_fields(std::string_view line) {
+    if (!no_quotes_) {
+      if (!split_csv(line, fields_, unquoted_, delimiter_)) return false;
+    } else {
+      fields_.clear();
+      for (std::size_t at = 0; at != line.npos;) {
+        const std::size_t end = line.find(delimiter_, at);
+        fields_.push_back({line.substr(at, end - at), at});
+        at = end == line.npos ? end : end + 1;
+      }
+    }
+    if (unnamed_last_ && fields_.size() + 1 == header_.size()) fields_.push_back({line.substr(line.size()), line.size()});
+    return true;
   }
 
   /// Extends `line` by the next ones, until its quoted field is closed; false if interrupted.
@@ -271,7 +443,7 @@ class CsvReader final : public RecordReader {
       check_utf8(line);
       joined_ += carriage_return ? "\r\n" : "\n";
       joined_ += line;
-    } while (quote_open(line, true, delimiter_));
+    } while (open_after(line, true));
     line = joined_;
     return true;
   }
@@ -280,7 +452,7 @@ class CsvReader final : public RecordReader {
   void split_all(std::string_view line, std::uint64_t first) {
     std::string what;
     try {
-      split_csv(line, fields_, unquoted_, delimiter_);
+      split_fields(line);
       if (fields_.size() == header_.size()) return;
       what = std::to_string(fields_.back().at + 1) + ": " + std::to_string(fields_.size()) + " fields; expected " +
              std::to_string(header_.size()) + ", as in the header";
@@ -295,21 +467,25 @@ class CsvReader final : public RecordReader {
   bool parse(std::string_view line, Record& record) override {
     if (line.empty()) return false;
     const std::uint64_t first = line_number();
-    if (quote_open(line, false, delimiter_)) {
+    if (open_after(line, false)) {
       // A stray quote spoils its own line only: reading continues after it.
       if (skips_bad_lines()) lines_.mark();
       try {
         if (!join_lines(line)) return false;
+        if (prepares()) line = prepared_ = prepare(line, false);
         split_all(line, first);
+        if (joined_rows_++ == 0) first_joined_ = first;
       } catch (const LineError&) {
         lines_.rewind();
         throw;
       }
       lines_.unmark();
     } else {
+      if (prepares()) line = prepared_ = prepare(line, false);
       split_all(line, first);
     }
     for (std::size_t i = 0; i < fields_.size(); ++i) {
+      if (is_token(fields_[i].text)) fields_[i].text = {};
       const std::string_view value = fields_[i].text;
       const Column& c = header_[i];
       switch (*c.kind) {
@@ -330,7 +506,7 @@ class CsvReader final : public RecordReader {
           if (schema_.time_parts) add_time_parts(record, c.name, value);
           break;
         case ColumnKind::kText:
-          record.texts.push_back({c.name, value});
+          record.texts.push_back({c.name, is_missing(value) && has_letters(value) ? std::string_view() : value});
           break;
         case ColumnKind::kCategory:
           if (is_missing(value))
@@ -343,6 +519,16 @@ class CsvReader final : public RecordReader {
         case ColumnKind::kFlag:
           number_of(line, c, fields_[i], record);
           break;
+        case ColumnKind::kUndecided: {
+          double number = 0;
+          const bool is_number = !has_leading_zero(value) && (short_decimal(value, end_of(line, value), &number) ||
+                                                              written_number(value, style_) || parses(value));
+          if (is_number || is_missing(value))
+            number_of(line, c, fields_[i], record);
+          else
+            record.add_category(record.keep(c.name, "=", value));
+          break;
+        }
         case ColumnKind::kWeight:
           set_weight(record, fields_[i].at, value);
           break;
@@ -354,8 +540,12 @@ class CsvReader final : public RecordReader {
     return true;
   }
 
-  /// Where ; parts fields, numbers may have a decimal comma.
-  bool has_commas() const { return delimiter_ == ';'; }
+  /// Of ReadOptions::missing.
+
+  static bool parses(std::string_view text) {
+    const auto number = parse_number<double>(text.starts_with('+') ? text.substr(1) : text);
+    return number && is_value(*number);
+  }
 
   static bool is_inside(std::string_view line, std::string_view field) {
     return field.data() >= line.data() && field.data() <= line.data() + line.size();
@@ -368,14 +558,17 @@ class CsvReader final : public RecordReader {
   void number_of(std::string_view line, const Column& c, const CsvField& field, Record& record) const {
     const std::string_view text = field.text;
     double value = 0;
-    if (!short_decimal(text, end_of(line, text), &value)) {
+    if (!style_.is_plain(text) || !short_decimal(text, end_of(line, text), &value)) {
       if (is_missing(text)) return record.add_category(c.missing);
-      if (const auto with_comma = has_commas() ? number_with_comma(text) : std::nullopt)
-        return record.add(Entry::Kind::kColumn, c.index, c.name, *with_comma);
+      if (const auto written = written_number(text, style_))
+        return record.add(Entry::Kind::kColumn, c.index, c.name, *written);
       try {
         value = number(is_inside(line, text) ? line : text, text);
       } catch (const LineError&) {
-        const std::string other = parse_time(text) ? "a time: --time-column " : "words: --categorical-column ";
+        const std::string other = parse_time(text)                        ? "a time: --time-column "
+                                  : text.find_first_of(",.") != text.npos ? "see --decimal and --thousands; words: "
+                                                                            "--categorical-column "
+                                                                          : "words: --categorical-column ";
         bad(field.at, "column " + quoted_value(c.name) + ": " + quoted_value(text) + "; expected " +
                           std::string(kValueRange) + " (" + other +
                           (c.name.find(' ') == c.name.npos ? shown_value(c.name) : quoted_value(c.name)) + ")");
@@ -386,10 +579,16 @@ class CsvReader final : public RecordReader {
 
   Names names_;
   char delimiter_ = ',';
+  NumberStyle style_;
   std::vector<Column> header_;
   std::vector<std::string> columns_;
   std::vector<CsvField> fields_;
-  std::string joined_, unquoted_;
+  bool of_model_ = false;  // the kinds of columns are
+  std::string joined_, unquoted_, prepared_;
+  std::vector<std::string> names_given_;
+  bool no_quotes_ = false, spaces_ = false, unnamed_last_ = false;
+  char escape_ = '\0';
+  std::uint64_t joined_rows_ = 0, first_joined_ = 0;
 };
 
 class CsvWriter final : public RecordWriter {

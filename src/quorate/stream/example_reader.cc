@@ -32,7 +32,10 @@ std::string cache_key(const std::string& path, const ReadOptions& o, const Featu
   list(o.categorical);
   list(o.number);
   list(o.ignore);
-  list(std::array{o.delimiter});
+  list(o.unlabelled);
+  list(o.missing);
+  list(o.header);
+  list(std::array{o.delimiter, o.decimal, o.thousands, o.encoding, o.quote, o.escape});
   list(featurizer.settings().interactions);
   const Schema& schema = featurizer.schema();
   for (std::size_t i = 0; i < schema.size(); ++i) list(std::array{schema.name(i), word_of(schema.kind(i))});
@@ -62,6 +65,7 @@ ExampleReader::ExampleReader(const std::string& path, const ReadOptions& options
       labels_(labels),
       skip_(options.skip_bad_lines),
       stop_(options.stop) {
+  labels_.set_as_written(options.labels_as_written);
   std::error_code ignored;
   const bool file = path != "-" && std::filesystem::is_regular_file(reader_->path(), ignored);
   ahead_ = ahead && file && featurizer.settings().bits > 0;
@@ -174,6 +178,13 @@ bool ExampleReader::next(Item& item) {
       if (first_skipped_.empty()) first_skipped_ = what;
     }
   }
+}
+
+std::string ExampleReader::left_out() const {
+  std::string out = reader_->left_out();
+  for (const std::string& more : {reader_->guesses(), labels_.taken()})
+    if (!more.empty()) out += (out.empty() ? path() + ": " : "; ") + more;
+  return out;
 }
 
 std::string ExampleReader::unmet() const {

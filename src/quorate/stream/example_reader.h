@@ -56,7 +56,8 @@ class ExampleReader {
   std::uint64_t consumed() const { return at_.consumed; }              ///< bytes of the file read by then, packed
   std::uint64_t skipped() const { return at_.skipped + rejected_; }    ///< bad lines passed over by then
   const std::string& first_skipped() const { return first_skipped_; }  ///< what was wrong with the first of them
-  std::string left_out() const { return reader_->left_out(); }         ///< as RecordReader's, at the end
+  /// What was left out or taken for something, at the end: RecordReader::left_out(), Labels::taken().
+  std::string left_out() const;
   /// As RecordReader's and Featurizer's, at the end; "" of a file that was taken from a cache.
   std::string unmet() const;
 

@@ -1,7 +1,5 @@
 #include "quorate/stream/featurize.h"
 
-#include <utf8proc.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -9,96 +7,11 @@
 #include <cstring>
 #include <numeric>
 
-#include "quorate/base/byte_scan.h"
 #include "quorate/base/hash.h"
+#include "quorate/stream/words.h"
 
 namespace quorate {
 namespace {
-
-bool is_letter(utf8proc_int32_t code) {
-  switch (utf8proc_category(code)) {
-    case UTF8PROC_CATEGORY_LU:
-    case UTF8PROC_CATEGORY_LL:
-    case UTF8PROC_CATEGORY_LT:
-    case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_LO:
-    case UTF8PROC_CATEGORY_MN:
-    case UTF8PROC_CATEGORY_MC:
-      return true;
-    default:
-      return false;
-  }
-}
-
-/// use(name) for every run of at least two letters (of any script, marks included), lower-cased, after what `name` holds;
-/// afterwards it holds that again.
-template <class F>
-void for_each_unicode_word(std::string_view text, std::string& name, F use) {
-  const std::size_t prefix = name.size();
-  std::size_t letters = 0;
-  const auto end = [&] {
-    if (letters >= 2) use(name);
-    name.resize(prefix);
-    letters = 0;
-  };
-  for (std::size_t at = 0; at < text.size();) {
-    const auto c = static_cast<unsigned char>(text[at]);
-    if (c < 0x80) {
-      const bool upper = c >= 'A' && c <= 'Z';
-      if (upper || (c >= 'a' && c <= 'z')) {
-        name += static_cast<char>(upper ? c + ('a' - 'A') : c);
-        ++letters;
-      } else {
-        end();
-      }
-      ++at;
-      continue;
-    }
-    utf8proc_int32_t code = 0;
-    const auto n = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + at,
-                                    static_cast<utf8proc_ssize_t>(text.size() - at), &code);
-    at += static_cast<std::size_t>(std::max<utf8proc_ssize_t>(n, 1));
-    if (n > 0 && is_letter(code)) {
-      utf8proc_uint8_t bytes[4];
-      const auto size = utf8proc_encode_char(utf8proc_tolower(code), bytes);
-      name.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
-      ++letters;
-    } else {
-      end();
-    }
-  }
-  end();
-}
-
-/// The same, with words of ASCII letters alone eight bytes at a time.
-template <class F>
-void for_each_word(std::string_view text, std::string& name, F use) {
-  constexpr std::uint64_t kNotAscii = 0x8080808080808080u, kLower = 0x2020202020202020u;
-  const std::size_t prefix = name.size();
-  LetterEdges edges(text);
-  for (;;) {
-    const std::size_t from = edges.next();
-    if (from == text.size()) break;
-    const std::size_t to = edges.next(), size = to - from;
-    name.resize(std::max(name.size(), prefix + size + 8));
-    char* const out = name.data() + prefix;
-    std::uint64_t any = 0;
-    for (std::size_t at = 0; at < size; at += 8) {
-      std::uint64_t bytes = scan::eight(text.data() + from + at, text.data() + text.size());
-      if (size - at < 8) bytes &= (std::uint64_t{1} << (8 * (size - at))) - 1;
-      any |= bytes;
-      scan::write_eight(bytes | kLower, out + at);
-    }
-    if ((any & kNotAscii) != 0) {
-      name.resize(prefix);
-      for_each_unicode_word(text.substr(from, size), name, use);
-    } else if (size >= 2) {
-      use(std::string_view(name).substr(0, prefix + size));
-    }
-    if (to == text.size()) break;
-  }
-  name.resize(prefix);
-}
 
 /// use(part) for every `count` letters in a row of a word with a space before and after it; of a shorter word for all of it.
 /// `padded` is scratch.
@@ -179,7 +92,7 @@ void Featurizer::set_schema(const Schema& schema) {
   interactions_.check(schema);
   schema_.reserve(schema.size());
   for (std::size_t i = 0; i < schema.size(); ++i) schema_.add(schema.name(i), schema.kind(i));
-  schema_.time_parts = schema.time_parts;
+  schema_.take_settings(schema);
   schema_.features = schema.features;
 }
 
@@ -515,6 +428,10 @@ void Featurizer::check() {
   if (settings_.ngrams < 1 || settings_.ngrams > FeatureSettings::kMostNgrams ||
       settings_.char_ngrams > FeatureSettings::kMostCharNgrams)
     throw DataError("model file: n-grams out of range");
+  if (words_ != kWords && schema_.column_of(ColumnKind::kText))
+    throw DataError(
+        "model file: learned from texts by another version of quorate, which took other parts of them for words; "
+        "expected a model learned by this one");
   if (schema_.features.are > FeatureNames::Are::kArray || schema_.features.last > kMaxIndex)
     throw DataError("model file: names of features out of range");
   if (settings_.bits > 31 || columns_fixed_ > 1 || kinds_apart_ > 1 || columns_.size() > kMaxIndex / 2)

@@ -180,6 +180,12 @@ class Featurizer {
     } else if (s.kinds_apart_ != 0) {
       v("kinds_apart", s.kinds_apart_);
     }
+    if constexpr (requires { v.has(""); }) {
+      s.words_ = 0;
+      if (v.has("words")) v("words", s.words_);
+    } else {
+      v("words", s.words_);
+    }
     v("columns", s.columns_);
     v("columns_fixed", s.columns_fixed_);
     v("vocabulary", s.vocabulary_);
@@ -193,6 +199,7 @@ class Featurizer {
 
  private:
   static constexpr Index kLeftOut = 0xFFFFFFFFu;
+  static constexpr std::uint32_t kWords = 1;
   Index first_name() const { return static_cast<Index>(1 + columns_.size()); }
   bool has_category_places() const { return kinds_apart_ != 0 && settings_.bits > 0 && settings_.bits < 31; }
   Index first_category() const { return first_name() + (Index{1} << settings_.bits); }
@@ -221,6 +228,7 @@ class Featurizer {
   NameTable columns_;                // numeric columns, in the first file's order
   std::uint32_t columns_fixed_ = 0;  // whether a first file was seen
   std::uint32_t kinds_apart_ = 1;    // categories have places of their own, and columns that are 0 are in instances
+  std::uint32_t words_ = kWords;     // what words of texts are: 0 in models made before digits were part of them
   NameTable vocabulary_;             // with bits = 0
   std::vector<Index> column_place_;  // of the current file's columns
   Scratch scratch_;

@@ -101,6 +101,19 @@ std::string RecordReader::unmet() const {
   return out;
 }
 
+std::string RecordReader::guesses() const {
+  constexpr std::size_t kMost = 10;
+  std::string out;
+  std::size_t guesses = 0;
+  for (const ColumnReport& column : seen_) {
+    if (!column.guess || ++guesses > kMost) continue;
+    out += (out.empty() ? "" : "; ") + shown_value(column.name) + " is taken for " + std::string(word_of(column.kind)) +
+           " (" + column.why + ")";
+  }
+  if (guesses > kMost) out += "; and " + std::to_string(guesses - kMost) + " more";
+  return out.empty() ? "" : out + ": see quorate look";
+}
+
 void RecordReader::name_parts(const ReadOptions& o) {
   const auto add = [this](std::string_view option, const std::string& name, bool ignored = false) {
     if (!name.empty()) named_.push_back({option, name, ignored});
@@ -200,6 +213,7 @@ bool RecordReader::next(Record& record) {
       record.clear();
       if (!parse(line, record)) continue;
       check_indices(record);
+      if (!unlabelled_.empty() && std::ranges::find(unlabelled_, record.label) != unlabelled_.end()) record.label = {};
       if (record.weight == 0) {
         record.label = {};
         record.weight = 1;
@@ -289,7 +303,7 @@ std::size_t RecordReader::rows_to_sample() const { return is_file() ? 10'000 : 1
 void RecordReader::check_utf8(std::string_view line) const {
   const std::size_t at = find_not_utf8(line);
   if (at == line.npos) return;
-  bad(at, not_utf8(line[at]) + " (is this file packed, or of another format?)");
+  bad(at, not_utf8(line[at]) + " (is this file packed, of another format, or of another encoding, as --encoding latin-1?)");
 }
 
 std::unique_ptr<RecordReader> open_reader(const std::string& path, const ReadOptions& options) {

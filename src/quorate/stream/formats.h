@@ -49,7 +49,14 @@ struct ReadOptions {
   /// Columns (CSV) or keys (JSON without x) whose kind is not to be inferred from their first values.
   std::vector<std::string> categorical, number;
   std::vector<std::string> ignore;                  ///< columns, keys or namespaces to pass over
+  std::vector<std::string> missing;                 ///< values that are missing, besides is_missing()
+  std::vector<std::string> unlabelled;              ///< labels that are none, as skip
+  bool labels_as_written = false;                   ///< Labels::set_as_written()
   bool time_parts = false;                          ///< hour and weekday of dates and times become features
+  std::vector<std::string> header;                  ///< CSV: the names of the columns of a file without a header; or none
+  std::string decimal, thousands;                   ///< CSV: what begins decimals, and parts thousands; empty: by the rows
+  std::string encoding;                             ///< LineReader's
+  std::string quote, escape;                        ///< CSV: quote "none": quotes are text; escape: before a quote in quotes
   std::string delimiter;                            ///< CSV: the character between fields, or "tab"; empty: by the header
   const Schema* schema = nullptr;                   ///< of the model: kinds are these, not inferred. Outlives the reader
   bool labelled = false;                            ///< CSV: a column of labels must be there
@@ -83,8 +90,23 @@ struct ReadOptions {
               "columns or JSON keys of numbers, as a,b (repeatable; default: by their values)", ""},
         Field{&O::ignore, "ignore-column", kAny,
               "columns, JSON keys, VW namespaces or SVMlight indices to leave out, as a,b (repeatable)", ""},
+        Field{&O::missing, "missing", kAny, "values of CSV and JSON that are missing, as -,none (repeatable)", ""},
+        Field{&O::unlabelled, "unlabelled", kAny, "labels that mean that there is none, as ignore,skip (repeatable)", ""},
+        Field{&O::labels_as_written, "labels-as-written", kAny,
+              "take labels to the byte: NA and null are labels, \"Spam\" is none that means \"spam\"", ""},
         Field{&O::time_parts, "time-parts", kAny, "hour and weekday of dates and times as features", ""},
         Field{&O::delimiter, "delimiter", kAny, "CSV: the character between fields, or tab (default: by the header)", ""},
+        Field{&O::header, "header", kAny,
+              "CSV: the names of the columns of a file without a header, as a,b,c; or none: column 1, column 2, ..", ""},
+        Field{&O::encoding, "encoding", kAny,
+              "of the text, as latin-1, windows-1252 or utf-16 (default: UTF-8, or UTF-16 if it begins with its mark)", ""},
+        Field{&O::quote, "quote", kAny, "CSV: none, if quotes are characters like others (default: as RFC 4180 says)", ""},
+        Field{&O::escape, "escape", kAny, "CSV: what stands before a quote inside of quotes, as \\ (default: another quote)",
+              ""},
+        Field{&O::decimal, "decimal", kAny, "CSV: what begins the decimals of a number, . or , (default: by the first rows)",
+              ""},
+        Field{&O::thousands, "thousands", kAny,
+              "CSV: what stands between thousands, as . in 1.234,5 (default: by the first rows)", ""},
         Field{&O::cache, "cache", kAny,
               "folder that caches parsed examples for later commands; larger than text, safe to delete", ""}};
   }
@@ -92,19 +114,27 @@ struct ReadOptions {
   std::stop_token stop;                     ///< ends waiting for input, as if it were at its end
 };
 
+/// What is wrong with a carriage return inside of a line.
+inline constexpr std::string_view kCarriageReturn =
+    "a carriage return; expected lines that end in a line feed (tr '\\r' '\\n' <OLD >NEW)";
+
 /// Records of one file, streaming.
 class RecordReader {
  public:
   RecordReader(const std::string& path, const ReadOptions& options)
-      : lines_(options.bytes != nullptr ? LineReader(path, *options.bytes) : LineReader(path, options.stop)),
+      : lines_(options.bytes != nullptr ? LineReader(path, *options.bytes)
+                                        : LineReader(path, options.stop, options.encoding)),
         array_(options.schema != nullptr && options.schema->features.are == FeatureNames::Are::kArray
                    ? options.schema->features
                    : FeatureNames{}),
         skip_(options.skip_bad_lines),
         from_bytes_(options.bytes != nullptr),
         times_decide_(options.times_decide),
+        unlabelled_(options.unlabelled),
         on_bad_line_(options.on_bad_line) {
     lines_.set_longest(options.longest_line);
+    for (const std::string& token : options.missing) schema_.missing.intern(token);
+    if (options.schema != nullptr && options.schema->has_columns()) schema_.take_settings(*options.schema);
     name_parts(options);
   }
   virtual ~RecordReader() = default;
@@ -125,6 +155,8 @@ class RecordReader {
   /// Once all is read: options that name what no line had, as "--ignore-column: no key 'metta' (did you mean meta?) in any
   /// line"; "" if there is none. CSV refuses them by its header.
   std::string unmet() const;
+  /// The columns that might be meant as something else, in a sentence; "" if none is.
+  std::string guesses() const;
   /// What was seen of each of them; empty where nothing had to be inferred.
   std::span<const ColumnReport> seen() const { return seen_; }
 
@@ -150,6 +182,10 @@ class RecordReader {
   }
   void check_utf8(std::string_view line) const;
   bool skips_bad_lines() const { return skip_; }
+  /// Whether a field is one of ReadOptions::missing, or of those of the model.
+  bool is_token(std::string_view field) const {
+    return schema_.missing.size() > 0 && !field.empty() && schema_.missing.find(field);
+  }
   /// A line has this key, namespace or index, so an option that names it has an effect. Returns whether one ignores it.
   bool meets(std::string_view name) {
     bool ignored = false;
@@ -196,6 +232,7 @@ class RecordReader {
 
   const FeatureNames array_;  // that the model learned from, if it is one
   bool skip_, from_bytes_, times_decide_;
+  std::vector<std::string> unlabelled_;
   std::function<void(const std::string&)> on_bad_line_;
   struct NamedPart {
     std::string_view option;

@@ -2,19 +2,24 @@
 //   {"id": .., "task": .., "label": .., "x": {name: number, ..} | [number, ..], "text": ".." | {name: "..", ..}}
 // In x, true and false count as 1 and 0, a string becomes the feature name=string, null, a missing value, name=?. Other keys
 // are left out, and left_out() says so, except those that options name to hold the time or the weight. Without x every key
-// is a column as one of a CSV file. In both forms keys of objects inside are joined by a point (sender.domain), and strings
-// in a list are words each. A model of columns finds them in x, too: what `convert` writes.
+// is a column as one of a CSV file; where most lines lack most keys, they are as in x, and what is not there is 0. A list of
+// numbers, or a text that is one, is a column for each, key.0, key.1, .., and has as many everywhere. In both forms keys of
+// objects inside are joined by a point (sender.domain), and strings in a list are words each. A model of columns finds them
+// in x, too: what `convert` writes.
 #include "quorate/stream/formats.h"
 
 #include <simdjson.h>
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "quorate/base/counted.h"
 #include "quorate/base/error.h"
 #include "quorate/base/name_table.h"
+#include "quorate/base/number.h"
 #include "quorate/base/utf8.h"
 
 namespace quorate {
@@ -91,7 +96,8 @@ class JsonlReader final : public RecordReader {
         label_(role(o, ColumnKind::kLabel, "label")),
         time_(role(o, ColumnKind::kTime, "")),
         weight_(role(o, ColumnKind::kWeight, "")),
-        text_(role(o, ColumnKind::kText, "text")) {
+        text_(role(o, ColumnKind::kText, "text")),
+        null_(null_parser_.parse(std::string("null")).value()) {
     if (o.schema != nullptr && o.schema->has_columns())
       take_kinds(*o.schema, o);
     else
@@ -111,7 +117,7 @@ class JsonlReader final : public RecordReader {
       values_ += has_values;
       missing_.push_back(has_values ? std::string(schema_.name(i)) + "=?" : "");
       column_of_.push_back(static_cast<Index>(columns_.size()));
-      if (is_number(kind)) columns_.emplace_back(schema_.name(i));
+      if (is_number(kind) && !schema_.sparse) columns_.emplace_back(schema_.name(i));
     }
     line_of_.resize(schema_.size());
     if (with_x_) {
@@ -159,7 +165,6 @@ class JsonlReader final : public RecordReader {
         throw UsageError("--" + std::string(word_of(kind)) + "-column " + *given + ": the model has its " +
                          std::string(word_of(kind)) + " in the key " + quoted_value(*known) + "; leave it out");
     for (std::size_t i = 0; i < schema.size(); ++i) schema_.add(schema.name(i), schema.kind(i));
-    schema_.time_parts = schema.time_parts;
     of_model_ = true;
     if (is_file()) check_known();
   }
@@ -181,11 +186,14 @@ class JsonlReader final : public RecordReader {
           continue;  // is said when it is read
         ++rows;
         name.clear();
-        flatten(object, name, [&](const std::string& key, const dom::element&, bool) {
-          const auto place = schema_.place(key);
-          known = known || (place && schema_.learned(*place));
-          strange = strange || !place;
-        });
+        flatten(
+            object, name,
+            [&](const std::string& key, const dom::element&, bool) {
+              const auto place = schema_.place(key);
+              known = known || schema_.sparse || (place && schema_.learned(*place));
+              strange = strange || !place;
+            },
+            [](const std::string&, std::size_t) {});
       }
     } catch (const LineError&) {  // is thrown again when it is read
     }
@@ -195,21 +203,51 @@ class JsonlReader final : public RecordReader {
                     expected + ", as in the data learned from");
   }
 
-  /// use(name, value, in a list) for each value that is no object or list itself.
-  template <class Use>
-  void flatten(const dom::object& object, std::string& name, const Use& use) const {
+  /// Two numbers or more, maybe with nulls among them.
+  static bool is_vector(const dom::array& list) {
+    std::size_t numbers = 0, items = 0;
+    for (const dom::element& item : list) {
+      if (!item.is_number() && !item.is_null()) return false;
+      numbers += item.is_number();
+      ++items;
+    }
+    return numbers > 0 && items > 1;
+  }
+
+  /// use(name, value, in a list) for each value that is no object or list itself, and for those in a list; vector(name,
+  /// size) before the numbers of a list, or of a text that is one.
+  template <class Use, class Vector>
+  void flatten(const dom::object& object, std::string& name, const Use& use, const Vector& vector) {
     const std::size_t before = name.size();
     for (const auto [key, value] : object) {
       if (before > 0) name += '.';
       name += key;
-      if (dom::object inside; value.get(inside) == simdjson::SUCCESS) {
+      const auto each_of = [&](const dom::array& list) {
+        vector(std::as_const(name), list.size());
+        const std::size_t end = name.size();
+        std::size_t i = 0;
+        for (const dom::element& item : list) {
+          name.append(".").append(std::to_string(i++));
+          use(name, item, false);
+          name.resize(end);
+        }
+      };
+      dom::object inside;
+      dom::array list;
+      std::string_view text;
+      if (value.get(inside) == simdjson::SUCCESS) {
         if (of_model_ && before == 0 && (name == "x" || name == "text") && !schema_.place(name)) name.clear();
-        flatten(inside, name, use);
-      } else if (dom::array list; value.get(list) == simdjson::SUCCESS) {
-        for (const dom::element& item : list)
-          if (!item.is_object() && !item.is_array()) use(name, item, true);
+        flatten(inside, name, use, vector);
+      } else if (value.get(list) == simdjson::SUCCESS) {
+        if (is_vector(list))
+          each_of(list);
+        else
+          for (const dom::element& item : list) use(name, item, true);
+      } else if (value.get(text) == simdjson::SUCCESS && text.size() > 2 && text.front() == '[' && text.back() == ']' &&
+                 text_parser_.parse(text.data(), text.size(), true).get(list) == simdjson::SUCCESS && is_vector(list)) {
+        each_of(list);
       } else {
-        use(name, value, false);
+        use(name, is_token(text) ? null_ : value, false);
       }
       name.resize(before);
     }
@@ -223,6 +261,8 @@ class JsonlReader final : public RecordReader {
     };
     NameTable names;
     std::vector<Sampled> sampled;
+    std::map<std::string, std::size_t> sizes;  // of vectors
+    std::set<std::string> ragged;              // those that differ in size
     bool fixed = false;
     std::uint64_t rows = 0;
     std::size_t bytes = 0;
@@ -241,21 +281,28 @@ class JsonlReader final : public RecordReader {
         }
         Record record;
         std::string label;
-        flatten(object, name, [&](const std::string& key, const dom::element& v, bool) {
-          if (key == label_) label = word(line, key, v, record);
-        });
-        flatten(object, name, [&](const std::string& key, const dom::element& v, bool in_list) {
-          const std::uint32_t at = names.intern(key);
-          if (at == sampled.size()) sampled.emplace_back();
-          Sampled& s = sampled[at];
-          for (; s.rows < rows; ++s.rows) s.sample.skip();
-          s.list = s.list || in_list;
-          const auto type = v.is_string() ? ColumnSample::Type::kString
-                            : v.is_bool() ? ColumnSample::Type::kFlag
-                                          : ColumnSample::Type::kPlain;
-          s.sample.add(word(line, key, v, record), label, type);
-          s.rows = std::max(s.rows, rows + 1);
-        });
+        for (const auto [key, v] : object)
+          if (key == label_ && !v.is_object() && !v.is_array()) label = word(line, key, v, record);
+        const auto size_of = [&](const std::string& key, std::size_t size) {
+          const auto [known, is_new] = sizes.try_emplace(key, size);
+          if (!is_new && known->second != size) ragged.insert(key);
+        };
+        flatten(
+            object, name,
+            [&](const std::string& key, const dom::element& v, bool in_list) {
+              if (v.is_object() || v.is_array()) return;
+              const std::uint32_t at = names.intern(key);
+              if (at == sampled.size()) sampled.emplace_back();
+              Sampled& s = sampled[at];
+              for (; s.rows < rows; ++s.rows) s.sample.skip();
+              s.list = s.list || in_list;
+              const auto type = v.is_string() ? ColumnSample::Type::kString
+                                : v.is_bool() ? ColumnSample::Type::kFlag
+                                              : ColumnSample::Type::kPlain;
+              s.sample.add(word(line, key, v, record), label, type);
+              s.rows = std::max(s.rows, rows + 1);
+            },
+            size_of);
         if (++rows == 1) bytes = 0;
       }
     } catch (const LineError&) {  // is thrown again when it is read
@@ -263,21 +310,44 @@ class JsonlReader final : public RecordReader {
     lines_.rewind();
     if (fixed) return;
     schema_.time_parts = o.time_parts;
+    std::uint64_t values = 0, present = 0;
+    bool has_id = false;  // a key that never repeats
     for (std::uint32_t i = 0; i < sampled.size(); ++i) {
       for (; sampled[i].rows < rows; ++sampled[i].rows) sampled[i].sample.skip();
       ColumnReport report = sampled[i].sample.judge(std::string(names[i]));
       if (sampled[i].list && !is_number(report.kind)) {
         report.kind = ColumnKind::kCategory;
         report.why = "lists of words";
+        report.guess = false;
       }
-      if (report.kind == ColumnKind::kId && names.find(id_)) report.kind = ColumnKind::kIgnored;
+      if (report.kind == ColumnKind::kId && (names.find(id_) || has_id)) report.kind = ColumnKind::kIgnored;
+      has_id = has_id || report.kind == ColumnKind::kId;
+      if (const std::size_t end = report.name.rfind('.');
+          end != report.name.npos && ragged.contains(report.name.substr(0, end))) {
+        report.kind = ColumnKind::kIgnored;
+        report.why = "of lists that differ in length";
+        report.guess = true;
+      }
+      if (sizes.contains(report.name)) {
+        report.kind = ColumnKind::kIgnored;
+        report.why = "nothing where others have a list";
+      }
       if (const auto said = stated(o, report.name)) {
         report.kind = *said;
         report.why = "by its name or an option";
+        report.guess = false;
       }
       schema_.add(report.name, report.kind);
+      if (is_number(report.kind) || report.kind == ColumnKind::kCategory) {
+        ++values;
+        present += report.rows - report.missing;
+      }
       seen_.push_back(std::move(report));
     }
+    schema_.sparse = values > 2 && 2 * present < values * rows;
+    if (schema_.sparse)
+      for (ColumnReport& report : seen_)
+        if (is_number(report.kind)) report.why += "; 0 where it is not there, as in most lines";
     // What the first lines lack may come later.
     for (const std::string& role : {id_, task_, label_, time_, weight_})
       if (!role.empty()) schema_.add(role, *stated(o, role));
@@ -288,75 +358,129 @@ class JsonlReader final : public RecordReader {
     std::uint32_t roles = 0;
     std::size_t here = 0;  // numbers and categories
     name_.clear();         // a bad line ends in the middle of a name
-    flatten(object, name_, [&](const std::string& key, const dom::element& v, bool in_list) {
-      const bool ignored = meets(key);
-      const auto place = schema_.place(key);
-      if (!place) {
-        if (!ignored) leave_out(key, record);
-        return;
-      }
-      const ColumnKind kind = schema_.kind(*place);
-      if (line_of_[*place] != line_number()) {
-        line_of_[*place] = line_number();
-        here += !missing_[*place].empty();
-      }
-      if (!is_feature(kind) && kind != ColumnKind::kDate && kind != ColumnKind::kIgnored) {
-        if ((roles >> static_cast<unsigned>(kind) & 1) != 0) wrong(line, key, "it once");
-        roles |= 1u << static_cast<unsigned>(kind);
-      }
-      switch (kind) {
-        case ColumnKind::kId:
-          record.id = word(line, key, v, record);
-          break;
-        case ColumnKind::kTask:
-          record.task = word(line, key, v, record);
-          break;
-        case ColumnKind::kLabel:
-          record.label = word(line, key, v, record);
-          break;
-        case ColumnKind::kTime:
-        case ColumnKind::kDate: {
-          if (v.is_bool()) wrong(line, key, "a string or a number");
-          const std::string_view text = word(line, key, v, record);
-          if (kind == ColumnKind::kTime) set_time(record, place_of(line, key), text);
-          if (schema_.time_parts) add_time_parts(record, record.keep(key), text);
-          break;
-        }
-        case ColumnKind::kText:
-          if (std::string_view text; v.get(text) == simdjson::SUCCESS)
-            record.texts.push_back({record.keep(key), text});
-          else if (!v.is_null())
-            wrong(line, key, "a string");
-          break;
-        case ColumnKind::kCategory:
-          if (const std::string_view value = word(line, key, v, record); !is_missing(value))
-            record.add_category(record.keep(key, "=", value));
-          else if (!in_list)
-            record.add_category(missing_[*place]);
-          break;
-        case ColumnKind::kNumber:
-        case ColumnKind::kCount:
-        case ColumnKind::kFlag:
-          if (std::string_view text; v.is_null() || (v.get(text) == simdjson::SUCCESS && is_missing(text)))
-            record.add_category(missing_[*place]);
-          else
-            record.add(Entry::Kind::kColumn, column_of_[*place], columns_[column_of_[*place]], real(line, key, v));
-          break;
-        case ColumnKind::kWeight:
-          set_weight(record, place_of(line, key), word(line, key, v, record));
-          break;
-        case ColumnKind::kIgnored:
-        case ColumnKind::kFeatures:
-          break;
-      }
-    });
+    const auto vector = [&](const std::string& key, std::size_t size) {
+      if (const auto place = schema_.place(key); place && schema_.kind(*place) != ColumnKind::kIgnored)
+        wrong(line, key, "one value, not a list");
+      const auto first = schema_.place(key + ".0");
+      if (!first) return;
+      if (schema_.kind(*first) == ColumnKind::kIgnored) return leave_out(key, record);
+      std::size_t expected = size;
+      while (schema_.place(key + "." + std::to_string(expected))) ++expected;
+      while (expected > 0 && !schema_.place(key + "." + std::to_string(expected - 1))) --expected;
+      if (expected != size) wrong(line, key, counted(expected, "number") + ", not " + std::to_string(size));
+    };
+    flatten(
+        object, name_,
+        [&](const std::string& key, const dom::element& v, bool in_list) {
+          const bool ignored = meets(key);
+          const auto place = schema_.place(key);
+          if (v.is_object() || v.is_array()) {
+            if (!ignored) leave_out(key, record);
+            return;
+          }
+          if (!place) {
+            if (!ignored && schema_.sparse)
+              new_key(line, key, v, record);
+            else if (!ignored)
+              leave_out(key, record);
+            return;
+          }
+          const ColumnKind kind = schema_.kind(*place);
+          if (line_of_[*place] == line_number() && !in_list && is_feature(kind)) wrong(line, key, "it once");
+          if (line_of_[*place] != line_number()) {
+            line_of_[*place] = line_number();
+            here += !missing_[*place].empty();
+          }
+          if (!is_feature(kind) && kind != ColumnKind::kDate && kind != ColumnKind::kIgnored) {
+            if ((roles >> static_cast<unsigned>(kind) & 1) != 0) wrong(line, key, "it once");
+            roles |= 1u << static_cast<unsigned>(kind);
+          }
+          switch (kind) {
+            case ColumnKind::kId:
+              record.id = word(line, key, v, record);
+              break;
+            case ColumnKind::kTask:
+              record.task = word(line, key, v, record);
+              break;
+            case ColumnKind::kLabel:
+              record.label = word(line, key, v, record);
+              break;
+            case ColumnKind::kTime:
+            case ColumnKind::kDate: {
+              if (v.is_bool()) wrong(line, key, "a string or a number");
+              const std::string_view text = word(line, key, v, record);
+              if (kind == ColumnKind::kTime) set_time(record, place_of(line, key), text);
+              if (schema_.time_parts) add_time_parts(record, record.keep(key), text);
+              break;
+            }
+            case ColumnKind::kText:
+              if (std::string_view text; v.get(text) == simdjson::SUCCESS)
+                record.texts.push_back({record.keep(key), text});
+              else if (!v.is_null())
+                wrong(line, key, "a string");
+              break;
+            case ColumnKind::kCategory:
+              if (const std::string_view value = word(line, key, v, record); !value.empty())
+                record.add_category(record.keep(key, "=", value));
+              else if (!in_list && !schema_.sparse)
+                record.add_category(missing_[*place]);
+              break;
+            case ColumnKind::kNumber:
+            case ColumnKind::kCount:
+            case ColumnKind::kFlag:
+            case ColumnKind::kUndecided:
+              number_column(line, key, v, *place, record);
+              break;
+            case ColumnKind::kWeight:
+              set_weight(record, place_of(line, key), word(line, key, v, record));
+              break;
+            case ColumnKind::kIgnored:
+            case ColumnKind::kFeatures:
+              break;
+          }
+        },
+        vector);
     add_missing(record, here);
+  }
+
+  /// Where lines lack most keys, the first lines may lack any.
+  void new_key(std::string_view line, std::string_view key, const dom::element& v, Record& record) {
+    if (std::string_view text; v.get(text) == simdjson::SUCCESS)
+      record.add_category(record.keep(key, "=", text));
+    else if (!v.is_null())
+      record.add_name(record.keep(key), real(line, key, v));
+  }
+
+  /// A number, also one in a string; of an undecided column also a word.
+  void number_column(std::string_view line, std::string_view key, const dom::element& v, std::size_t place, Record& record) {
+    std::string_view text;
+    const bool is_text = v.get(text) == simdjson::SUCCESS;
+    if (v.is_null() || (is_text && is_missing(text))) {
+      if (!schema_.sparse) record.add_category(missing_[place]);
+      return;
+    }
+    double value = 0;
+    if (is_text) {
+      const bool undecided = schema_.kind(place) == ColumnKind::kUndecided;
+      auto number =
+          undecided && has_leading_zero(text) ? std::nullopt : parse_number<double>(text.substr(text.starts_with('+')));
+      if (!number && !has_leading_zero(text)) number = written_number(text, {});
+      if (!number && undecided) return record.add_category(record.keep(key, "=", text));
+      if (!number || !is_value(*number)) wrong(line, key, std::string(kValueRange));
+      value = *number;
+    } else {
+      value = real(line, key, v);
+    }
+    if (schema_.sparse)
+      record.add_name(schema_.name(place), value);
+    else
+      record.add(Entry::Kind::kColumn, column_of_[place], columns_[column_of_[place]], value);
   }
 
   /// Features that say which numbers and categories the line lacks, if it has at least half of them. Objects with few of
   /// many keys are sparse: most lines lack most keys, which says nothing and would take long.
   void add_missing(Record& record, std::size_t here) const {
-    if (2 * here < values_) return;
+    if (schema_.sparse || 2 * here < values_) return;
     for (std::size_t i = 0; i < missing_.size() && here < values_; ++i)
       if (!missing_[i].empty() && line_of_[i] != line_number()) {
         record.add_category(missing_[i]);
@@ -541,7 +665,8 @@ class JsonlReader final : public RecordReader {
   std::uint64_t unknown_ = 0, first_unknown_line_ = 0;
   bool of_model_ = false;  // the kinds of keys are
   bool with_x_ = false;    // lines have their features in the key x
-  dom::parser parser_;
+  dom::parser parser_, text_parser_, null_parser_;
+  dom::element null_;
   std::vector<Entry> sorted_;
   std::vector<std::string_view> words_;
 };

@@ -12,6 +12,7 @@
 #include "quorate/base/error.h"
 #include "quorate/base/nearest.h"
 #include "quorate/base/number.h"
+#include "quorate/base/utf8.h"
 #include "quorate/stream/schema.h"
 
 namespace quorate {
@@ -46,7 +47,23 @@ std::string capitals_as(std::string_view word, std::string_view like) {
   return out;
 }
 
-constexpr std::string_view kSeparators = ";,|";
+constexpr std::string_view kSeparators = ";,|/+#&";
+
+/// The label without space around it and composed; nothing if it is so already.
+std::optional<std::string> cleaned(std::string_view label) {
+  if (std::all_of(label.begin(), label.end(), [](char c) { return c > ' ' && c < 127; })) return {};
+  std::string clean = plain_text(label);
+  if (clean == label) return {};
+  return clean;
+}
+
+/// Whether both are one number.
+bool same_number(std::string_view a, std::string_view b) {
+  const auto one = as_number(a);
+  return one && one == as_number(b);
+}
+
+constexpr const char* kAsWritten = ", or --labels-as-written";
 
 /// The parts of a label between separators, without spaces around them; one alone without a separator.
 std::vector<std::string_view> parts_of(std::string_view label, char separator) {
@@ -65,6 +82,18 @@ std::vector<std::string_view> parts_of(std::string_view label, char separator) {
 constexpr const char* kOneLabelEach =
     "expected one label for each example: make a column (or file) of yes and no for each label, and learn each by itself "
     "(--label-column, --positive yes)";
+
+bool is_negation(std::string_view word) {
+  const std::string small = lower(word);
+  return small == "not" || small == "no" || small == "non";
+}
+
+/// Throws DataError for a list or an object as JSON or Python write them.
+void check_no_list(std::string_view label) {
+  for (const std::string_view ends : {"[]", "{}", "()"})
+    if (label.size() > 1 && label.front() == ends[0] && label.back() == ends[1])
+      throw DataError("label " + quoted_value(label) + " is a list; " + kOneLabelEach + kAsWritten);
+}
 
 /// Labels of several parts, one of which is a label itself and the others are that or in two or more of such labels:
 /// "ham;urgent" and "spam;urgent" beside "ham" and "spam".
@@ -134,9 +163,25 @@ void check_one_label_each(const std::vector<std::string>& classes) {
   }
 }
 
+/// A new class that looks like another is a slip.
+void ClassNames::check_new(std::string_view label) const {
+  check_no_list(label);
+  const std::string folded = folded_text(label);
+  for (const std::string& name : names_)
+    if (folded_text(name) == folded)
+      throw DataError("label " + quoted_value(label) + ", beside " + quoted_value(name) +
+                      ": they differ by case, space or form alone; expected one way to write it" + kAsWritten);
+}
+
 Label ClassNames::operator()(std::string_view label, bool known_only) {
-  if (is_missing(label)) return {};
-  const auto found = std::find(names_.begin(), names_.end(), label);
+  if (!as_written_) {
+    if (const auto clean = cleaned(label)) return (*this)(*clean, known_only);
+    if (is_missing(label)) return {};
+  }
+  if (label.empty()) return {};
+  auto found = std::find(names_.begin(), names_.end(), label);
+  if (found == names_.end() && !as_written_)
+    found = std::find_if(names_.begin(), names_.end(), [&](const std::string& name) { return same_number(name, label); });
   if (found != names_.end()) return Label::of_class(static_cast<std::size_t>(found - names_.begin()));
   if (known_only) {
     std::string known;
@@ -144,6 +189,7 @@ Label ClassNames::operator()(std::string_view label, bool known_only) {
     throw DataError("label " + quoted_value(label) + "; expected one of the " + std::to_string(names_.size()) + " classes " +
                     known + (names_.size() > 10 ? ", ..." : ""));
   }
+  if (!as_written_) check_new(label);
   if (names_.size() == kMost) {
     check_one_label_each(names_);
     throw DataError("label " + quoted_value(label) + " would be one class more than " + std::to_string(kMost) +
@@ -178,16 +224,50 @@ Labels Labels::of_classes(ClassNames classes, bool grow) {
   return out;
 }
 
+void Labels::set_as_written(bool as_written) {
+  as_written_ = as_written;
+  classes_.set_as_written(as_written);
+}
+
 Label Labels::operator()(std::string_view label) {
+  if (label.empty()) return {};
+  if (as_written_) return of(label);
+  if (const auto clean = cleaned(label)) return (*this)(*clean);
+  if (!is_missing(label)) return of(label);
+  if (label != "?" && missing_++ == 0) first_missing_ = label;  // that is no word
+  return {};
+}
+
+std::string Labels::taken() const {
+  std::string out;
+  if (missing_ > 0)
+    out = counted(missing_, "label") + (missing_ == 1 ? " is " : ", the first ") + quoted_value(first_missing_) +
+          (missing_ == 1 ? "" : ", are") + " taken for none (--labels-as-written: a label like others)";
+  if (negatives_.size() < 2) return out;
+  out += (out.empty() ? "" : "; ") + counted(negatives_.size(), "different label") + " mean not " + quoted_value(positive_) +
+         ": ";
+  std::size_t shown = 0;
+  for (const std::string& word : negatives_) {
+    if (shown++ == 10) return out + ", ...";
+    out += (shown > 1 ? ", " : "") + quoted_value(word);
+  }
+  return out;
+}
+
+Label Labels::of(std::string_view label) {
   if (many_) return classes_(label, !grow_);
-  if (is_missing(label)) return {};
   if (!positive_.empty()) {
     if (label == positive_) {
       positive_seen_ = true;
       return kYes;
     }
-    if (label == negative_) return kNo;
+    if (label == negative_ || negatives_.contains(label)) return kNo;
     if (yes_no_) {
+      const bool truth = lower(positive_) == "true";
+      if (const auto number = truth ? as_number(label) : std::nullopt; number == 1 || number == 0) {
+        positive_seen_ |= number == 1;
+        return number == 1 ? kYes : kNo;
+      }
       if (lower(label) == lower(positive_)) {
         positive_seen_ = true;
         return kYes;
@@ -196,9 +276,13 @@ Label Labels::operator()(std::string_view label) {
       throw DataError("label " + quoted_value(label) + "; expected " + positive_ + " or " + negative_ +
                       " as before, or --positive WORD to say which word is +1");
     }
-    if (lower(label) == lower(positive_))
+    if (!as_written_ && same_number(label, positive_)) {
+      positive_seen_ = true;
+      return kYes;
+    }
+    if (!as_written_ && folded_text(label) == folded_text(positive_))
       throw DataError("label " + quoted_value(label) + "; expected " + quoted_value(positive_) +
-                      ", the label that means +1, written like that");
+                      ", the label that means +1, written like that" + kAsWritten);
     check_one_label(label);
     if (negative_.empty())
       negative_ = label;
@@ -208,6 +292,8 @@ Label Labels::operator()(std::string_view label) {
   }
   if (label == "1") return kYes;  // as most are written
   if (label == negative_) return kNo;
+  if (const std::string word = lower(label); !negative_.empty() && (word == "true" || word == "false"))
+    return word == "true" ? kYes : kNo;
   if (negative_.empty())
     for (const auto& [yes, no] : kYesNo)
       if (const std::string word = lower(label); word == yes || word == no) {
@@ -220,7 +306,7 @@ Label Labels::operator()(std::string_view label) {
   const auto number = as_number(label);
   const double value = number.value_or(2);
   if (value != 1 && value != 0 && value != -1)
-    throw DataError("label " + quoted_value(label) +
+    throw DataError("label " + quoted_value(label) + (negative_.empty() ? "" : " after '" + negative_ + "'") +
                     "; expected for classification: 1 or -1, 1 or 0, yes or no, true or false, --positive WORD to "
                     "say which word is +1, or --classes");
   if (value == 1) return kYes;
@@ -252,14 +338,19 @@ void Labels::restore(std::string positive, std::string negative, bool yes_no) {
 
 void Labels::check_one_label(std::string_view label) {
   constexpr std::size_t kMostWords = 1000;
-  if (label.size() > positive_.size() && label.find(positive_) != label.npos)
-    for (const char separator : kSeparators) {
-      const auto parts = parts_of(label, separator);
-      const auto alone = [&](std::string_view part) { return part == positive_ || negatives_.contains(part); };
-      if (parts.size() > 1 && std::find(parts.begin(), parts.end(), positive_) != parts.end() &&
-          std::all_of(parts.begin(), parts.end(), alone))
-        throw DataError("label " + quoted_value(label) + " has '" + positive_ + "' among several labels; " + kOneLabelEach);
-    }
+  if (!as_written_) {
+    check_no_list(label);
+    if (label.size() > positive_.size() && label.find(positive_) != label.npos)
+      for (const char separator : std::string(kSeparators) + " ") {
+        const auto parts = parts_of(label, separator);
+        const auto alone = [&](std::string_view part) { return part == positive_ || negatives_.contains(part); };
+        // Words are often parts of one label: "very spam".
+        const bool several = separator != ' ' || std::all_of(parts.begin(), parts.end(), alone);
+        if (parts.size() > 1 && several && !is_negation(parts[0]) && std::ranges::find(parts, positive_) != parts.end())
+          throw DataError("label " + quoted_value(label) + " has '" + positive_ + "' among several labels; " +
+                          kOneLabelEach + kAsWritten);
+      }
+  }
   if (negatives_.size() < kMostWords && !negatives_.contains(label)) negatives_.emplace(label);
 }
 

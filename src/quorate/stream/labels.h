@@ -22,12 +22,17 @@ class ClassNames {
   /// The class that the word names; unknown for a missing label. A new word is a new class, unless
   /// `known_only`. Throws DataError (without the line): a word that is no class, or one class more than kMost.
   Label operator()(std::string_view label, bool known_only);
+  /// As they are written: a class that differs from another by case, space or form alone is one of its own.
+  void set_as_written(bool as_written) { as_written_ = as_written; }
   /// Puts the names in order: numbers by value if all are numbers, else as text. Returns the new index of each.
   std::vector<std::size_t> sort();
   const std::vector<std::string>& names() const { return names_; }
 
  private:
+  void check_new(std::string_view label) const;
+
   std::vector<std::string> names_;
+  bool as_written_ = false;
 };
 
 /// Throws DataError (without the file) if classes look like several labels in one, with one of ; , | between: at least a
@@ -38,7 +43,8 @@ class ClassNames {
 void check_one_label_each(const std::vector<std::string>& classes);
 
 /// Maps labels: +1/-1 or 1/0 as they are, yes/no, true/false, y/n or t/f in any case; with a positive word, that word is +1
-/// and every other is -1. What is_missing() of schema.h says is missing.
+/// and every other is -1. White space and zero-width characters around a label do not count, nor does its Unicode form;
+/// numbers are equal by value. What is_missing() of schema.h says is missing.
 class Labels {
  public:
   explicit Labels(std::string positive = "") : positive_(std::move(positive)) {}
@@ -49,9 +55,11 @@ class Labels {
 
   /// The label that the word means; unknown for a missing one. Throws DataError (without the line) for a label outside the
   /// set: without a positive word a second kind of negative, say -1 after 0, too; with one, a label that has it among
-  /// several which occur alone, too: "spam;urgent" after "urgent"; or one that is the positive word in other letters:
-  /// "Spam".
+  /// several: "spam;urgent", ["spam"], but not "not spam"; or one that is the positive word in other letters: "Spam". For
+  /// classes: one that is another in other letters; a list.
   Label operator()(std::string_view label);
+  /// From now on labels are taken to the byte, NA and null, too, and none of the above is an error.
+  void set_as_written(bool as_written);
 
   ClassNames& classes() { return classes_; }
   const ClassNames& classes() const { return classes_; }
@@ -70,12 +78,18 @@ class Labels {
   /// one negative one, beside which others came.
   bool other_words() const { return one_negative_ && !positive_seen_ && !negatives_.empty(); }
   void restore(std::string positive, std::string negative, bool yes_no = false);
+  /// What was taken for something that it might not be, in a sentence; "" if nothing was: words for a missing label; several
+  /// for the negative one.
+  std::string taken() const;
 
  private:
+  Label of(std::string_view label);
   void check_one_label(std::string_view label);
 
   ClassNames classes_;
-  bool many_ = false, grow_ = false, yes_no_ = false, positive_seen_ = false, one_negative_ = false;
+  bool many_ = false, grow_ = false, yes_no_ = false, positive_seen_ = false, one_negative_ = false, as_written_ = false;
+  std::uint64_t missing_ = 0;  // labels that are words for none
+  std::string first_missing_;
   std::string positive_;  // given, or of a pair, or empty
   std::string negative_;  // the first negative word seen; with a positive word, "not-WORD" once there are several
   std::set<std::string, std::less<>> negatives_;  // with a positive word: the others seen

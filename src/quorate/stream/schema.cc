@@ -1,9 +1,11 @@
 #include "quorate/stream/schema.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <span>
 
 #include "quorate/base/byte_scan.h"
 #include "quorate/base/error.h"
@@ -12,11 +14,13 @@
 #include "quorate/params/params.h"
 #include "quorate/stream/record.h"
 #include "quorate/stream/time.h"
+#include "quorate/stream/words.h"
 
 namespace quorate {
 namespace {
 
 constexpr std::uint64_t kEnough = 20;                // rows from which a column that never repeats is an id; rows a value
+constexpr std::size_t kCountLost = 1000;             // values of a column, which is enough to say it
 constexpr double kFirstTime = 9e8, kLastTime = 5e9;  // seconds since 1970: 1998 to 2128
 
 std::string lower(std::string_view text) {
@@ -26,19 +30,10 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-std::uint64_t count_words(std::string_view text) {
-  std::uint64_t words = 0;
-  bool inside = false;
-  for (const char c : text) {
-    const bool space = c == ' ' || c == '\t' || c == '\n' || c == '\r';
-    words += !space && !inside;
-    inside = !space;
-  }
-  return words;
-}
-
 /// Whether it is a number out of range, or one with spaces around it.
 bool is_meant_as_number(std::string_view text) {
+  constexpr std::size_t kLongName = 19;  // digits of a number that counts nothing, as an id
+  if (text.size() >= kLongName && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; })) return false;
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
   double value = 0;
@@ -70,17 +65,17 @@ std::string share(std::uint64_t part, std::uint64_t whole) { return std::to_stri
 }  // namespace
 
 bool is_missing(std::string_view field) {
+  if (field.find_first_not_of(' ') == field.npos) return true;
   switch (field.size()) {
-    case 0:
-      return true;
     case 1:
       return field[0] == '?';
     case 2:
-      return field == "NA";
+      return field == "NA" || field == "\\N";
     case 3:
-      return field == "N/A" || lower(field) == "nan";
+      return field == "N/A" || field == "n/a" || field == "NaT" || field == "#NA" || lower(field) == "nan";
     case 4:
-      return lower(field) == "null";
+      return field == "None" || field == "<NA>" || field == "#N/A" || field == "-nan" || field == "-NaN" ||
+             lower(field) == "null";
     default:
       return false;
   }
@@ -103,6 +98,10 @@ std::string FeatureNames::mismatch(const FeatureNames& data) const {
   if (!from_0 && (data.first + 1 != first || data.last + 1 != last)) return "";
   return but(data.text()) + ": one counts from " + (from_0 ? "0, the other from 1" : "1, the other from 0") +
          "; expected the model's indices (scikit-learn writes them with zero_based=" + (first == 0 ? "True)" : "False)");
+}
+
+bool has_leading_zero(std::string_view text) {
+  return text.size() > 1 && text[0] == '0' && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 std::optional<ColumnKind> Schema::find(std::string_view name) const {
@@ -128,8 +127,20 @@ void Schema::add(std::string_view name, ColumnKind kind) {
   if (names_.intern(name) == kinds_.size()) kinds_.push_back(static_cast<std::uint32_t>(kind));
 }
 
+void Schema::take_settings(const Schema& other) {
+  time_parts = other.time_parts;
+  sparse = other.sparse;
+  comma = other.comma;
+  thousands = other.thousands;
+  for (std::uint32_t i = 0; i < other.missing.size(); ++i) missing.intern(other.missing[i]);
+}
+
 bool Schema::operator==(const Schema& other) const {
-  if (size() != other.size() || time_parts != other.time_parts) return false;
+  if (size() != other.size() || time_parts != other.time_parts || sparse != other.sparse || comma != other.comma ||
+      thousands != other.thousands || missing.size() != other.missing.size())
+    return false;
+  for (std::uint32_t i = 0; i < missing.size(); ++i)
+    if (missing[i] != other.missing[i]) return false;
   for (std::size_t i = 0; i < size(); ++i)
     if (kind(i) != other.kind(i) || name(i) != other.name(i)) return false;
   return true;
@@ -137,29 +148,189 @@ bool Schema::operator==(const Schema& other) const {
 
 void Schema::check() const {
   bool good = names_.size() == kinds_.size();
-  for (const std::uint32_t kind : kinds_) good = good && kind <= static_cast<std::uint32_t>(ColumnKind::kFeatures);
+  for (const std::uint32_t kind : kinds_) good = good && kind <= static_cast<std::uint32_t>(ColumnKind::kUndecided);
   if (!good) throw DataError("model file: kinds of columns out of range");
 }
 
-std::optional<double> number_with_comma(std::string_view text) {
-  constexpr std::size_t kLongest = 40;
-  const std::size_t comma = text.find(',');
-  const auto digit = [&](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
-  if (comma == text.npos || comma == 0 || text.size() > kLongest || !digit(comma - 1) || !digit(comma + 1) ||
-      text.find('.') != text.npos)
-    return {};
-  std::string point(text.starts_with('+') ? text.substr(1) : text);
-  point[point.find(',')] = '.';
-  const auto value = parse_number<double>(point);
-  return value && is_value(*value) ? value : std::nullopt;
+namespace {
+
+constexpr std::array<std::string_view, 8> kMarks{"$", "\u20AC", "\u00A3", "\u00A5", "\u20B9", "%", "EUR", "USD"};
+constexpr std::array<std::string_view, 5> kSpaces{" ", "\u00A0", "\u202F", "\u2009", "\u2007"};
+
+/// Takes one of `parts` from the beginning or the end of the text.
+bool take(std::string_view& text, std::span<const std::string_view> parts) {
+  for (const std::string_view part : parts) {
+    if (text.starts_with(part)) return text.remove_prefix(part.size()), true;
+    if (text.ends_with(part)) return text.remove_suffix(part.size()), true;
+  }
+  return false;
 }
 
-void ColumnSample::add(std::string_view value, std::string_view label, Type type, bool comma, const char* end) {
+}  // namespace
+
+std::optional<double> written_number(std::string_view text, const NumberStyle& style) {
+  constexpr std::size_t kLongest = 60;
+  if (text.empty() || text.size() > kLongest) return {};
+  bool negative = false;
+  if (text.size() > 2 && text.front() == '(' && text.back() == ')') {
+    negative = true;
+    text = text.substr(1, text.size() - 2);
+  }
+  const auto sign = [&] {
+    for (const auto& [mark, is_minus] : {std::pair{std::string_view("-"), true}, {"\u2212", true}, {"+", false}})
+      if (text.starts_with(mark)) {
+        text.remove_prefix(mark.size());
+        negative ^= is_minus;
+        return;
+      }
+  };
+  sign();
+  while (take(text, kSpaces)) {
+  }
+  if (take(text, kMarks)) {
+    while (take(text, kSpaces)) {
+    }
+    sign();
+  }
+  std::string digits;
+  std::size_t group = 0, groups = 0;  // digits since the last thousands separator, and how many of these there were
+  bool decimals = false;
+  while (!text.empty()) {
+    const char c = text.front();
+    if (c >= '0' && c <= '9') {
+      digits += c;
+      ++group;
+      text.remove_prefix(1);
+      continue;
+    }
+    if (decimals) {  // an exponent, at most
+      digits += text;
+      break;
+    }
+    const bool whole = groups == 0 ? group >= 1 && group <= 3 : group == 3;
+    std::size_t size = c == '_' || (c == style.thousands && c != 0) ? 1 : 0;
+    for (const std::string_view space : std::span(kSpaces).subspan(1))
+      if (text.starts_with(space)) size = space.size();
+    if (size > 0) {
+      if (!whole) return {};
+      ++groups;
+      group = 0;
+    } else if ((c == '.' && style.point) || (c == ',' && style.comma)) {
+      if (groups > 0 && group != 3) return {};
+      decimals = true;
+      digits += '.';
+      size = 1;
+    } else {
+      digits += text;
+      break;
+    }
+    text.remove_prefix(size);
+  }
+  if (groups > 0 && !decimals && group != 3) return {};
+  if (digits.empty() || !((digits[0] >= '0' && digits[0] <= '9') || digits[0] == '.') || digits.back() == '.') return {};
+  const auto value = parse_number<double>(digits);
+  if (!value || !is_value(*value)) return {};
+  return negative ? -*value : *value;
+}
+
+void NumberEvidence::add(std::string_view text) {
+  ++values_;
+  std::size_t last = 0, first = 0, points = 0, commas = 0;
+  bool groups = true;  // of three, after the first
+  std::size_t run = 0;
+  char mark = 0;
+  if (text.size() > 40) return;
+  constexpr std::array<std::string_view, 3> kSigns{"-", "+", "\u2212"};
+  if (text.starts_with('(') && text.ends_with(')')) text = text.substr(1, text.size() - 2);
+  const auto take_sign = [&] {
+    for (const std::string_view sign : kSigns)
+      if (text.starts_with(sign)) return text.remove_prefix(sign.size()), true;
+    return false;
+  };
+  while (take(text, kSpaces) || take(text, kMarks) || take_sign()) {
+  }
+  for (const char c : text) {
+    if (c >= '0' && c <= '9') {
+      ++run;
+      continue;
+    }
+    if (c != '.' && c != ',') return;
+    if (run == 0) return;
+    if (mark == 0)
+      first = run;
+    else
+      groups &= run == 3;
+    points += c == '.';
+    commas += c == ',';
+    mark = c;
+    run = 0;
+  }
+  last = run;
+  if (mark == 0) {
+    numbers_ += run > 0;
+    plain_ += run > 0;
+    large_ += run > 3;
+    return;
+  }
+  if (last == 0) return;
+  ++numbers_;
+  groups &= first <= 3;
+  if (points > 0 && commas > 0) {  // the last one begins the decimals
+    const bool in_order =
+        mark == ',' ? commas == 1 && text.find(',') > text.rfind('.') : points == 1 && text.find('.') > text.rfind(',');
+    if (!groups || !in_order)
+      --numbers_;
+    else
+      ++(mark == ',' ? comma_ : comma_groups_);
+    return;
+  }
+  const std::size_t marks = points + commas;
+  if (marks > 1) {
+    if (groups && last == 3)
+      ++(points > 0 ? point_groups_ : comma_groups_);
+    else
+      --numbers_;
+  } else if (last != 3 || first > 3 || text[text.find_first_of("0123456789")] == '0') {  // no thousands begin with 0
+    ++(points > 0 ? point_ : comma_);
+  } else {
+    ++(points > 0 ? either_point_ : either_comma_);
+  }
+}
+
+void NumberEvidence::add(const NumberEvidence& column) {
+  if (10 * column.numbers_ < 9 * column.values_) return;
+  point_ += column.point_;
+  comma_ += column.comma_;
+  point_groups_ += column.point_groups_;
+  comma_groups_ += column.comma_groups_;
+  either_point_ += column.either_point_;
+  either_comma_ += column.either_comma_;
+  // 517 beside 4.292: three decimals everywhere would be 517.000.
+  constexpr std::uint64_t kSome = 3;
+  if (20 * column.plain_ < column.either_point_ + column.either_comma_ || column.plain_ == 0 || column.large_ > 0 ||
+      column.point_ + column.comma_ > 0)
+    return;
+  if (column.either_point_ >= kSome && column.either_comma_ == 0) point_groups_ += column.either_point_;
+  if (column.either_comma_ >= kSome && column.either_point_ == 0) comma_groups_ += column.either_comma_;
+}
+
+NumberStyle NumberEvidence::style(NumberStyle usual) const {
+  if (comma_ > 0 && point_ == 0 && comma_groups_ == 0) return {false, true, '.'};
+  if (comma_ == 0 && point_groups_ == 0 && (comma_groups_ > 0 || (either_comma_ > 0 && point_ > 0)))
+    return {true, false, ','};
+  if (comma_ == 0 && point_ == 0 && point_groups_ > 0) return {false, true, '.'};
+  if (comma_ == 0 && point_ > 0) return {true, false, 0};
+  return usual;
+}
+
+void ColumnSample::add(std::string_view value, std::string_view label, Type type, const NumberStyle& style,
+                       const char* end) {
   ++rows_;
-  if (is_missing(value)) {
+  if (value.empty() || (type != Type::kString && is_missing(value))) {
     ++missing_;
     return;
   }
+  maybe_missing_ += type == Type::kString && is_missing(value);
   const std::uint64_t hash = hash64(value);
   values_.push_back(hash);
   if (const std::string_view shown = value.substr(0, 200);
@@ -174,10 +345,12 @@ void ColumnSample::add(std::string_view value, std::string_view label, Type type
     }
   }
   long_ += value.size() > 40;
+  if (values_.size() <= kCountLost) lost_ += count_lost(value);
   strings_ += type == Type::kString;
   flags_ += type == Type::kFlag;
+  zeros_ += has_leading_zero(value);
   double number = 0;
-  if (type == Type::kPlain &&
+  if (type != Type::kFlag && style.is_plain(value) &&
       short_decimal(value, end != nullptr ? end : value.data() + value.size(), &number)) {  // most tables have most of these
     ++words_;
     add_number(number);
@@ -185,10 +358,10 @@ void ColumnSample::add(std::string_view value, std::string_view label, Type type
   }
   words_ += count_words(value);
   const std::string_view digits = value.starts_with('+') ? value.substr(1) : value;
-  auto other = type == Type::kPlain ? parse_number<double>(digits) : std::nullopt;
-  if (comma && !other) {
-    other = number_with_comma(value);
-    commas_ += other.has_value();
+  auto other = type != Type::kFlag && style.is_plain(value) ? parse_number<double>(digits) : std::nullopt;
+  if (type != Type::kFlag && !other) {
+    other = written_number(value, style);
+    if (other && marked_++ == 0) first_marked_ = value;
   }
   if (other && is_value(*other)) {
     add_number(*other);
@@ -212,7 +385,7 @@ ColumnReport ColumnSample::judge(std::string name) const {
   using enum ColumnKind;
   const std::uint64_t present = rows_ - missing_;
   const std::uint64_t distinct = count_distinct(values_);
-  ColumnReport out{std::move(name), kNumber, "", examples_, rows_, missing_, distinct, false};
+  ColumnReport out{std::move(name), kNumber, "", examples_, rows_, missing_, distinct, lost_};
   const bool one_each = distinct == labels_.size() && present > 2 * distinct;
   const bool often = distinct <= kFew && present >= kEnough * distinct;
   out.decides_label = labels_.size() > 1 && (one_each || often) &&
@@ -223,26 +396,39 @@ ColumnReport ColumnSample::judge(std::string name) const {
     out.why = std::move(why);
     return out;
   };
-  if (present == 0) return is(kCategory, "no value in the first rows");
+  const auto guess = [&](ColumnKind kind, std::string why) {
+    out.guess = true;
+    return is(kind, std::move(why));
+  };
+  if (present == 0) return guess(kUndecided, "no value in the first rows");
   if (flags_ == present) return is(kFlag, "true or false");
-  if (numbers_ == present) {
-    if (whole_ < present) return is(kNumber, commas_ > 0 ? "numbers with a decimal comma" : "numbers");
-    if (one_by_one_ && present >= kEnough) return is(kId, "counts the rows");
+  const bool codes = 20 * zeros_ >= present && zeros_ > 0;  // "0815" is no quantity
+  const bool numeric = numbers_ > 0 && numbers_ + maybe_missing_ == present;
+  if (numeric && codes && !sounds_like_time(out.name)) {
+    return never_repeats ? guess(kId, "whole numbers with leading zeros, which never repeat")
+                         : guess(kCategory, "whole numbers with leading zeros");
+  }
+  if (numeric) {
+    out.guess = marked_ > 0;
+    const std::string as = marked_ > 0 ? ", written as " + shown_value(first_marked_) : "";
+    if (whole_ < numbers_) return is(kNumber, "numbers" + as);
+    if (one_by_one_ && present >= kEnough) return guess(kId, "counts the rows");
     if (low_ >= kFirstTime && high_ <= kLastTime && sounds_like_time(out.name))
-      return is(kDate, "by its name, seconds since 1970");
+      return guess(kDate, "by its name, seconds since 1970");
     if (low_ >= 0 && high_ <= 1) return is(kFlag, "0 or 1");
-    return low_ >= 0 ? is(kCount, "whole numbers from 0") : is(kNumber, "whole numbers");
+    return low_ >= 0 ? is(kCount, "whole numbers from 0" + as) : is(kNumber, "whole numbers" + as);
   }
   // A few that are no numbers are mistakes, which are refused where they are read.
   if (numbers_ + meant_ == present || (2 * numbers_ >= present && strings_ == 0))
     return is(kNumber, share(numbers_, present) + " are numbers");
-  if (times_ == present) return is(kDate, "dates or times");
+  if (times_ == present) return guess(kDate, "dates or times");
   const double words_each = static_cast<double>(words_) / static_cast<double>(present);
   const bool varied = 2 * distinct > present || distinct > 100;
   if (varied && (words_each >= 2.5 || 2 * long_ > present)) return is(kText, "several words, seldom repeated");
-  if (never_repeats && words_each < 1.5) return is(kId, "a word that never repeats");
+  if (never_repeats && words_each < 1.5) return guess(kId, "a word that never repeats");
   if (varied && words_each >= 1.5) return is(kText, "words, seldom repeated");
-  if (numbers_ > 0) return is(kCategory, share(numbers_, present) + " are numbers, the others words");
+  if (numbers_ > 0) return guess(kCategory, share(numbers_, present) + " are numbers, the others words");
+  out.guess = present >= kEnough && 2 * distinct > present;
   return is(kCategory, std::to_string(distinct) + (distinct == 1 ? " word" : " different words"));
 }
 

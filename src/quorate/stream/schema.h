@@ -28,25 +28,29 @@ enum class ColumnKind : std::uint32_t {
   kTask = 8,
   kLabel = 9,
   kIgnored = 10,
-  kWeight = 11,   ///< importance of the label
-  kFeatures = 12  ///< all features, under names of their own: the key x of JSON lines, the namespaces of VW text
+  kWeight = 11,    ///< importance of the label
+  kFeatures = 12,  ///< all features, under names of their own: the key x of JSON lines, the namespaces of VW text
+  kUndecided = 13  ///< had no value in the first rows: a number is a number feature, a word the feature column=word
 };
 constexpr auto words(ColumnKind) {
   using enum ColumnKind;
   using std::string_view;
-  return std::array{std::pair{kNumber, string_view("number")},    std::pair{kCount, string_view("count")},
-                    std::pair{kFlag, string_view("flag")},        std::pair{kCategory, string_view("category")},
-                    std::pair{kText, string_view("text")},        std::pair{kDate, string_view("date")},
-                    std::pair{kTime, string_view("time")},        std::pair{kId, string_view("id")},
-                    std::pair{kTask, string_view("task")},        std::pair{kLabel, string_view("label")},
-                    std::pair{kIgnored, string_view("ignored")},  std::pair{kWeight, string_view("weight")},
-                    std::pair{kFeatures, string_view("features")}};
+  return std::array{std::pair{kNumber, string_view("number")},     std::pair{kCount, string_view("count")},
+                    std::pair{kFlag, string_view("flag")},         std::pair{kCategory, string_view("category")},
+                    std::pair{kText, string_view("text")},         std::pair{kDate, string_view("date")},
+                    std::pair{kTime, string_view("time")},         std::pair{kId, string_view("id")},
+                    std::pair{kTask, string_view("task")},         std::pair{kLabel, string_view("label")},
+                    std::pair{kIgnored, string_view("ignored")},   std::pair{kWeight, string_view("weight")},
+                    std::pair{kFeatures, string_view("features")}, std::pair{kUndecided, string_view("undecided")}};
 }
-constexpr bool is_number(ColumnKind kind) { return kind <= ColumnKind::kFlag; }
-constexpr bool is_feature(ColumnKind kind) { return kind <= ColumnKind::kText; }
+constexpr bool is_number(ColumnKind kind) { return kind <= ColumnKind::kFlag || kind == ColumnKind::kUndecided; }
+constexpr bool is_feature(ColumnKind kind) { return kind <= ColumnKind::kText || kind == ColumnKind::kUndecided; }
 
-/// Whether a field says that its value is missing: nothing, ?, NA, N/A, NaN or null.
+/// Whether a field says that its value is missing: nothing, ?, NA, N/A, NaN, null, None and what spreadsheets, pandas and
+/// databases write. A string of JSON says so only where numbers are expected.
 bool is_missing(std::string_view field);
+/// As 0815: a whole number with a zero that no number needs, so a name.
+bool has_leading_zero(std::string_view text);
 
 /// What the features of data without columns are called, as far as it is known. Part of a model.
 struct FeatureNames {
@@ -81,7 +85,8 @@ constexpr auto words(FeatureNames::Are) {
 /// The kinds of columns by name. Part of a model.
 class Schema {
  public:
-  explicit Schema(std::pmr::memory_resource* memory = std::pmr::get_default_resource()) : names_(memory), kinds_(memory) {}
+  explicit Schema(std::pmr::memory_resource* memory = std::pmr::get_default_resource())
+      : missing(memory), names_(memory), kinds_(memory) {}
 
   bool empty() const { return kinds_.empty(); }
   /// Whether features are columns. Otherwise it has, if any, the names that options gave to the task, the label and so on.
@@ -101,18 +106,39 @@ class Schema {
   std::optional<std::string_view> column_of(ColumnKind kind) const;
   void add(std::string_view name, ColumnKind kind);
   void reserve(std::size_t columns) { kinds_.reserve(columns); }
+  /// What is known besides the kinds, of another schema.
+  void take_settings(const Schema& other);
   bool operator==(const Schema& other) const;
 
   bool time_parts = false;  ///< hour and weekday of dates and times are features
   FeatureNames features;    ///< where there are no columns; saved apart
+  bool sparse = false;      ///< JSON lines that lack most keys: a number that is not there is 0
+  bool comma = false;       ///< numbers of CSV have decimal commas, if the file does not say otherwise
+  bool thousands = false;   ///< and the other mark between thousands
+  NameTable missing;        ///< values that are missing, besides is_missing()
 
   template <class S>
   static void state(S& s, auto&& v) {
     v("names", s.names_);
     v("kinds", s.kinds_);
-    std::uint32_t parts = s.time_parts;
-    v("time_parts", parts);
-    if constexpr (!std::is_const_v<S>) s.time_parts = parts != 0;
+    const auto flag = [&](const char* name, auto& value, bool always) {
+      std::uint32_t number = value;
+      if constexpr (requires { v.has(""); }) {
+        if (always || v.has(name)) v(name, number);
+      } else if (always || value) {
+        v(name, number);
+      }
+      if constexpr (!std::is_const_v<S>) value = number != 0;
+    };
+    flag("time_parts", s.time_parts, true);
+    flag("sparse", s.sparse, false);
+    flag("comma", s.comma, false);
+    flag("thousands", s.thousands, false);
+    if constexpr (requires { v.has(""); }) {
+      if (v.has("missing.text")) v("missing", s.missing);
+    } else if (s.missing.size() > 0) {
+      v("missing", s.missing);
+    }
   }
   void check() const;  ///< throws DataError if what was loaded makes no sense
 
@@ -121,8 +147,33 @@ class Schema {
   std::pmr::vector<std::uint32_t> kinds_;  // ColumnKind
 };
 
-/// A number with a decimal comma, as 40,6 or -0,25; nothing for any other text.
-std::optional<double> number_with_comma(std::string_view text);
+/// How a file writes numbers.
+struct NumberStyle {
+  bool point = true, comma = false;  ///< which of them begins the decimals
+  char thousands = 0;                ///< between groups of three digits; 0: none
+  bool operator==(const NumberStyle&) const = default;
+  /// Whether a text has no mark that this style reads in its own way.
+  bool is_plain(std::string_view text) const { return point || text.find('.') == text.npos; }
+};
+
+/// A number as people write it: 40,6 or 1.234,5 in that style; $16.36, 5 %, (12), 16_360, with narrow spaces between
+/// thousands or a true minus sign. Nothing for any other text.
+std::optional<double> written_number(std::string_view text, const NumberStyle& style);
+
+/// What the values of a file say of its style.
+class NumberEvidence {
+ public:
+  void add(std::string_view value);
+  void add(const NumberEvidence& column);  ///< if it is one of numbers
+  /// The style that all agree on; `usual` if they do not, or say nothing.
+  NumberStyle style(NumberStyle usual) const;
+
+ private:
+  // How many are numbers; of these without a mark, and of 1000 or more; begin their decimals so; have thousands so; or are
+  // either, as 1,234.
+  std::uint64_t values_ = 0, numbers_ = 0, plain_ = 0, large_ = 0, point_ = 0, comma_ = 0, point_groups_ = 0,
+                comma_groups_ = 0, either_point_ = 0, either_comma_ = 0;
+};
 
 /// What was seen of a column, for the one who looks at the data.
 struct ColumnReport {
@@ -131,7 +182,9 @@ struct ColumnReport {
   std::string why;                    ///< what makes it this kind
   std::vector<std::string> examples;  ///< a few different values
   std::uint64_t rows = 0, missing = 0, distinct = 0;
+  std::uint64_t lost = 0;      ///< letters and digits of the first values that stand alone, so are no words of a text
   bool decides_label = false;  ///< each of its few values comes with one label only
+  bool guess = false;          ///< something else might be meant, which would change what is learned
 };
 
 /// The first values of a column. Values of JSON say whether they are strings, `true` or `false`.
@@ -139,9 +192,8 @@ class ColumnSample {
  public:
   enum class Type { kPlain, kString, kFlag };
 
-  /// `label`: of the same row, "" if it is missing. `comma`: numbers may have a decimal comma. Bytes up to `end`, if it is
-  /// given, may be read, which is after `value`.
-  void add(std::string_view value, std::string_view label, Type type = Type::kPlain, bool comma = false,
+  /// `label`: of the same row, "" if it is missing. Bytes up to `end`, if it is given, may be read, which is after `value`.
+  void add(std::string_view value, std::string_view label, Type type = Type::kPlain, const NumberStyle& style = {},
            const char* end = nullptr);
   void skip() { ++rows_, ++missing_; }  ///< a row without the column
   /// The column's kind by its values. O(n).
@@ -156,9 +208,10 @@ class ColumnSample {
   std::vector<std::uint64_t> values_;                               // their hashes
   std::map<std::uint64_t, std::optional<std::uint64_t>> label_of_;  // of a value: its label, none if there are two
   std::unordered_set<std::uint64_t> labels_;
-  std::string last_label_;
-  std::uint64_t rows_ = 0, missing_ = 0, numbers_ = 0, meant_ = 0, whole_ = 0, times_ = 0, flags_ = 0, commas_ = 0,
-                strings_ = 0, words_ = 0, long_ = 0;  // meant_: as numbers, though out of range or with spaces
+  std::string last_label_, first_marked_;
+  std::uint64_t rows_ = 0, missing_ = 0, maybe_missing_ = 0, zeros_ = 0, numbers_ = 0, meant_ = 0, whole_ = 0, times_ = 0,
+                flags_ = 0, marked_ = 0, strings_ = 0, words_ = 0, long_ = 0,
+                lost_ = 0;  // meant_: as numbers, though out of range or with spaces
   std::optional<double> last_;
   bool one_by_one_ = true;  // each whole number is the one before plus 1
   double low_ = 0, high_ = 0;

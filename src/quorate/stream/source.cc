@@ -1,6 +1,7 @@
 #include "quorate/stream/source.h"
 
 #include <fcntl.h>
+#include <iconv.h>
 #include <lzma.h>
 #include <poll.h>
 #include <sys/stat.h>
@@ -174,6 +175,53 @@ class Zstd final : public Unpacker {
   std::size_t pending_ = 1;  // 0: at the end of a frame
 };
 
+/// Text of another encoding as UTF-8.
+class Decoder final : public ByteSource {
+ public:
+  /// `begun`: what was read of it before.
+  Decoder(std::unique_ptr<ByteSource> source, std::string path, const std::string& encoding, std::string_view begun = {})
+      : source_(std::move(source)), path_(std::move(path)), encoding_(encoding), input_(begun) {
+    std::string name = encoding;
+    std::erase(name, '-');
+    for (const std::string& one : {encoding, name})
+      if (iconv_ = iconv_open("UTF-8", one.c_str()); iconv_ != kNone) return;
+    throw UsageError("--encoding " + quoted_value(encoding) + ": expected one that iconv knows, as latin-1 or utf-16");
+  }
+  ~Decoder() override { iconv_close(iconv_); }
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
+
+  std::size_t read(char* out, std::size_t room) override {
+    char* const begin = out;
+    while (out == begin) {
+      if (wants_more_ || input_.empty()) {
+        const std::size_t kept = input_.size();
+        input_.resize(kept + kChunk);
+        const std::size_t n = source_->read(input_.data() + kept, kChunk);
+        input_.resize(kept + n);
+        if (n == 0 && kept == 0) return 0;
+        if (n == 0) wrong("ends in the middle of a character");
+      }
+      char* from = input_.data();
+      std::size_t left = input_.size();
+      const bool done = iconv(iconv_, &from, &left, &out, &room) != static_cast<std::size_t>(-1);
+      if (!done && errno == EILSEQ) wrong("has bytes that are none of it");
+      wants_more_ = !done && errno == EINVAL;
+      input_.erase(0, input_.size() - left);
+    }
+    return static_cast<std::size_t>(out - begin);
+  }
+
+ private:
+  static inline const iconv_t kNone = reinterpret_cast<iconv_t>(-1);  // NOLINT: as iconv_open says it
+  [[noreturn]] void wrong(const char* why) const { throw DataError(path_ + ": as " + encoding_ + " the text " + why); }
+
+  std::unique_ptr<ByteSource> source_;
+  std::string path_, encoding_, input_;
+  iconv_t iconv_ = kNone;
+  bool wants_more_ = false;
+};
+
 class TextSource final : public ByteSource {
  public:
   explicit TextSource(std::string_view text) : text_(text) {}
@@ -196,8 +244,10 @@ std::unique_ptr<ByteSource> open_source(const std::string& path, std::uint64_t* 
   return std::make_unique<Plain>(path, consumed, std::move(stop));
 }
 
-LineReader::LineReader(const std::string& path, std::stop_token stop)
-    : path_(name_of(path)), source_(open_source(path, &consumed_, stop)), buffer_(kChunk), stop_(std::move(stop)) {}
+LineReader::LineReader(const std::string& path, std::stop_token stop, const std::string& encoding)
+    : path_(name_of(path)), source_(open_source(path, &consumed_, stop)), buffer_(kChunk), stop_(std::move(stop)) {
+  if (!encoding.empty()) source_ = std::make_unique<Decoder>(std::move(source_), path_, encoding);
+}
 
 LineReader::LineReader(std::string path, std::string_view bytes)
     : path_(std::move(path)), source_(std::make_unique<TextSource>(bytes)), buffer_(std::min(kChunk, bytes.size() + 64)) {}
@@ -213,7 +263,14 @@ bool LineReader::fill() {
   if (end_ == buffer_.size()) buffer_.resize(2 * buffer_.size());
   const std::size_t n = source_->read(buffer_.data() + end_, buffer_.size() - end_);
   at_end_ = n == 0;
+  const bool first = number_ == 0 && end_ == 0;
   end_ += n;
+  if (const std::string_view begun(buffer_.data(), end_);
+      first && (begun.starts_with("\xFF\xFE") || begun.starts_with("\xFE\xFF"))) {
+    source_ = std::make_unique<Decoder>(std::move(source_), path_, "UTF-16", begun);
+    end_ = 0;
+    return fill();
+  }
   return n > 0;
 }
 
@@ -257,7 +314,7 @@ bool LineReader::next(std::string_view& line, std::size_t most) {
                       " bytes; expected one example a line" + (longest_ < kLongest ? ", or a larger --memory" : ""));
     line = {start, length};
     carriage_return_ = !line.empty() && line.back() == '\r';
-    if (carriage_return_) line.remove_suffix(1);
+    while (line.ends_with('\r')) line.remove_suffix(1);  // twice where a line end was translated twice
     if (number_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);  // byte order mark
     return true;
   }

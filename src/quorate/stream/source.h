@@ -29,7 +29,9 @@ class LineReader {
  public:
   static constexpr std::size_t kLongest = std::size_t{1} << 26;  ///< bytes of the longest line accepted: 64 MiB
 
-  explicit LineReader(const std::string& path, std::stop_token stop = {});
+  /// encoding: of the text, any that iconv knows; empty: UTF-8, or UTF-16 if it begins with that mark. Throws UsageError,
+  /// too.
+  explicit LineReader(const std::string& path, std::stop_token stop = {}, const std::string& encoding = "");
   /// Lines of `bytes`, which outlive the reader. `path`: for messages.
   LineReader(std::string path, std::string_view bytes);
 

@@ -1,6 +1,7 @@
 // VW text: `[label [importance [base]]] ['tag][|namespace[:weight] feature[:value] ...]...`. The namespace called "task" (or
 // --task-column) holds one feature, the task's name, that of --time-column the time. The tag is the id. A feature f of
-// namespace n is called n^f; the k-th of a line without a name (`:0.5`), from 0, n^:k.
+// namespace n is called n^f, with a word for its value (`city:Berlin`) n^city=Berlin; the k-th of a namespace without a name
+// (`:0.5`), from 0, n^:k.
 // The importance is the example's weight; with importance 0 it has no label, as in VW. Bases are read and counted, but not
 // used.
 #include "quorate/stream/formats.h"
@@ -8,12 +9,14 @@
 #include <algorithm>
 
 #include "quorate/base/error.h"
+#include "quorate/base/number.h"
 #include "quorate/stream/tokens.h"
 
 namespace quorate {
 namespace {
 
 constexpr bool is_space(char c) { return c == ' ' || c == '\t'; }
+constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 /// The next word of `rest`, which loses it and the spaces on both sides; "" if there is none.
 std::string_view take(std::string_view& rest) {
@@ -46,6 +49,7 @@ class VwReader final : public RecordReader {
 
   bool parse(std::string_view line, Record& record) override {
     if (std::all_of(line.begin(), line.end(), is_space)) return false;
+    if (const std::size_t at = line.find('\r'); at != line.npos) bad(at, std::string(kCarriageReturn));
     const std::size_t bar = line.find('|');
     if (bar == line.npos) bad(line, line, "VW text: label |namespace feature:value ...");
     std::string_view head = line.substr(0, bar);
@@ -54,7 +58,9 @@ class VwReader final : public RecordReader {
     double base = 0;
     for (std::string_view token = take(head); !token.empty(); token = take(head)) {
       const bool last = head.empty();
-      if (token.front() == '\'' || (last && touching && words > 0)) {
+      if (token.front() == '\'' || (last && touching)) {
+        if (words == 0 && parse_number<double>(token))
+          bad(line, token, "a space after a label: what touches the bar is a tag to VW");
         if (!last) bad(line, token, "the tag right before '|'");
         record.id = token.substr(token.front() == '\'' ? 1 : 0);
       } else if (words == 0) {
@@ -74,7 +80,6 @@ class VwReader final : public RecordReader {
       }
     }
     unused_ += base != 0;
-    nameless_ = 0;
     Features tokens(line.substr(bar + 1));
     do space(line, tokens, record);
     while (tokens.next_part());
@@ -102,6 +107,7 @@ class VwReader final : public RecordReader {
         name = name.substr(0, colon);
       }
     }
+    nameless_ = 0;
     const bool ignored = meets(name);
     const auto take = [&] { return tokens.next() ? tokens.token() : line.substr(line.size()); };
     if (!time_.empty() && name == time_) {
@@ -138,7 +144,13 @@ class VwReader final : public RecordReader {
           feature = record.keep(":" + std::to_string(nameless_++));
           end = feature.data() + feature.size();
         }
-        value *= number(line, token.substr(colon + 1));
+        const std::string_view text = token.substr(colon + 1);
+        if (!text.empty() && is_letter(text[0]) && !parse_number<double>(text)) {  // a word, as VW reads it
+          feature = record.keep(feature, "=", text);
+          end = feature.data() + feature.size();
+        } else {
+          value *= number(line, text);
+        }
         if (!is_value(value)) bad(line, token, "a value times its namespace's weight from -1e18 to 1e18");
       }
       Index index = 0;

@@ -1,0 +1,73 @@
+"""Files as people have them, each of a kind that was read wrongly once: tests/cases/, with the right reading in readings.json.
+
+kinds: of columns; mistakes: at most so many while all labels are learned from; labels: how many there are; says: on standard error;
+refused: with this message; options: of every command."""
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+CASES = Path(__file__).parents[1] / "cases"
+READINGS = json.loads((CASES / "readings.json").read_text())
+ALWAYS = ("--learner", "cohort(query=always)", "--in-order")
+
+
+@pytest.fixture
+def case(quorate):
+    for file in CASES.iterdir():
+        shutil.copy(file, quorate.folder)
+    return quorate
+
+
+def test_every_case_has_a_reading():
+    assert {file.name for file in CASES.iterdir()} == {*READINGS, "readings.json"}
+
+
+@pytest.mark.parametrize("name", READINGS)
+def test_a_case_is_read_rightly(case, name):
+    right = READINGS[name]
+    options = right.get("options", [])
+    run = case("simulate", "--data", name, *options, *ALWAYS, "--json")
+    if "refused" in right:
+        assert run.code == 1 and right["refused"] in run.err, run.err
+        return
+    assert run.code == 0, run.err
+    mean = json.loads(run.out)["mean"]
+    assert mean["mistakes"] <= right.get("mistakes", float("inf"))
+    assert mean["labels"] == right.get("labels", mean["labels"])
+    assert right.get("says", "") in run.err
+    if "kinds" in right:
+        kinds = {c["name"]: c["kind"] for c in json.loads(case.ok("look", name, *options, "--json").out)["columns"]}
+        assert {column: kinds.get(column) for column in right["kinds"]} == right["kinds"]
+
+
+def test_a_column_that_is_empty_at_first_is_the_same_from_a_pipe_and_a_file(case):
+    data = (CASES / "K7-late-column.csv").read_bytes()
+    case.ok("train", "--data", "K7-late-column.csv", "--model", "file", "--learner", "cohort(query=always)")
+    case.ok("train", "--data", "-", "--format", "csv", "--model", "pipe", "--learner", "cohort(query=always)", stdin=data)
+    margins = [case.ok("predict", "--data", "K7-late-column.csv", "--model", model).out for model in ("file", "pipe")]
+    assert margins[0] == margins[1]
+
+
+def test_classes_are_equal_as_numbers(case):
+    text = (CASES / "K8-class-1.0.csv").read_text()
+    (case.folder / "ints.csv").write_text(text.replace("1.0,", "1,").replace("2.0,", "2,").replace("3.0,", "3,"))
+    case.ok("train", "--data", "ints.csv", "--model", "m", "--classes", "one-vs-rest")
+    assert json.loads(case.ok("evaluate", "--data", "K8-class-1.0.csv", "--model", "m", "--json").out)["examples"] == 60
+
+
+def test_labels_as_written_are_labels_to_the_byte(case):
+    run = case.ok("simulate", "--data", "K6-class-NA.jsonl", "--classes", "one-vs-rest", "--labels-as-written", "--json", *ALWAYS)
+    assert json.loads(run.out)["examples"] == 90 and "taken for none" not in run.err
+    case.ok("simulate", "--data", "K8-two-labels.csv", "--positive", "A", "--labels-as-written", *ALWAYS)
+    case.ok("simulate", "--data", "K8-classes-in-two-ways.csv", "--classes", "one-vs-rest", "--labels-as-written", *ALWAYS)
+
+
+def test_true_and_false_are_1_and_0(case):
+    rows = "label,a\n" + "".join(f"{i % 2},{3 * (i % 2) + i % 3}\n" for i in range(60))
+    (case.folder / "numbers.csv").write_text(rows)
+    (case.folder / "words.csv").write_text(rows.replace("\n1,", "\ntrue,").replace("\n0,", "\nfalse,"))
+    for first, second in (("numbers", "words"), ("words", "numbers")):
+        case.ok("train", "--data", f"{first}.csv", "--model", first)
+        assert json.loads(case.ok("evaluate", "--data", f"{second}.csv", "--model", first, "--json").out)["measures"]["accuracy"]["value"] > 0.9
