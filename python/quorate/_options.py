@@ -47,8 +47,8 @@ class Options(TypedDict, total=False):
     ignore_column      columns, JSON keys, VW namespaces or SVMlight indices to leave out, as a,b (several: a list)
     missing            values of CSV and JSON that are missing, as -,none (several: a list)
     unlabelled         labels that mean that there is none, as ignore,skip (several: a list)
-    labels_as_written  labels are what is written, to the byte: NA and null are labels, "Spam" is none that means
-                       "spam" (default: False)
+    labels_as_written  take labels to the byte: NA and null are labels, "Spam" is none that means "spam" (default:
+                       False)
     time_parts         hour and weekday of dates and times as features (default: False)
     delimiter          CSV: the character between fields, or tab (default: by the header)
     header             CSV: the names of the columns of a file without a header, as a,b,c; or none: column 1, column
