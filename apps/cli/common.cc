@@ -238,7 +238,7 @@ std::function<double()> share_read(const std::string& path, const std::atomic<st
 }
 
 void report_skipped(const std::string& path, std::uint64_t skipped, const std::string& first, const std::string& left_out) {
-  if (!left_out.empty()) std::fprintf(stderr, "quorate: %s\n", left_out.c_str());
+  if (!left_out.empty()) std::fprintf(stderr, "quorate: %s\n", one_line(left_out).c_str());
   if (skipped == 0) return;
   std::fprintf(stderr, "quorate: %s: %s skipped; the first: %s\n", path.c_str(), counted(skipped, "bad line").c_str(),
                first.c_str());

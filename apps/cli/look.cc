@@ -93,8 +93,9 @@ struct Guess {
   std::string label, task;
 };
 Guess guess(std::span<const ColumnReport> columns) {
-  constexpr std::array<std::string_view, 13> kLabels{"label",  "spam",  "target", "class",   "y",      "outcome", "is_spam",
-                                                     "labels", "fraud", "churn",  "clicked", "answer", "category"};
+  constexpr std::array<std::string_view, 14> kLabels{"label", "_label",  "spam",    "target",  "class",
+                                                     "y",     "outcome", "is_spam", "labels",  "fraud",
+                                                     "churn", "clicked", "answer",  "category"};
   constexpr std::array<std::string_view, 15> kTasks{"task",        "user",    "user_id",    "userid",     "customer",
                                                     "customer_id", "account", "account_id", "tenant",     "device",
                                                     "device_id",   "client",  "person",     "subject_id", "group"};
@@ -266,11 +267,12 @@ std::string command(const LookOptions& o, const Seen& seen, const Guess& guessed
 }
 
 int run(const LookOptions& o) {
-  auto reader = open_reader(o.data, o.read.options());
+  ReadOptions options = o.read.options();
+  options.skip_bad_lines = true;  // a look at bad lines, too
+  auto reader = open_reader(o.data, options);
   const std::vector<ColumnReport> columns(reader->seen().begin(), reader->seen().end());
   const Guess guessed = guess(columns);
   if (o.data != "-" && (!guessed.label.empty() || !guessed.task.empty())) {
-    ReadOptions options = o.read.options();
     if (!guessed.label.empty()) options.label = guessed.label;
     if (!guessed.task.empty()) options.task = guessed.task;
     reader = open_reader(o.data, options);

@@ -11,13 +11,16 @@ of River's active learners. Needs the package river.
 from __future__ import annotations
 
 import copy
+import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from river import base, compose
 from river.active.base import ActiveLearningClassifier
 from sklearn.base import clone
 
+from quorate import _inputs
 from quorate._awaited import Awaited
 from quorate._estimator import Estimator
 from quorate.learners import LEARNERS
@@ -25,7 +28,7 @@ from quorate.learners import LEARNERS
 __all__ = ["ActiveClassifier", "Classifier", "active", "wrap"]
 
 
-class Classifier(base.Classifier):
+class Classifier(base.MiniBatchClassifier):
     """A learner as River's classifier; `wrap` makes it.
 
     `learn_one(x, y)` shows the learner a label as a stream does: it learns from it if it asks for it and its limits
@@ -91,6 +94,29 @@ class Classifier(base.Classifier):
         if not self._multiclass:
             return dict(learner.predict_proba_one(x, task))
         return dict(zip(learner.classes_.tolist(), learner.predict_proba([x], task=task)[0].tolist(), strict=True))
+
+    def learn_many(self, X: Any, y: Any, *, task: Any = None, time: Any = None, w: Any = 1.0) -> None:
+        """`learn_one` of each row of a frame in turn, to the bit. y: their classes, a series or list; `task`, `time` and `w`: one for
+        all, or one each. Rows before one that is refused are learned."""
+        rows = _inputs.rows_of(X)
+        each = {name: value if np.ndim(value) else [value] * len(rows) for name, value in (("task", task), ("time", time), ("w", w))}
+        for name, values in {"y": y, **each}.items():
+            if len(values) != len(rows):
+                raise ValueError(f"{name}: {len(values)} values; expected one for each of the {len(rows)} rows")
+        for x, label, its_task, its_time, weight in zip(rows, _inputs.values_of(y), each["task"], each["time"], each["w"]):
+            self.learn_one(x, None if _inputs.is_missing(label) else label, task=its_task, time=its_time, w=weight)
+
+    def predict_many(self, X: Any, *, task: Any = None) -> Any:
+        """`predict_one` of each row of a frame, as a pandas series with its index."""
+        pd = importlib.import_module("pandas")
+        rows = _inputs.rows_of(X)
+        return pd.Series([self.predict_one(x, task=task) for x in rows], index=getattr(X, "index", None))
+
+    def predict_proba_many(self, X: Any, *, task: Any = None) -> Any:
+        """`predict_proba_one` of each row of a frame, as a pandas frame with a column for each class."""
+        pd = importlib.import_module("pandas")
+        chances = [self.predict_proba_one(x, task=task) for x in _inputs.rows_of(X)]
+        return pd.DataFrame(chances, index=getattr(X, "index", None), columns=self.learner_.classes_.tolist())
 
     def decide_one(self, x: Mapping[Any, Any], *, task: Any = None, time: float | None = None) -> list[int]:
         """Goes on by one example without its label. Returns the ids of what the learner asks, one for each class in

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 from skactiveml.base import SingleAnnotatorPoolQueryStrategy, SingleAnnotatorStreamQueryStrategy
 from skactiveml.utils import MISSING_LABEL, check_indices, check_random_state, is_labeled
 from sklearn.base import clone
@@ -86,7 +87,7 @@ class StreamQuery(SingleAnnotatorStreamQueryStrategy):
         ----------
         candidates : array of shape (n, d), in the order in which they came
         clf : asked for its classes, if they were not given to the strategy
-        X, y : rows and their labels, some of them missing
+        X, y : rows (an array or a sparse matrix) and their labels, some of them missing
         task : names or whole numbers, of each candidate, or one for all
 
         Returns
@@ -208,19 +209,22 @@ class PoolQuery(SingleAnnotatorPoolQueryStrategy):
         batch_size : how many to draw, different ones
         return_utilities : also of each draw each candidate's chance, NaN for what is none: (batch_size, n)
         """
+        rows = check_array(X, accept_sparse="csr", dtype=np.float64) if sparse.issparse(X) else None
         X, y, candidates, batch_size, return_utilities = self._validate_data(
-            X, y, candidates, batch_size, return_utilities, reset=True
+            X if rows is None else np.zeros((rows.shape[0], 1)), y, candidates, batch_size, return_utilities, reset=True
         )
+        if rows is not None:  # which scikit-activeml does not know
+            X, self.n_features_in_ = rows, rows.shape[1]
         pool, mapping = self._transform_candidates(candidates, X, y)
         known = is_labeled(y, self.missing_label)
         if task is not None:
             if mapping is None:
                 raise ValueError("task: of rows of X; expected candidates as indices, not rows of their own")
-            task = np.broadcast_to(np.asarray(task), len(X))
+            task = np.broadcast_to(np.asarray(task), X.shape[0])
         learner = self._fit(X[known], y[known], None if task is None else task[known], clf)
         drawn, chances = _draw(learner, pool, None if task is None else task[mapping], batch_size, self.random_state_)
         if mapping is not None:
-            all_chances = np.full((len(chances), len(X)), np.nan)
+            all_chances = np.full((len(chances), X.shape[0]), np.nan)
             all_chances[:, mapping] = chances
             drawn, chances = mapping[drawn], all_chances
         return (drawn, chances) if return_utilities else drawn
@@ -238,7 +242,7 @@ class PoolQuery(SingleAnnotatorPoolQueryStrategy):
             learner._expect_users()
         if not learner.info_["selects"]:
             raise ValueError(f"learner: {learner!r} does not select among examples; expected one that does, as Shampo")
-        if len(X):
+        if X.shape[0]:
             learner.fit(X, y, task=task, classes=classes)
         return learner
 
@@ -248,8 +252,8 @@ def _draw(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """Rows of the pool, one after the other, and before each draw the chances of all."""
     drawn: list[int] = []
-    chances = np.full((size, len(pool)), np.nan)
-    left = np.arange(len(pool))
+    chances = np.full((size, pool.shape[0]), np.nan)
+    left = np.arange(pool.shape[0])
     for n in range(size):
         found = learner._model.round(
             _inputs.matrix(pool[left]), None if task is None else _inputs.task_codes(task[left], len(left))

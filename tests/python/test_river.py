@@ -48,6 +48,23 @@ def test_passes_every_check_of_river_with_seven_classes(spec, monkeypatch):
     river.checks.check_estimator(model)
 
 
+def test_many_rows_are_learned_as_one_after_the_other():
+    pd = pytest.importorskip("pandas")
+    rows = examples()
+    one, many = wrap(quorate.Cohort()), wrap(quorate.Cohort())
+    for x, y in rows:
+        one.learn_one(x, y)
+    X, y = pd.DataFrame([x for x, _ in rows], index=range(5, 305)), pd.Series([y for _, y in rows])
+    for begin in range(0, 300, 70):
+        many.learn_many(X[begin:begin + 70], y[begin:begin + 70])
+    assert state(one) == state(many)
+    assert many.predict_many(X).tolist() == [one.predict_one(x) for x, _ in rows]
+    chances = many.predict_proba_many(X)
+    assert chances.index.equals(X.index) and chances.to_dict("records") == [one.predict_proba_one(x) for x, _ in rows]
+    with pytest.raises(ValueError, match="y: 3 values; expected one for each of the 300 rows"):
+        many.learn_many(X, [True] * 3)
+
+
 def test_active_learner_passes_the_checks_of_river():
     model = active(wrap(quorate.Cohort()))
     # The only one left out: the check reads probabilities where River's active learners return (probabilities, ask).

@@ -9,6 +9,7 @@ from skactiveml.classifier import ParzenWindowClassifier, SklearnClassifier
 from skactiveml.pool import RandomSampling, SubSamplingWrapper
 from skactiveml.stream import StreamRandomSampling
 from skactiveml.utils import call_func, is_unlabeled
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
@@ -377,6 +378,18 @@ def test_pool_tasks():
     assert margins[drawn].max() < np.median(margins[80:])
     with pytest.raises(ValueError, match="expected candidates as indices"):
         strategy.query(X, known, task=task, candidates=X[80:])
+
+
+def test_pool_of_sparse_rows_is_the_same():
+    X, y = linear(60, seed=3)
+    X[np.abs(X) < 0.5] = 0
+    y = np.where(np.arange(60) < 20, y, np.nan)
+    for candidates in (None, np.arange(30, 50)):
+        found = [PoolQuery(classes=[0, 1], random_state=0).query(rows, y, candidates=candidates, batch_size=3, return_utilities=True)
+                 for rows in (X, sparse.csr_matrix(X), sparse.coo_array(X))]
+        for drawn, chances in found[1:]:
+            assert drawn.tolist() == found[0][0].tolist()
+            np.testing.assert_allclose(chances, found[0][1])
 
 
 def test_pool_needs_a_learner_that_chooses():

@@ -25,6 +25,27 @@ TEST(CsvReader, KnowsItsColumnsByName) {
   EXPECT_THAT(open_reader(path)->columns(), ElementsAre("height", "weight"));
 }
 
+TEST(CsvReader, ATextThatIsAListOfNumbersIsAVector) {
+  const TempDir dir;
+  const std::string path = dir.write("a.csv", "label,e,a\n1,\"[1, -2.5]\",3\n0,[0.5 1.],4\n1,NA,5\n");
+  const std::vector<Row> rows{Row{"", "", "1", "", false, {{"e.0", 1}, {"e.1", -2.5}, {"a", 3}}},
+                              Row{"", "", "0", "", false, {{"e.0", 0.5}, {"e.1", 1}, {"a", 4}}},
+                              Row{"", "", "1", "", false, {{"e.0=?", 1}, {"e.1=?", 1}, {"a", 5}}}};
+  EXPECT_EQ(read_rows(path), rows);
+  const auto reader = open_reader(path);
+  EXPECT_THAT(reader->columns(), ElementsAre("e.0", "e.1", "a"));
+  ReadOptions o;
+  o.schema = &reader->schema();
+  EXPECT_EQ(read_rows(path, o), rows);
+  const std::string other = dir.write("c.csv", "label,e,a\n1,[1 2 3],1\n");
+  try {
+    read_rows(other, o);
+    ADD_FAILURE();
+  } catch (const DataError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("column 'e': 3 numbers; expected 2, as before"));
+  }
+}
+
 TEST(CsvReader, ColumnsMayBeGivenOtherRoles) {
   const TempDir dir;
   const std::string path =

@@ -4,13 +4,16 @@ namespace quorate {
 
 std::string one_line(std::string_view text) {
   std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    auto byte = static_cast<unsigned char>(c);
+    const bool other = byte == 0xC2 && i + 1 < text.size() && (text[i + 1] & 0xE0) == 0x80;  // U+0080 to U+009F
+    if (other) byte = static_cast<unsigned char>(text[++i]);
     if (c == '\n') {
       out += "\\n";
     } else if (c == '\t') {
       out += "\\t";
-    } else if (byte < 0x20 || byte == 0x7f) {
+    } else if (other || byte < 0x20 || byte == 0x7f) {
       out += "\\x";
       out += "0123456789abcdef"[byte >> 4];
       out += "0123456789abcdef"[byte & 15];

@@ -22,6 +22,8 @@
 namespace quorate {
 namespace {
 
+constexpr const char* kQuotesAsText = " (if quotes are text: --quote none)";
+
 class CsvReader final : public RecordReader {
  public:
   CsvReader(const std::string& path, const ReadOptions& options) : RecordReader(path, options), names_(options) {
@@ -67,10 +69,12 @@ class CsvReader final : public RecordReader {
     schema_.time_parts = of_model_ ? options.schema->time_parts : options.time_parts;
     for (Column& c : header_) {
       const ColumnKind kind = *c.kind;
-      schema_.add(c.name, kind);
-      if (!is_number(kind)) continue;
       c.index = static_cast<Index>(columns_.size());
-      columns_.push_back(c.name);
+      for (std::size_t i = 0; i < c.size; ++i) columns_.push_back(c.name + "." + std::to_string(i));
+      for (std::size_t i = 0; i < c.size; ++i) schema_.add(columns_[c.index + i], kind);
+      if (c.size > 0) continue;
+      schema_.add(c.name, kind);
+      if (is_number(kind)) columns_.push_back(c.name);
     }
   }
 
@@ -85,7 +89,8 @@ class CsvReader final : public RecordReader {
   struct Column {
     std::string name, missing;  // missing: the feature that says so
     std::optional<ColumnKind> kind = {};
-    Index index = 0;
+    Index index = 0;       // of its first number
+    std::size_t size = 0;  // of a vector; 0: it is none
   };
   /// Names of columns that options give a role.
   struct Names {
@@ -225,6 +230,8 @@ class CsvReader final : public RecordReader {
       const auto place = schema.place(c.name);
       if (place) here[*place] = true;
       const auto known = place ? std::optional(schema.kind(*place)) : std::nullopt;
+      if (!known && !c.kind)
+        while (schema.place(c.name + "." + std::to_string(c.size))) ++c.size;
       const bool stated = c.kind && (is_feature(*c.kind) || *c.kind == ColumnKind::kIgnored);
       if (stated && known && *known != *c.kind && !(is_number(*known) && is_number(*c.kind)))
         throw UsageError("column " + quoted_value(c.name) + ": " + std::string(word_of(*c.kind)) +
@@ -314,15 +321,28 @@ class CsvReader final : public RecordReader {
   /// By the first rows.
   void infer_kinds() {
     std::vector<ColumnSample> samples(header_.size());
+    struct Lists {
+      std::uint64_t rows = 0;
+      std::size_t size = 0;
+      bool same = true;  // in size
+    };
+    std::vector<Lists> lists(header_.size());
     const auto label =
         std::find_if(header_.begin(), header_.end(), [](const Column& c) { return c.kind == ColumnKind::kLabel; });
     for_first_rows([&](std::string_view line) {
       std::string_view label_here;
       if (label != header_.end()) label_here = fields_[static_cast<std::size_t>(label - header_.begin())].text;
       if (is_missing(label_here)) label_here = {};
-      for (std::size_t i = 0; i < fields_.size(); ++i)
-        samples[i].add(is_token(fields_[i].text) ? std::string_view() : fields_[i].text, label_here,
-                       ColumnSample::Type::kPlain, style_, end_of(line, fields_[i].text));
+      for (std::size_t i = 0; i < fields_.size(); ++i) {
+        const std::string_view text = fields_[i].text;
+        samples[i].add(is_token(text) ? std::string_view() : text, label_here, ColumnSample::Type::kPlain, style_,
+                       end_of(line, text));
+        std::size_t size = 0;
+        if (!text.starts_with('[') || !for_numbers(text, [&](std::optional<double>) { ++size; }) || size < 2) continue;
+        lists[i].same = lists[i].same && (lists[i].rows == 0 || lists[i].size == size);
+        lists[i].size = size;
+        ++lists[i].rows;
+      }
     });
     for (std::size_t i = 0; i < header_.size(); ++i) {
       Column& c = header_[i];
@@ -332,8 +352,17 @@ class CsvReader final : public RecordReader {
         report.why = "by its name or an option";
         report.guess = false;
       }
-      if (unnamed_last_ && i + 1 == header_.size() && !c.kind && report.missing == report.rows)
+      if (!c.kind && lists[i].rows > 0 && lists[i].rows + report.missing == report.rows) {
+        report.kind = lists[i].same ? ColumnKind::kNumber : ColumnKind::kIgnored;
+        report.why =
+            lists[i].same ? "vectors of " + std::to_string(lists[i].size) + " numbers" : "lists that differ in length";
+        report.guess = true;
+        if (lists[i].same) c.size = lists[i].size;
+      }
+      if (unnamed_last_ && i + 1 == header_.size() && !c.kind && report.missing == report.rows) {
         report.kind = ColumnKind::kIgnored;
+        report.guess = false;
+      }
       if (report.kind == ColumnKind::kId && !c.kind && has(ColumnKind::kId)) report.kind = ColumnKind::kIgnored;
       c.kind = report.kind;
     }
@@ -439,7 +468,7 @@ class CsvReader final : public RecordReader {
         throw LineError(path() + ":" + std::to_string(first) + ": a quote that opens in this line is not closed" +
                         (more ? " within " + std::to_string(longest) + " bytes" : "") + "; expected \" before " +
                         (more ? "that" : "the end") +
-                        (more && longest < LineReader::kLongest ? ", or a larger --memory" : ""));
+                        (more && longest < LineReader::kLongest ? ", or a larger --memory" : "") + kQuotesAsText);
       check_utf8(line);
       joined_ += carriage_return ? "\r\n" : "\n";
       joined_ += line;
@@ -457,7 +486,7 @@ class CsvReader final : public RecordReader {
       what = std::to_string(fields_.back().at + 1) + ": " + std::to_string(fields_.size()) + " fields; expected " +
              std::to_string(header_.size()) + ", as in the header";
     } catch (const LineError& e) {
-      what = e.what();
+      what = e.what() + std::string(kQuotesAsText);
     }
     if (first == line_number()) throw LineError(path() + ":" + std::to_string(first) + ":" + what);
     throw LineError(path() + ":" + std::to_string(first) + ": a quote that opens in this line closes in line " +
@@ -517,7 +546,10 @@ class CsvReader final : public RecordReader {
         case ColumnKind::kNumber:
         case ColumnKind::kCount:
         case ColumnKind::kFlag:
-          number_of(line, c, fields_[i], record);
+          if (c.size > 0)
+            vector_of(c, fields_[i], record);
+          else
+            number_of(line, c, fields_[i], record);
           break;
         case ColumnKind::kUndecided: {
           double number = 0;
@@ -540,11 +572,56 @@ class CsvReader final : public RecordReader {
     return true;
   }
 
-  /// Of ReadOptions::missing.
+  /// use(number, or nothing if it is missing) for all of a text that is a list of numbers, as [1, -2.5] and, of NumPy, [1.
+  /// -2.5]; false for any other text.
+  template <class Use>
+  static bool for_numbers(std::string_view text, Use use) {
+    constexpr std::string_view kSeparators = ", \t\r\n";
+    if (!text.starts_with('[') || !text.ends_with(']')) return false;
+    text = text.substr(1, text.size() - 2);
+    for (;;) {
+      text.remove_prefix(std::min(text.find_first_not_of(kSeparators), text.size()));
+      if (text.empty()) return true;
+      const std::string_view one = text.substr(0, text.find_first_of(kSeparators));
+      text.remove_prefix(one.size());
+      const auto number = parse_number<double>(one.ends_with('.') ? one.substr(0, one.size() - 1) : one);
+      const bool missing = is_missing(one);
+      if (!missing && (!number || !is_value(*number))) return false;
+      use(missing ? std::nullopt : number);
+    }
+  }
+
+  /// The numbers of a vector, whose text may be missing.
+  void vector_of(const Column& c, const CsvField& field, Record& record) const {
+    std::size_t i = 0;
+    const auto use = [&](std::optional<double> number) {
+      if (i < c.size) {
+        const Index at = c.index + static_cast<Index>(i);
+        if (number)
+          record.add(Entry::Kind::kColumn, at, columns_[at], *number);
+        else
+          record.add_category(record.keep(columns_[at], "=", "?"));
+      }
+      ++i;
+    };
+    if (is_missing(field.text))
+      while (i < c.size) use({});
+    else if (!for_numbers(field.text, use))
+      bad(field.at, "column " + quoted_value(c.name) + ": " + quoted_value(field.text) + "; expected a list of numbers");
+    if (i != c.size)
+      bad(field.at, "column " + quoted_value(c.name) + ": " + counted(i, "number") + "; expected " + std::to_string(c.size) +
+                        ", as before");
+  }
 
   static bool parses(std::string_view text) {
     const auto number = parse_number<double>(text.starts_with('+') ? text.substr(1) : text);
     return number && is_value(*number);
+  }
+
+  /// A name as a shell takes it in a list of columns.
+  static std::string typed(const std::string& name) {
+    const bool plain = name.find_first_of(" ,\"'\n;&|$()<>") == name.npos;
+    return plain ? shown_value(name) : "'" + (name.find_first_of(",\"\n") == name.npos ? name : csv_quoted(name)) + "'";
   }
 
   static bool is_inside(std::string_view line, std::string_view field) {
@@ -565,13 +642,11 @@ class CsvReader final : public RecordReader {
       try {
         value = number(is_inside(line, text) ? line : text, text);
       } catch (const LineError&) {
-        const std::string other = parse_time(text)                        ? "a time: --time-column "
-                                  : text.find_first_of(",.") != text.npos ? "see --decimal and --thousands; words: "
-                                                                            "--categorical-column "
-                                                                          : "words: --categorical-column ";
+        const bool time = parse_time(text) || looks_like_time(text), mark = text.find_first_of(",.'") != text.npos;
         bad(field.at, "column " + quoted_value(c.name) + ": " + quoted_value(text) + "; expected " +
-                          std::string(kValueRange) + " (" + other +
-                          (c.name.find(' ') == c.name.npos ? shown_value(c.name) : quoted_value(c.name)) + ")");
+                          std::string(kValueRange) + " (" + (mark && !time ? "see --decimal and --thousands; " : "") +
+                          (text.size() <= 8 && !mark ? "missing: --missing=" + std::string(text) + "; " : "") +
+                          (time ? "a time: --time-column " : "words: --categorical-column ") + typed(c.name) + ")");
       }
     }
     record.add(Entry::Kind::kColumn, c.index, c.name, value);

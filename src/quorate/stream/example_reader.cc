@@ -182,7 +182,7 @@ bool ExampleReader::next(Item& item) {
 
 std::string ExampleReader::left_out() const {
   std::string out = reader_->left_out();
-  for (const std::string& more : {reader_->guesses(), labels_.taken()})
+  for (const std::string& more : {reader_->guesses(), reader_->no_times(), labels_.taken()})
     if (!more.empty()) out += (out.empty() ? path() + ": " : "; ") + more;
   return out;
 }

@@ -268,11 +268,20 @@ double RecordReader::other_number(std::string_view line, std::string_view text) 
   return value;
 }
 
-void RecordReader::set_time(Record& record, std::size_t at, std::string_view text) const {
+void RecordReader::set_time(Record& record, std::size_t at, std::string_view text) {
   if (text.empty()) return;
   record.time = text;
   record.seconds = parse_time(text);
-  if (!record.seconds && times_decide_) bad(at, quoted_value(text) + "; expected " + std::string(kTimeExpected));
+  if (record.seconds) return;
+  if (times_decide_) bad(at, quoted_value(text) + "; expected " + std::string(kTimeExpected));
+  if (!is_missing(text) && no_times_++ == 0)
+    first_no_time_ = path() + ":" + std::to_string(line_number()) + ": " + quoted_value(text);
+}
+
+std::string RecordReader::no_times() const {
+  if (no_times_ == 0) return "";
+  return first_no_time_ + (no_times_ > 1 ? " and " + counted(no_times_ - 1, "other") : "") + ": no time; expected " +
+         std::string(kTimeExpected);
 }
 
 void RecordReader::set_weight(Record& record, std::size_t at, std::string_view text) const {
@@ -303,7 +312,9 @@ std::size_t RecordReader::rows_to_sample() const { return is_file() ? 10'000 : 1
 void RecordReader::check_utf8(std::string_view line) const {
   const std::size_t at = find_not_utf8(line);
   if (at == line.npos) return;
-  bad(at, not_utf8(line[at]) + " (is this file packed, of another format, or of another encoding, as --encoding latin-1?)");
+  const auto byte = static_cast<unsigned char>(line[at]);  // 0x80 to 0x9f are controls in Latin-1
+  bad(at, not_utf8(line[at]) + " (is this file packed, of another format, or of another encoding, as --encoding " +
+              (byte < 0xA0 ? "windows-1252" : "latin-1") + "?)");
 }
 
 std::unique_ptr<RecordReader> open_reader(const std::string& path, const ReadOptions& options) {

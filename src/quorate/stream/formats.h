@@ -157,6 +157,8 @@ class RecordReader {
   std::string unmet() const;
   /// The columns that might be meant as something else, in a sentence; "" if none is.
   std::string guesses() const;
+  /// The times that are none, where none decides something, in a sentence; "" if there is none of them.
+  std::string no_times() const;
   /// What was seen of each of them; empty where nothing had to be inferred.
   std::span<const ColumnReport> seen() const { return seen_; }
 
@@ -194,7 +196,7 @@ class RecordReader {
     return ignored;
   }
   /// The record's time is `text`, at byte `at` of the line; none if it is empty.
-  void set_time(Record& record, std::size_t at, std::string_view text) const;
+  void set_time(Record& record, std::size_t at, std::string_view text);
   /// The record's weight is `text`, at byte `at` of the line; 1 if it is missing.
   void set_weight(Record& record, std::size_t at, std::string_view text) const;
   /// Adds the hour and weekday of a time as features; none for a text that is no time.
@@ -233,6 +235,8 @@ class RecordReader {
   const FeatureNames array_;  // that the model learned from, if it is one
   bool skip_, from_bytes_, times_decide_;
   std::vector<std::string> unlabelled_;
+  std::uint64_t no_times_ = 0;
+  std::string first_no_time_;
   std::function<void(const std::string&)> on_bad_line_;
   struct NamedPart {
     std::string_view option;

@@ -129,6 +129,16 @@ class JsonlReader final : public RecordReader {
   std::span<const std::string> columns() const override { return columns_; }
 
   std::string left_out() const override {
+    const std::string others = unknown();
+    if (nested_ == 0) return others;
+    return path() + ": the key '" + first_nested_ + " holds a list of objects or of lists, which is not read (" +
+           counted(nested_, "value") + "; --ignore-column if that is meant)" + (others.empty() ? "" : "; " + others);
+  }
+  std::string_view part_called() const override { return "key"; }
+
+ private:
+  /// Of keys that were not used.
+  std::string unknown() const {
     if (unknown_ == 0) return "";
     if (with_x_)
       return path() + ": the key " + quoted_value(first_unknown_) + " (line " + std::to_string(first_unknown_line_) +
@@ -139,9 +149,6 @@ class JsonlReader final : public RecordReader {
            (of_model_ ? "the model does not know " : "the first lines do not have ") + (unknown_ > 1 ? "were" : "was") +
            " left out " + counted(unknown_, "time");
   }
-  std::string_view part_called() const override { return "key"; }
-
- private:
   /// The role that the options or a usual name give a key.
   std::optional<ColumnKind> stated(const ReadOptions& o, std::string_view name) const {
     const auto in = [&](const std::vector<std::string>& names) {
@@ -375,7 +382,7 @@ class JsonlReader final : public RecordReader {
           const bool ignored = meets(key);
           const auto place = schema_.place(key);
           if (v.is_object() || v.is_array()) {
-            if (!ignored) leave_out(key, record);
+            if (!ignored && nested_++ == 0) first_nested_ = key + "' (line " + std::to_string(line_number()) + ")";
             return;
           }
           if (!place) {
@@ -392,7 +399,11 @@ class JsonlReader final : public RecordReader {
             here += !missing_[*place].empty();
           }
           if (!is_feature(kind) && kind != ColumnKind::kDate && kind != ColumnKind::kIgnored) {
-            if ((roles >> static_cast<unsigned>(kind) & 1) != 0) wrong(line, key, "it once");
+            if ((roles >> static_cast<unsigned>(kind) & 1) != 0)
+              wrong(line, key,
+                    in_list
+                        ? "one of them; for several labels make a key of true and false for each, and learn each by itself"
+                        : "it once");
             roles |= 1u << static_cast<unsigned>(kind);
           }
           switch (kind) {
@@ -490,6 +501,8 @@ class JsonlReader final : public RecordReader {
 
   bool parse(std::string_view line, Record& record) override {
     if (line.find_first_not_of(" \t") == line.npos) return false;
+    if (line.front() == '[' && line_number() == 1)
+      bad(0, "a JSON array; expected one object a line: jq -c '.[]' FILE makes lines of it");
     dom::element document;
     if (parser_.parse(line.data(), line.size(), true).get(document) != simdjson::SUCCESS) syntax_error(line);
     dom::object object;
@@ -661,8 +674,8 @@ class JsonlReader final : public RecordReader {
   std::vector<std::string> missing_;    // of the schema's keys: the feature that says so; "" if it is no number or category
   std::size_t values_ = 0;              // numbers and categories
   std::vector<std::uint64_t> line_of_;  // of the schema's keys: where each came last
-  std::string id_, task_, label_, time_, weight_, text_, name_, first_unknown_;
-  std::uint64_t unknown_ = 0, first_unknown_line_ = 0;
+  std::string id_, task_, label_, time_, weight_, text_, name_, first_unknown_, first_nested_;
+  std::uint64_t unknown_ = 0, first_unknown_line_ = 0, nested_ = 0;
   bool of_model_ = false;  // the kinds of keys are
   bool with_x_ = false;    // lines have their features in the key x
   dom::parser parser_, text_parser_, null_parser_;

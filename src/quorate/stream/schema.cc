@@ -41,6 +41,16 @@ bool is_meant_as_number(std::string_view text) {
   return !text.empty() && r.ec != std::errc::invalid_argument && r.ptr == text.data() + text.size();
 }
 
+/// As 100.2 ms and 12kg: a number, then up to four letters.
+bool has_unit(std::string_view text) {
+  const std::size_t end = text.find_first_not_of("+-0123456789.,");
+  if (end == 0 || end == text.npos || text[end - 1] < '0' || text[end - 1] > '9') return false;
+  text.remove_prefix(end);
+  if (text.front() == ' ') text.remove_prefix(1);
+  return !text.empty() && text.size() <= 4 &&
+         std::ranges::all_of(text, [](char c) { return (c & 0x80) != 0 || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z'); });
+}
+
 bool sounds_like_time(std::string_view name) {
   const std::string n = lower(name);
   return n == "ts" || n.find("time") != n.npos || n.find("date") != n.npos || n.ends_with("_at") || n.ends_with("_ts");
@@ -369,6 +379,10 @@ void ColumnSample::add(std::string_view value, std::string_view label, Type type
     ++meant_;
   } else if (type != Type::kFlag && parse_time(value)) {
     ++times_;
+  } else if (looks_like_time(value)) {
+    ++like_times_;
+  } else if (has_unit(value) && with_unit_++ == 0) {
+    first_with_unit_ = value;
   }
 }
 
@@ -416,14 +430,20 @@ ColumnReport ColumnSample::judge(std::string name) const {
     if (low_ >= kFirstTime && high_ <= kLastTime && sounds_like_time(out.name))
       return guess(kDate, "by its name, seconds since 1970");
     if (low_ >= 0 && high_ <= 1) return is(kFlag, "0 or 1");
+    out.guess = out.guess || (never_repeats && low_ >= 1000);  // a number of things, or of one
     return low_ >= 0 ? is(kCount, "whole numbers from 0" + as) : is(kNumber, "whole numbers" + as);
   }
   // A few that are no numbers are mistakes, which are refused where they are read.
-  if (numbers_ + meant_ == present || (2 * numbers_ >= present && strings_ == 0))
+  if ((numbers_ + meant_ == present || (2 * numbers_ >= present && strings_ == 0)) && !codes)
     return is(kNumber, share(numbers_, present) + " are numbers");
   if (times_ == present) return guess(kDate, "dates or times");
+  if (20 * (times_ + like_times_) >= 19 * present)
+    return guess(kIgnored, "dates or times, but not as 2026-11-21, 21.11.2026 or Sat, 21 Nov 2026");
+  const bool units = 20 * (numbers_ + with_unit_) >= 19 * present && with_unit_ > 0;
   const double words_each = static_cast<double>(words_) / static_cast<double>(present);
   const bool varied = 2 * distinct > present || distinct > 100;
+  if (units && varied)
+    return guess(kIgnored, "numbers with units, as " + first_with_unit_ + ": write them without, or --text-column");
   if (varied && (words_each >= 2.5 || 2 * long_ > present)) return is(kText, "several words, seldom repeated");
   if (never_repeats && words_each < 1.5) return guess(kId, "a word that never repeats");
   if (varied && words_each >= 1.5) return is(kText, "words, seldom repeated");

@@ -208,9 +208,9 @@ class ColumnSample {
   std::vector<std::uint64_t> values_;                               // their hashes
   std::map<std::uint64_t, std::optional<std::uint64_t>> label_of_;  // of a value: its label, none if there are two
   std::unordered_set<std::uint64_t> labels_;
-  std::string last_label_, first_marked_;
+  std::string last_label_, first_marked_, first_with_unit_;
   std::uint64_t rows_ = 0, missing_ = 0, maybe_missing_ = 0, zeros_ = 0, numbers_ = 0, meant_ = 0, whole_ = 0, times_ = 0,
-                flags_ = 0, marked_ = 0, strings_ = 0, words_ = 0, long_ = 0,
+                like_times_ = 0, with_unit_ = 0, flags_ = 0, marked_ = 0, strings_ = 0, words_ = 0, long_ = 0,
                 lost_ = 0;  // meant_: as numbers, though out of range or with spaces
   std::optional<double> last_;
   bool one_by_one_ = true;  // each whole number is the one before plus 1

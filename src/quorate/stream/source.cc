@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <tuple>
 
 #include "quorate/base/error.h"
 
@@ -252,6 +253,19 @@ LineReader::LineReader(const std::string& path, std::stop_token stop, const std:
 LineReader::LineReader(std::string path, std::string_view bytes)
     : path_(std::move(path)), source_(std::make_unique<TextSource>(bytes)), buffer_(std::min(kChunk, bytes.size() + 64)) {}
 
+/// Throws DataError for files of tables that are no text, with the way to read them.
+void LineReader::check_text(std::string_view begun) const {
+  using namespace std::string_view_literals;
+  for (const auto& [mark, what, how] : {std::tuple{"PAR1"sv, "a Parquet file", "pandas.read_parquet"},
+                                        {"ARROW1"sv, "an Arrow file", "pandas.read_feather"},
+                                        {"PK\3\4"sv, "a packed file, as those of Excel are", "pandas.read_excel"},
+                                        {"\xD0\xCF\x11\xE0"sv, "an old file of Excel", "pandas.read_excel"}})
+    if (begun.starts_with(mark))
+      throw DataError(path_ + ": " + what + "; expected text. From Python, quorate takes the frame of " + how +
+                      "; for the program: python3 -c 'import pandas, sys; " + how +
+                      "(sys.argv[1]).to_csv(sys.stdout, index=False)' FILE | quorate .. --data - --format csv");
+}
+
 bool LineReader::fill() {
   if (at_end_ || stopped()) return false;
   if (const std::size_t kept = mark_.value_or(begin_); kept > 0) {  // the unfinished line moves to the front
@@ -265,6 +279,7 @@ bool LineReader::fill() {
   at_end_ = n == 0;
   const bool first = number_ == 0 && end_ == 0;
   end_ += n;
+  if (first) check_text({buffer_.data(), end_});
   if (const std::string_view begun(buffer_.data(), end_);
       first && (begun.starts_with("\xFF\xFE") || begun.starts_with("\xFE\xFF"))) {
     source_ = std::make_unique<Decoder>(std::move(source_), path_, "UTF-16", begun);

@@ -68,6 +68,7 @@ class LineReader {
   std::uint64_t consumed() const { return consumed_; }  ///< bytes of the file read so far, packed
 
  private:
+  void check_text(std::string_view begun) const;
   bool fill();  ///< more bytes into the buffer; false at the end
 
   std::string path_;

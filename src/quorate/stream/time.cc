@@ -1,5 +1,6 @@
 #include "quorate/stream/time.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
@@ -17,6 +18,11 @@ class Rest {
   explicit Rest(std::string_view text) : text_(text) {}
 
   bool done() const { return text_.empty(); }
+  char take_any() {
+    const char c = text_.front();
+    text_.remove_prefix(1);
+    return c;
+  }
   bool take(char c) {
     if (!text_.starts_with(c)) return false;
     text_.remove_prefix(1);
@@ -34,14 +40,29 @@ class Rest {
     return value;
   }
   std::string_view run_of_digits() {
-    const std::string_view out = text_.substr(0, text_.find_first_not_of("0123456789"));
+    return run([](char c) { return c >= '0' && c <= '9'; });
+  }
+  std::string_view run_of_letters() {
+    return run([](char c) { return (c | 0x20) >= 'a' && (c | 0x20) <= 'z'; });
+  }
+  bool starts_with_digits(std::size_t count) const { return Rest(*this).run_of_digits().size() >= count; }
+
+ private:
+  template <class Is>
+  std::string_view run(Is is) {
+    const std::string_view out(text_.begin(), std::find_if_not(text_.begin(), text_.end(), is));
     text_.remove_prefix(out.size());
     return out;
   }
 
- private:
   std::string_view text_;
 };
+
+std::string lower(std::string_view word) {
+  std::string out(word);
+  for (char& c : out) c = static_cast<char>(c | 0x20);
+  return out;
+}
 
 std::optional<double> number(std::string_view text) {
   const auto value = parse_number<double>(text);
@@ -66,7 +87,11 @@ double with_fraction(std::int64_t seconds, std::string_view fraction) {
 
 /// The zone's offset from UTC in seconds.
 std::optional<int> zone(Rest& rest) {
-  if (rest.done() || rest.take('Z')) return 0;
+  if (rest.done()) return 0;
+  rest.take(' ');
+  if (rest.take('Z')) return 0;
+  if (const std::string_view name = rest.run_of_letters(); !name.empty())
+    return name == "UTC" || name == "GMT" || name == "UT" ? std::optional(0) : std::nullopt;
   const bool west = rest.take('-');
   if (!west && !rest.take('+')) return {};
   const auto hours = rest.digits(2);
@@ -82,22 +107,91 @@ std::optional<int> zone(Rest& rest) {
   return west ? -offset : offset;
 }
 
-std::optional<double> calendar(std::string_view text) {
+constexpr std::array<std::string_view, 12> kMonths{"january", "february", "march",     "april",   "may",      "june",
+                                                   "july",    "august",   "september", "october", "november", "december"};
+constexpr std::array<std::string_view, 7> kWeekdays{"thursday", "friday",  "saturday", "sunday",  // from 1970-01-01 on
+                                                    "monday",   "tuesday", "wednesday"};
+
+/// The place of the name that is `word` or begins with it, as Nov and november do.
+template <std::size_t N>
+std::optional<std::size_t> place_of(std::string_view word, const std::array<std::string_view, N>& names) {
+  if (word.size() < 3) return {};
+  const std::string small = lower(word);
+  for (std::size_t i = 0; i < N; ++i)
+    if (names[i].starts_with(small)) return i;
+  return {};
+}
+
+/// Days since 1970-01-01.
+std::optional<std::int64_t> day_of(int year, std::size_t month, int day) {
   namespace chrono = std::chrono;
-  Rest rest(text);
+  const chrono::year_month_day date{chrono::year{year}, chrono::month{static_cast<unsigned>(month)},
+                                    chrono::day{static_cast<unsigned>(day)}};
+  if (year == 0 || !date.ok()) return {};
+  return chrono::sys_days{date}.time_since_epoch().count();
+}
+
+/// One or two digits.
+std::optional<int> small_number(Rest& rest) {
+  const std::string_view digits = rest.run_of_digits();
+  if (digits.empty() || digits.size() > 2) return {};
+  return parse_number<int>(digits);
+}
+
+/// 2026-11-21 and 2026/11/21; 21.11.2026; 21 Nov 2026, 21-Nov-2026 and "Sat, 21 Nov 2026"; Nov 21, 2026.
+std::optional<std::int64_t> date(Rest& rest) {
+  if (rest.starts_with_digits(4)) {
+    const auto year = rest.digits(4);
+    const char mark = rest.take('/') ? '/' : rest.take('-') ? '-' : '\0';
+    if (mark == '\0') return {};
+    const auto month = rest.digits(2);
+    if (!month || !rest.take(mark)) return {};
+    const auto day = rest.digits(2);
+    return day ? day_of(*year, static_cast<std::size_t>(*month), *day) : std::nullopt;
+  }
+  std::string_view word = rest.run_of_letters();
+  if (place_of(word, kWeekdays)) {
+    rest.take(',');
+    rest.take(' ');
+    word = rest.run_of_letters();
+  }
+  std::optional<int> day;
+  std::optional<std::size_t> month;
+  if (!word.empty()) {  // Nov 21, 2026
+    month = place_of(word, kMonths);
+    if (!month || !rest.take(' ')) return {};
+    day = small_number(rest);
+    if (!day || !rest.take(',') || !rest.take(' ')) return {};
+  } else {
+    day = small_number(rest);
+    if (!day) return {};
+    if (rest.take('.')) {
+      const auto number = small_number(rest);
+      if (!number || *number == 0 || !rest.take('.')) return {};
+      month = static_cast<std::size_t>(*number - 1);
+    } else {
+      const char mark = rest.take('-') ? '-' : rest.take(' ') ? ' ' : '\0';
+      if (mark == '\0') return {};
+      month = place_of(rest.run_of_letters(), kMonths);
+      if (!month || !rest.take(mark)) return {};
+    }
+  }
   const auto year = rest.digits(4);
-  if (!year || *year == 0 || !rest.take('-')) return {};
-  const auto month = rest.digits(2);
-  if (!month || !rest.take('-')) return {};
-  const auto day = rest.digits(2);
+  return year ? day_of(*year, *month + 1, *day) : std::nullopt;
+}
+
+std::optional<double> calendar(std::string_view text) {
+  Rest rest(text);
+  const auto day = date(rest);
   if (!day) return {};
-  const chrono::year_month_day date{chrono::year{*year}, chrono::month{static_cast<unsigned>(*month)},
-                                    chrono::day{static_cast<unsigned>(*day)}};
-  if (!date.ok()) return {};
-  std::int64_t seconds = std::int64_t{86'400} * chrono::sys_days{date}.time_since_epoch().count();
+  std::int64_t seconds = 86'400 * *day;
   std::string_view fraction;
   if (!rest.done()) {
-    if (!rest.take('T') && !rest.take(' ')) return {};
+    if (rest.take(',')) {
+      rest.take(' ');
+    } else if (!rest.take('T') && !rest.take(' ')) {
+      return {};
+    }
     const auto hours = rest.digits(2);
     if (!hours || *hours > 23 || !rest.take(':')) return {};
     const auto minutes = rest.digits(2);
@@ -107,7 +201,7 @@ std::optional<double> calendar(std::string_view text) {
       const auto whole = rest.digits(2);
       if (!whole || *whole > 59) return {};
       seconds += *whole;
-      if (rest.take('.')) {
+      if (rest.take('.') || rest.take(',')) {
         fraction = rest.run_of_digits();
         if (fraction.empty() || fraction.size() > 18) return {};
       }
@@ -140,11 +234,33 @@ std::optional<double> parse_time(std::string_view text) {
   return calendar(text);
 }
 
+bool looks_like_time(std::string_view text) {
+  constexpr std::array<std::string_view, 10> kOthers{"am", "pm", "utc", "gmt", "z", "t", "cet", "cest", "est", "pst"};
+  std::size_t digits = 0, marks = 0;
+  bool year = false, month = false;
+  Rest rest(text);
+  while (!rest.done()) {
+    if (const std::string_view run = rest.run_of_digits(); !run.empty()) {
+      digits += run.size();
+      year = year || run.size() == 4;
+    } else if (const std::string_view word = rest.run_of_letters(); !word.empty()) {
+      month = month || place_of(word, kMonths);
+      const bool other = std::ranges::any_of(kOthers, [&](std::string_view o) { return lower(word) == o; });
+      if (!place_of(word, kMonths) && !place_of(word, kWeekdays) && !other) return false;
+    } else {
+      const char c = rest.take_any();
+      if (std::string_view("/.-:, +").find(c) == std::string_view::npos) return false;
+      marks += c == '/' || c == '.' || c == '-' || c == ':';
+    }
+  }
+  return digits >= 3 && digits <= 24 && ((year && marks >= 2) || (month && year));
+}
+
 TimeParts time_parts(double seconds) {
   constexpr double kDay = 86400;
-  constexpr std::array<std::string_view, 7> kDays{"thu", "fri", "sat", "sun", "mon", "tue", "wed"};  // 1970-01-01
   const double day = std::floor(seconds / kDay), hour = std::floor((seconds - day * kDay) / 3600);
-  return {std::to_string(static_cast<int>(hour)), kDays[static_cast<std::size_t>(day - 7 * std::floor(day / 7))]};
+  return {std::to_string(static_cast<int>(hour)),
+          kWeekdays[static_cast<std::size_t>(day - 7 * std::floor(day / 7))].substr(0, 3)};
 }
 
 }  // namespace quorate

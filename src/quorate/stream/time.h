@@ -9,7 +9,7 @@ namespace quorate {
 /// What parse_time takes, for messages.
 inline constexpr std::string_view kTimeExpected =
     "a time: seconds, milliseconds, microseconds or nanoseconds since 1970, a day as 20261121, or a date with or without a "
-    "time of day, as 2026-11-21 or 2026-11-21T13:15:00+01:00";
+    "time of day, as 2026-11-21, 21.11.2026 or 2026-11-21T13:15:00+01:00";
 
 /// Seconds since 1970-01-01 00:00 UTC of a number, whose size says its unit: a whole number from 19000101 to 21001231 that
 /// is the year, month and day of a date is that day (seconds of that size are in 1970); below 1e11 it is seconds (until the
@@ -21,9 +21,14 @@ std::optional<double> seconds_of(double number);
 ///
 ///     2026-11-21   2026-11-21T13:15   2026-11-21 13:15:00   2026-11-21T13:15:00.25Z   2026-11-21T13:15:00+01:00
 ///
-/// with T or one space before the time of day, up to 18 digits of a second, and Z, +HH:MM, +HHMM or +HH (or -) as zone;
-/// no zone is UTC. The nearest double, whatever the locale.
+/// with T or one space before the time of day, up to 18 digits of a second after a point or comma, and Z, UTC, GMT, +HH:MM,
+/// +HHMM or +HH (or -) as zone, after a space or not; no zone is UTC. Before the time of day also 2026/11/21; 21.11.2026,
+/// the day first; and with names of months 21-Nov-2026, "Nov 21, 2026", "21 Nov 2026", "Sat, 21 Nov 2026" (RFC 2822). Of
+/// 11/12/2026 nothing says which is the day: it is none. The nearest double, whatever the locale.
 std::optional<double> parse_time(std::string_view text);
+
+/// Whether a text that is no time has the parts of one, as 11/21/2026 3:15 PM: for warnings.
+bool looks_like_time(std::string_view text);
 
 /// Hour (0 to 23) and weekday (mon, ..) in UTC of a time, as the words of features.
 struct TimeParts {
