@@ -279,7 +279,8 @@ class CsvReader final : public RecordReader {
     }
     if (of_model_ && !is_file()) return;  // a row of a pipe is predicted before the next one comes
     std::vector<NumberEvidence> columns(header_.size());
-    for_first_rows([&](std::string_view) {
+    constexpr std::size_t kEnough = 2000;  // to see how a file writes numbers
+    for_first_rows(std::min(rows_to_sample(), kEnough), [&](std::string_view) {
       for (std::size_t i = 0; i < fields_.size(); ++i)
         if (const std::string_view value = fields_[i].text; !is_missing(value) && !is_token(value)) columns[i].add(value);
     });
@@ -293,8 +294,7 @@ class CsvReader final : public RecordReader {
 
   /// use(line) for those, split into fields_. Reading begins at the first again.
   template <class Use>
-  void for_first_rows(Use use) {
-    const std::size_t most = rows_to_sample();
+  void for_first_rows(std::size_t most, Use use) {
     std::size_t bytes = 0;
     lines_.mark();
     try {
@@ -329,7 +329,7 @@ class CsvReader final : public RecordReader {
     std::vector<Lists> lists(header_.size());
     const auto label =
         std::find_if(header_.begin(), header_.end(), [](const Column& c) { return c.kind == ColumnKind::kLabel; });
-    for_first_rows([&](std::string_view line) {
+    for_first_rows(rows_to_sample(), [&](std::string_view line) {
       std::string_view label_here;
       if (label != header_.end()) label_here = fields_[static_cast<std::size_t>(label - header_.begin())].text;
       if (is_missing(label_here)) label_here = {};

@@ -249,15 +249,18 @@ void NumberEvidence::add(std::string_view text) {
   bool groups = true;  // of three, after the first
   std::size_t run = 0;
   char mark = 0;
-  if (text.size() > 40) return;
+  if (text.empty() || text.size() > 40) return;
   constexpr std::array<std::string_view, 3> kSigns{"-", "+", "\u2212"};
-  if (text.starts_with('(') && text.ends_with(')')) text = text.substr(1, text.size() - 2);
-  const auto take_sign = [&] {
-    for (const std::string_view sign : kSigns)
-      if (text.starts_with(sign)) return text.remove_prefix(sign.size()), true;
-    return false;
-  };
-  while (take(text, kSpaces) || take(text, kMarks) || take_sign()) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (!is_digit(text.front()) || !is_digit(text.back())) {
+    if (text.starts_with('(') && text.ends_with(')')) text = text.substr(1, text.size() - 2);
+    const auto take_sign = [&] {
+      for (const std::string_view sign : kSigns)
+        if (text.starts_with(sign)) return text.remove_prefix(sign.size()), true;
+      return false;
+    };
+    while (take(text, kSpaces) || take(text, kMarks) || take_sign()) {
+    }
   }
   for (const char c : text) {
     if (c >= '0' && c <= '9') {
