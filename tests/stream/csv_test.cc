@@ -79,6 +79,12 @@ TEST(CsvReader, TakesWhatSpreadsheetsWrite) {
                           Row{"2", "", "", "say \"hi\"", true, {{"a,b", 4}}}, Row{"3", "", "", "a,b", true, {{"a,b", 5}}}));
 }
 
+TEST(CsvReader, KeepsLineEndsInsideOfQuotes) {
+  const TempDir dir;
+  EXPECT_THAT(read_rows(dir.write("a.csv", "id,text,n\r\r\n1,\"a\nb\r\nc\r\r\nd\",1\r\r\n")),
+              ElementsAre(Row{"1", "", "", "a\nb\r\nc\r\r\nd", true, {{"n", 1}}}));
+}
+
 TEST(CsvReader, AQuoteInsideAPlainFieldDoesNotOpenOrCloseAnother) {
   const TempDir dir;
   EXPECT_THAT(

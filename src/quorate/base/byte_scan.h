@@ -156,7 +156,7 @@ inline bool short_whole(std::string_view text, const char* end, std::uint32_t* o
 
 /// Whether `text` is up to 8 digits with an optional point and an optional minus; if so *out is the value of
 /// std::from_chars: n and 10^k are exact, so their quotient is rounded once. `end` as above.
-inline bool short_decimal(std::string_view text, const char* end, double* out) {
+[[gnu::always_inline]] inline bool short_decimal(std::string_view text, const char* end, double* out) {
   if (text.size() == 1) {
     *out = static_cast<unsigned char>(text[0]) - '0';
     return *out >= 0 && *out <= 9;

@@ -261,7 +261,7 @@ class CsvReader final : public RecordReader {
     }
   }
 
-  /// How numbers are written, by the options or the first rows.
+  /// How numbers are written: by the options, by the model, or by the first rows of a file that a model reads.
   void infer_style(const ReadOptions& options) {
     style_ = {true, delimiter_ == ';', 0};
     if (schema_.comma || schema_.thousands) style_ = {!schema_.comma, schema_.comma, schema_.comma ? '.' : ','};
@@ -275,21 +275,22 @@ class CsvReader final : public RecordReader {
                          ": expected . or , for decimals, and another character for thousands");
       schema_.comma = comma;
       schema_.thousands = style_.thousands != 0;
+      style_given_ = true;
       return;
     }
-    if (of_model_ && !is_file()) return;  // a row of a pipe is predicted before the next one comes
+    if (!of_model_ || !is_file()) return;  // a row of a pipe is predicted before the next one comes
     std::vector<NumberEvidence> columns(header_.size());
-    constexpr std::size_t kEnough = 2000;  // to see how a file writes numbers
-    for_first_rows(std::min(rows_to_sample(), kEnough), [&](std::string_view) {
-      for (std::size_t i = 0; i < fields_.size(); ++i)
-        if (const std::string_view value = fields_[i].text; !is_missing(value) && !is_token(value)) columns[i].add(value);
-    });
+    for_first_rows(kRowsForStyle, [&](std::string_view) { add_evidence(columns); });
+    style_ = style_of(columns);
+  }
+  void add_evidence(std::vector<NumberEvidence>& columns) const {
+    for (std::size_t i = 0; i < fields_.size(); ++i)
+      if (!is_token(fields_[i].text)) columns[i].add(fields_[i].text);
+  }
+  NumberStyle style_of(const std::vector<NumberEvidence>& columns) const {
     NumberEvidence all;
     for (const NumberEvidence& column : columns) all.add(column);
-    style_ = all.style(style_);
-    if (of_model_) return;
-    schema_.comma = !style_.point;
-    schema_.thousands = style_.thousands != 0;
+    return all.style(style_);
   }
 
   /// use(line) for those, split into fields_. Reading begins at the first again.
@@ -318,9 +319,10 @@ class CsvReader final : public RecordReader {
     lines_.rewind();
   }
 
-  /// By the first rows.
+  /// By the first rows, which say how numbers are written, too.
   void infer_kinds() {
     std::vector<ColumnSample> samples(header_.size());
+    std::vector<NumberEvidence> numbers(header_.size());
     struct Lists {
       std::uint64_t rows = 0;
       std::size_t size = 0;
@@ -329,7 +331,9 @@ class CsvReader final : public RecordReader {
     std::vector<Lists> lists(header_.size());
     const auto label =
         std::find_if(header_.begin(), header_.end(), [](const Column& c) { return c.kind == ColumnKind::kLabel; });
-    for_first_rows(rows_to_sample(), [&](std::string_view line) {
+    std::size_t rows = 0;
+    const auto sample = [&](std::string_view line) {
+      if (!style_given_ && rows++ < kRowsForStyle) add_evidence(numbers);
       std::string_view label_here;
       if (label != header_.end()) label_here = fields_[static_cast<std::size_t>(label - header_.begin())].text;
       if (is_missing(label_here)) label_here = {};
@@ -343,7 +347,17 @@ class CsvReader final : public RecordReader {
         lists[i].size = size;
         ++lists[i].rows;
       }
-    });
+    };
+    for_first_rows(rows_to_sample(), sample);
+    if (const NumberStyle style = style_of(numbers); !style_given_ && style != style_) {  // the kinds in another style
+      style_ = style;
+      style_given_ = true;
+      samples.assign(header_.size(), {});
+      lists.assign(header_.size(), {});
+      for_first_rows(rows_to_sample(), sample);
+    }
+    schema_.comma = !style_.point;
+    schema_.thousands = style_.thousands != 0;
     for (std::size_t i = 0; i < header_.size(); ++i) {
       Column& c = header_[i];
       ColumnReport& report = seen_.emplace_back(samples[i].judge(c.name));
@@ -460,7 +474,7 @@ class CsvReader final : public RecordReader {
     const std::uint64_t first = line_number();
     joined_ = line;
     do {
-      const bool carriage_return = lines_.carriage_return();
+      const std::size_t carriage_returns = lines_.carriage_returns();
       const bool more = lines_.next(line, most);
       if (!more && lines_.stopped()) return false;
       const std::size_t longest = std::min(most, lines_.longest());
@@ -470,7 +484,7 @@ class CsvReader final : public RecordReader {
                         (more ? "that" : "the end") +
                         (more && longest < LineReader::kLongest ? ", or a larger --memory" : "") + kQuotesAsText);
       check_utf8(line);
-      joined_ += carriage_return ? "\r\n" : "\n";
+      joined_.append(carriage_returns, '\r').append(1, '\n');
       joined_ += line;
     } while (open_after(line, true));
     line = joined_;
@@ -513,8 +527,9 @@ class CsvReader final : public RecordReader {
       if (prepares()) line = prepared_ = prepare(line, false);
       split_all(line, first);
     }
+    const bool has_tokens = schema_.missing.size() > 0;
     for (std::size_t i = 0; i < fields_.size(); ++i) {
-      if (is_token(fields_[i].text)) fields_[i].text = {};
+      if (has_tokens && is_token(fields_[i].text)) fields_[i].text = {};
       const std::string_view value = fields_[i].text;
       const Column& c = header_[i];
       switch (*c.kind) {
@@ -552,9 +567,7 @@ class CsvReader final : public RecordReader {
             number_of(line, c, fields_[i], record);
           break;
         case ColumnKind::kUndecided: {
-          double number = 0;
-          const bool is_number = !has_leading_zero(value) && (short_decimal(value, end_of(line, value), &number) ||
-                                                              written_number(value, style_) || parses(value));
+          const bool is_number = !has_leading_zero(value) && (written_number(value, style_) || parses(value));
           if (is_number || is_missing(value))
             number_of(line, c, fields_[i], record);
           else
@@ -654,7 +667,9 @@ class CsvReader final : public RecordReader {
 
   Names names_;
   char delimiter_ = ',';
+  static constexpr std::size_t kRowsForStyle = 1000;
   NumberStyle style_;
+  bool style_given_ = false;  // by options
   std::vector<Column> header_;
   std::vector<std::string> columns_;
   std::vector<CsvField> fields_;

@@ -75,6 +75,7 @@ std::string share(std::uint64_t part, std::uint64_t whole) { return std::to_stri
 }  // namespace
 
 bool is_missing(std::string_view field) {
+  if (!field.empty() && field.front() >= '0' && field.front() <= '9') return false;  // most are numbers
   if (field.find_first_not_of(' ') == field.npos) return true;
   switch (field.size()) {
     case 1:
@@ -181,6 +182,8 @@ bool take(std::string_view& text, std::span<const std::string_view> parts) {
 std::optional<double> written_number(std::string_view text, const NumberStyle& style) {
   constexpr std::size_t kLongest = 60;
   if (text.empty() || text.size() > kLongest) return {};
+  const char front = static_cast<char>(text.front() | 0x20);
+  if (front >= 'a' && front <= 'z' && !text.starts_with("EUR") && !text.starts_with("USD")) return {};  // most words
   bool negative = false;
   if (text.size() > 2 && text.front() == '(' && text.back() == ')') {
     negative = true;
@@ -244,15 +247,18 @@ std::optional<double> written_number(std::string_view text, const NumberStyle& s
 }
 
 void NumberEvidence::add(std::string_view text) {
-  ++values_;
   std::size_t last = 0, first = 0, points = 0, commas = 0;
   bool groups = true;  // of three, after the first
   std::size_t run = 0;
-  char mark = 0;
-  if (text.empty() || text.size() > 40) return;
+  char mark = 0, lead = 0;  // lead: the first digit
   constexpr std::array<std::string_view, 3> kSigns{"-", "+", "\u2212"};
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  if (!is_digit(text.front()) || !is_digit(text.back())) {
+  if (text.empty()) return;
+  const bool bare = is_digit(text.front()) && is_digit(text.back());
+  if (!bare && is_missing(text)) return;
+  ++values_;
+  if (text.size() > 40) return;
+  if (!bare) {
     if (text.starts_with('(') && text.ends_with(')')) text = text.substr(1, text.size() - 2);
     const auto take_sign = [&] {
       for (const std::string_view sign : kSigns)
@@ -264,6 +270,7 @@ void NumberEvidence::add(std::string_view text) {
   }
   for (const char c : text) {
     if (c >= '0' && c <= '9') {
+      if (lead == 0) lead = c;
       ++run;
       continue;
     }
@@ -303,7 +310,7 @@ void NumberEvidence::add(std::string_view text) {
       ++(points > 0 ? point_groups_ : comma_groups_);
     else
       --numbers_;
-  } else if (last != 3 || first > 3 || text[text.find_first_of("0123456789")] == '0') {  // no thousands begin with 0
+  } else if (last != 3 || first > 3 || lead == '0') {  // no thousands begin with 0
     ++(points > 0 ? point_ : comma_);
   } else {
     ++(points > 0 ? either_point_ : either_comma_);
@@ -358,7 +365,6 @@ void ColumnSample::add(std::string_view value, std::string_view label, Type type
     }
   }
   long_ += value.size() > 40;
-  if (values_.size() <= kCountLost) lost_ += count_lost(value);
   strings_ += type == Type::kString;
   flags_ += type == Type::kFlag;
   zeros_ += has_leading_zero(value);
@@ -369,6 +375,7 @@ void ColumnSample::add(std::string_view value, std::string_view label, Type type
     add_number(number);
     return;
   }
+  if (values_.size() <= kCountLost) lost_ += count_lost(value);
   words_ += count_words(value);
   const std::string_view digits = value.starts_with('+') ? value.substr(1) : value;
   auto other = type != Type::kFlag && style.is_plain(value) ? parse_number<double>(digits) : std::nullopt;

@@ -328,8 +328,8 @@ bool LineReader::next(std::string_view& line, std::size_t most) {
       throw LineError(path_ + ":" + std::to_string(number_) + ": a line of more than " + std::to_string(longest_) +
                       " bytes; expected one example a line" + (longest_ < kLongest ? ", or a larger --memory" : ""));
     line = {start, length};
-    carriage_return_ = !line.empty() && line.back() == '\r';
-    while (line.ends_with('\r')) line.remove_suffix(1);  // twice where a line end was translated twice
+    carriage_returns_ = line.size() - (line.find_last_not_of('\r') + 1);  // two where a line end was translated twice
+    line.remove_suffix(carriage_returns_);
     if (number_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);  // byte order mark
     return true;
   }

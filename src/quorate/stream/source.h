@@ -61,9 +61,9 @@ class LineReader {
   void set_longest(std::size_t bytes) { longest_ = bytes; }
   std::size_t longest() const { return longest_; }
 
-  const std::string& path() const { return path_; }          ///< for messages: "-" is "standard input"
-  std::uint64_t line_number() const { return number_; }      ///< of the line last returned, from 1
-  bool carriage_return() const { return carriage_return_; }  ///< whether the line last returned ended in "\r\n"
+  const std::string& path() const { return path_; }                   ///< for messages: "-" is "standard input"
+  std::uint64_t line_number() const { return number_; }               ///< of the line last returned, from 1
+  std::size_t carriage_returns() const { return carriage_returns_; }  ///< at the end of the line last returned
   bool stopped() const { return stop_.stop_requested(); }
   std::uint64_t consumed() const { return consumed_; }  ///< bytes of the file read so far, packed
 
@@ -80,7 +80,8 @@ class LineReader {
   std::uint64_t mark_number_ = 0;
   std::set<std::uint64_t> too_long_;  // numbers of lines met while they were kept
   std::size_t longest_ = kLongest;
-  bool at_end_ = false, carriage_return_ = false;
+  bool at_end_ = false;
+  std::size_t carriage_returns_ = 0;
   std::stop_token stop_;
 };
 

@@ -180,7 +180,15 @@ std::optional<std::int64_t> date(Rest& rest) {
   return year ? day_of(*year, *month + 1, *day) : std::nullopt;
 }
 
+/// Whether it can be a date, all of which have a year: most words cannot.
+bool has_year(std::string_view text) {
+  constexpr std::size_t kLongest = 80;
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  return text.size() <= kLongest && !std::ranges::search_n(text, 4, true, {}, is_digit).empty();
+}
+
 std::optional<double> calendar(std::string_view text) {
+  if (!has_year(text)) return {};
   Rest rest(text);
   const auto day = date(rest);
   if (!day) return {};
@@ -236,6 +244,7 @@ std::optional<double> parse_time(std::string_view text) {
 
 bool looks_like_time(std::string_view text) {
   constexpr std::array<std::string_view, 10> kOthers{"am", "pm", "utc", "gmt", "z", "t", "cet", "cest", "est", "pst"};
+  if (!has_year(text)) return false;
   std::size_t digits = 0, marks = 0;
   bool year = false, month = false;
   Rest rest(text);
@@ -253,7 +262,7 @@ bool looks_like_time(std::string_view text) {
       marks += c == '/' || c == '.' || c == '-' || c == ':';
     }
   }
-  return digits >= 3 && digits <= 24 && ((year && marks >= 2) || (month && year));
+  return digits <= 24 && year && (marks >= 2 || month);
 }
 
 TimeParts time_parts(double seconds) {
