@@ -238,7 +238,12 @@ std::function<double()> share_read(const std::string& path, const std::atomic<st
 }
 
 void report_skipped(const std::string& path, std::uint64_t skipped, const std::string& first, const std::string& left_out) {
-  if (!left_out.empty()) std::fprintf(stderr, "quorate: %s\n", one_line(left_out).c_str());
+  std::string_view rest = left_out;
+  for (const char* before = "quorate: "; !rest.empty(); before = "") {  // a table has a line for each column
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    std::fprintf(stderr, "%s%s\n", before, one_line(rest.substr(0, end)).c_str());
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
   if (skipped == 0) return;
   std::fprintf(stderr, "quorate: %s: %s skipped; the first: %s\n", path.c_str(), counted(skipped, "bad line").c_str(),
                first.c_str());

@@ -198,6 +198,14 @@ void each_event(const JournalCommandOptions& o, std::uint64_t from, Use use) {
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
+/// The one label of an example: as it was settled, or on which all answers agree; "" if they differ.
+std::string label_of(const Asked& asked) {
+  if (!asked.settled.empty()) return asked.settled;
+  const std::string& first = asked.answers.front().label;
+  const bool agreed = std::ranges::all_of(asked.answers, [&](const Answered& a) { return a.label == first; });
+  return agreed ? first : "";
+}
+
 int export_labels(const JournalCommandOptions& o) {
   check_output({"--out", o.out}, files_in("--dir", o.dir));
   Collector collect;
@@ -212,11 +220,22 @@ int export_labels(const JournalCommandOptions& o) {
   OutputFile out(o.out);
   if (o.to == "csv") out.write("ticket,example,task,label,annotator,at,seconds,probability,audit,settled\n");
   if (o.to == "labelstudio") out.write("[");
+  const DeskSettings settings = DeskSettings::from_json(JournalReader(o.dir, first_of(o.dir)).header().text);
+  const std::string label_key = settings.reading.label.empty() ? "label" : settings.reading.label;
+  std::uint64_t disputed = 0;
   const char* before = "\n";
   for (const auto& [ticket, asked] : collect.questions()) {
     if (asked.answers.empty()) continue;
     Json data = Json::parse(collect.line(asked), nullptr, false);
     if (data.is_discarded()) data = Json::object();
+    if (o.to == "examples") {
+      data[label_key] = label_of(asked);
+      if (label_of(asked).empty())
+        ++disputed;
+      else
+        out.write(data.dump() + "\n");
+      continue;
+    }
     Json annotations = Json::array();
     for (const Answered& a : asked.answers) {
       if (o.to == "csv") {
@@ -258,6 +277,9 @@ int export_labels(const JournalCommandOptions& o) {
   }
   if (o.to == "labelstudio") out.write("\n]\n");
   out.commit();
+  if (disputed > 0)
+    std::cerr << "quorate: " << counted(disputed, "example")
+              << " with answers that differ left out; settle them on the team page\n";
   return kDone;
 }
 
@@ -350,8 +372,12 @@ Command add_journal(CLI::App& app) {
   print->add_option("--from", o->from, "first event")->check(whole(0))->capture_default_str();
   CLI::App* labelled = add("export", "write the answers: who, when, what was asked, with which probability");
   labelled->add_option("--out", o->out, "file to write; - for standard output")->capture_default_str()->type_name("FILE");
-  choose(labelled->add_option("--to", o->to, "format; all but csv also have the examples"), {"jsonl", "csv", "labelstudio"})
+  choose(labelled->add_option("--to", o->to,
+                              "format: a line an answer, Label Studio's tasks, or examples with their labels, as quorate "
+                              "train reads them"),
+         {"jsonl", "csv", "labelstudio", "examples"})
       ->capture_default_str();
+  labelled->footer("Example:\n  quorate journal export --dir spam --to examples --out labels.jsonl");
   CLI::App* again = add("rebuild", "make a new folder from the events of another");
   again->add_option("--out", o->out, "folder to make")->required()->type_name("FOLDER");
   again->add_option("--without", o->without, "forget the example of this question and its answers: tickets")

@@ -88,9 +88,17 @@ Seen read(RecordReader& reader) {
 
 bool may_be_label(const ColumnReport& c) { return c.distinct >= 2 && c.distinct <= 20 && c.kind != ColumnKind::kText; }
 
-/// The columns that would be the label and the task, if none is called so.
+/// Of Prodigy's answers, which are the labels whatever is called so.
+bool is_answer(const ColumnReport& c) {
+  constexpr std::array<std::string_view, 3> kAnswers{"accept", "reject", "ignore"};
+  return c.name == "answer" && !c.examples.empty() &&
+         std::ranges::all_of(c.examples, [&](const std::string& e) { return is_one_of(e, kAnswers); });
+}
+
+/// The columns that would be the label and the task, if none is called so; and what is no feature.
 struct Guess {
   std::string label, task;
+  std::vector<std::string> ignore, unlabelled;
 };
 Guess guess(std::span<const ColumnReport> columns) {
   constexpr std::array<std::string_view, 14> kLabels{"label", "_label",  "spam",    "target",  "class",
@@ -104,10 +112,16 @@ Guess guess(std::span<const ColumnReport> columns) {
     return std::any_of(columns.begin(), columns.end(), [&](const ColumnReport& c) { return c.kind == kind; });
   };
   const bool labelled = has(ColumnKind::kLabel), with_tasks = has(ColumnKind::kTask);
+  if (const auto answer = std::ranges::find_if(columns, is_answer); answer != columns.end()) {
+    out.label = answer->name;
+    out.unlabelled = {"ignore"};
+    for (const ColumnReport& c : columns)
+      if (c.name.starts_with('_')) out.ignore.push_back(c.name);  // of the tool
+  }
   std::size_t best = kLabels.size();  // the earlier of the names, wherever its column is
   for (const ColumnReport& c : columns) {
     const auto rank = static_cast<std::size_t>(std::find(kLabels.begin(), kLabels.end(), lower(c.name)) - kLabels.begin());
-    if (rank < best && !labelled && may_be_label(c)) {
+    if (rank < best && !labelled && out.unlabelled.empty() && may_be_label(c)) {
       best = rank;
       out.label = c.name;
     }
@@ -260,13 +274,38 @@ std::string command(const LookOptions& o, const Seen& seen, const Guess& guessed
       labels(first);
       labels(second);
     } catch (const DataError&) {  // the rarer word is most often what is looked for
-      add("--positive", seen.labels.at(first) <= seen.labels.at(second) ? first : second);
+      add("--positive", first == "accept" ? first : seen.labels.at(first) <= seen.labels.at(second) ? first : second);
     }
   }
   return out;
 }
 
-int run(const LookOptions& o) {
+/// As one row each: columns of numbers called name.0, name.1, ...
+std::vector<ColumnReport> folded(std::span<const ColumnReport> columns) {
+  constexpr std::size_t kFew = 3;
+  std::vector<ColumnReport> out;
+  for (std::size_t i = 0; i < columns.size();) {
+    const std::string& first = columns[i].name;
+    const std::string stem = first.ends_with(".0") ? first.substr(0, first.size() - 1) : "";
+    std::size_t end = i;
+    while (!stem.empty() && end < columns.size() && columns[end].name == stem + std::to_string(end - i) &&
+           is_number(columns[end].kind))
+      ++end;
+    out.push_back(columns[i]);
+    if (end - i < kFew) {
+      ++i;
+      continue;
+    }
+    ColumnReport& all = out.back();
+    for (std::size_t k = i; k < end; ++k) all.missing = std::max(all.missing, columns[k].missing);
+    all.name = stem.substr(0, stem.size() - 1);
+    all.why = grouped(end - i) + " columns of numbers, " + first + " to " + columns[end - 1].name;
+    i = end;
+  }
+  return out;
+}
+
+int run(LookOptions o) {
   ReadOptions options = o.read.options();
   options.skip_bad_lines = true;  // a look at bad lines, too
   auto reader = open_reader(o.data, options);
@@ -275,6 +314,11 @@ int run(const LookOptions& o) {
   if (o.data != "-" && (!guessed.label.empty() || !guessed.task.empty())) {
     if (!guessed.label.empty()) options.label = guessed.label;
     if (!guessed.task.empty()) options.task = guessed.task;
+    for (const auto& [more, read, shown] : {std::tuple{&guessed.ignore, &options.ignore, &o.read.read.ignore},
+                                            {&guessed.unlabelled, &options.unlabelled, &o.read.read.unlabelled}}) {
+      read->insert(read->end(), more->begin(), more->end());
+      shown->insert(shown->end(), more->begin(), more->end());
+    }
     reader = open_reader(o.data, options);
   }
   const Seen seen = read(*reader);
@@ -315,8 +359,9 @@ int run(const LookOptions& o) {
   std::cout << reader->path() << ": " << counted(seen.rows, "row") << " looked at\n\n";
   if (!now.empty()) {
     std::vector<std::vector<std::string>> rows{{"column", "kind", "missing", "different", "examples", "why"}};
-    for (std::size_t i = 0; i < std::min(now.size(), kShown); ++i) {
-      const ColumnReport& c = now[i];
+    const std::vector<ColumnReport> shown = folded(now);
+    for (std::size_t i = 0; i < std::min(shown.size(), kShown); ++i) {
+      const ColumnReport& c = shown[i];
       std::string examples;
       for (const std::string& e : c.examples)
         examples += (examples.empty() ? "" : ", ") + shown_value(e.substr(0, 24)) + (e.size() > 24 ? "..." : "");
@@ -324,7 +369,7 @@ int run(const LookOptions& o) {
                       examples, c.why});
     }
     std::cout << left_table(rows);
-    if (now.size() > kShown) std::cout << "and " << now.size() - kShown << " more (--json lists all)\n";
+    if (shown.size() > kShown) std::cout << "and " << shown.size() - kShown << " more (--json lists all)\n";
   } else {
     std::vector<std::vector<std::string>> rows{{"namespace", "in rows", "values a row", "kind", "example"}};
     for (const auto& [name, group] : seen.groups) {
@@ -347,7 +392,7 @@ int run(const LookOptions& o) {
     std::cout << "\n";
   }
   if (!seen.tasks.empty()) std::cout << "tasks: " << grouped(seen.tasks.size()) << "\n";
-  for (const auto& [name, what] : wrong) std::cout << "look: " << (name.empty() ? "" : one_line(name) + " ") << what << "\n";
+  for (const auto& [name, what] : wrong) std::cout << "look: " << one_line(name.empty() ? what : name + " " + what) << "\n";
   if (const std::string hint = without_task(now, label); !hint.empty()) std::cout << "look: " << hint << "\n";
   if (unlearned.empty()) std::cout << "\nnext:\n  " << command(o, seen, guessed) << "\n";
   report_skipped(*reader);

@@ -3,6 +3,8 @@
 kinds: of columns; mistakes: at most so many while all labels are learned from; labels: how many there are; says: on standard error;
 refused: with this message; options: of every command."""
 import json
+import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -40,6 +42,29 @@ def test_a_case_is_read_rightly(case, name):
     if "kinds" in right:
         kinds = {c["name"]: c["kind"] for c in json.loads(case.ok("look", name, *options, "--json").out)["columns"]}
         assert {column: kinds.get(column) for column in right["kinds"]} == right["kinds"]
+
+
+def test_a_look_at_an_export_of_prodigy_says_what_to_type(case):
+    command = json.loads(case.ok("look", "K13-prodigy.jsonl", "--json").out)["command"]
+    options = READINGS["K13-prodigy.jsonl"]["options"]
+    said = dict(zip(shlex.split(command)[::2], shlex.split(command)[1::2]))
+    assert {o: said.get(o) for o in options[::2]} == dict(zip(options[::2], options[1::2])), command
+    case.ok(*shlex.split(command)[1:])
+
+
+def test_a_task_of_label_studio_becomes_an_example_as_its_message_says(case):
+    refused = case("look", "K13-label-studio.jsonl")
+    program = re.search(r"jq -c '(.*?)' FILE", refused.err)[1]
+    assert program == ".data + {label: .annotations[0].result[0].value.choices[0]}"
+    tasks = [json.loads(line) for line in (CASES / "K13-label-studio.jsonl").read_text().splitlines()]
+    examples = [t["data"] | {"label": t["annotations"][0]["result"][0]["value"]["choices"][0]} for t in tasks]
+    (case.folder / "examples.jsonl").write_text("".join(json.dumps(e) + "\n" for e in examples))
+    assert json.loads(case.ok("look", "examples.jsonl", "--json").out)["labels"] == {"ham": 2, "spam": 3}
+
+
+def test_a_vector_is_one_row_of_a_look(case):
+    table = case.ok("look", "K3-vector.jsonl").out
+    assert re.search(r"^emb +number .* 6 columns of numbers, emb.0 to emb.5", table, re.M) and "emb.1 " not in table, table
 
 
 def test_a_column_that_is_empty_at_first_is_the_same_from_a_pipe_and_a_file(case):

@@ -60,7 +60,8 @@ def x_of(row):
 
 def bad(result, code, *said):
     assert (result.code, samples.without_progress(result.out)) == (code, ""), result.err
-    assert result.err.startswith("quorate: ") and sum("see quorate look" not in line for line in result.err.splitlines()) == 1
+    errors = [line for line in result.err.splitlines() if not line.startswith("  ") and not line.endswith("(quorate look says more):")]
+    assert len(errors) == 1 and errors[0].startswith("quorate: "), result.err
     for part in said:
         assert part in result.err, result.err
 

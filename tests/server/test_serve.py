@@ -327,6 +327,15 @@ def test_the_journal_can_be_read_exported_and_rebuilt(quorate):
     assert all(r["data"]["id"] == r["example"] and (r["label"] == "spam") == is_spam(int(r["example"][1:])) for r in rows)
     studio = quorate.ok("journal", "export", "--dir", "desk", "--to", "labelstudio").json()
     assert [t["annotations"][0]["result"][0]["value"]["choices"][0] for t in studio] == [r["label"] for r in rows]
+    quorate.ok("journal", "export", "--dir", "desk", "--to", "examples", "--out", "labels.jsonl")
+    learned = quorate.ok("train", "--data", "labels.jsonl", "--model", "of-export", "--positive", "spam", "--json").json()
+    assert learned["examples"] == len(rows)
+    quorate.ok("journal", "export", "--dir", "desk", "--out", "answers.jsonl")
+    refused = quorate("train", "--data", "answers.jsonl", "--model", "none")
+    assert refused.code == 1 and "quorate journal export --to examples" in refused.err
+    (quorate.folder / "tasks.json").write_text(json.dumps(studio))
+    refused = quorate("look", "tasks.json", "--format", "jsonl")
+    assert refused.code == 1 and "jq -c" in refused.err
     shown = quorate.ok("journal", "show", "--dir", "desk", "--from", "2", "--until", "5").lines()
     assert [e["sequence"] for e in shown] == [2, 3, 4]
 

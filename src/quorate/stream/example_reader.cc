@@ -181,9 +181,10 @@ bool ExampleReader::next(Item& item) {
 }
 
 std::string ExampleReader::left_out() const {
-  std::string out = reader_->left_out();
-  for (const std::string& more : {reader_->guesses(), reader_->no_times(), labels_.taken()})
+  std::string out = one_line(reader_->left_out());
+  for (const std::string& more : {one_line(reader_->no_times()), one_line(labels_.taken())})
     if (!more.empty()) out += (out.empty() ? path() + ": " : "; ") + more;
+  if (const std::string table = reader_->guesses(); !table.empty()) out += (out.empty() ? path() + ": " : "\n") + table;
   return out;
 }
 

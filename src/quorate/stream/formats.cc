@@ -103,15 +103,17 @@ std::string RecordReader::unmet() const {
 
 std::string RecordReader::guesses() const {
   constexpr std::size_t kMost = 10;
-  std::string out;
-  std::size_t guesses = 0;
-  for (const ColumnReport& column : seen_) {
-    if (!column.guess || ++guesses > kMost) continue;
-    out += (out.empty() ? "" : "; ") + shown_value(column.name) + " is taken for " + std::string(word_of(column.kind)) +
-           " (" + column.why + ")";
-  }
-  if (guesses > kMost) out += "; and " + std::to_string(guesses - kMost) + " more";
-  return out.empty() ? "" : out + ": see quorate look";
+  std::vector<const ColumnReport*> guessed;
+  for (const ColumnReport& column : seen_)
+    if (column.guess) guessed.push_back(&column);
+  std::ranges::stable_partition(guessed, [](const ColumnReport* c) { return c->kind == ColumnKind::kIgnored; });
+  if (guessed.empty()) return "";
+  std::string out = "columns are taken for what their first values look like (quorate look says more):";
+  for (std::size_t i = 0; i < std::min(guessed.size(), kMost); ++i)
+    out += "\n  " + one_line(shown_value(guessed[i]->name)) + ": " + std::string(word_of(guessed[i]->kind)) + ", " +
+           one_line(guessed[i]->why);
+  if (guessed.size() > kMost) out += "\n  and " + std::to_string(guessed.size() - kMost) + " more";
+  return out;
 }
 
 void RecordReader::name_parts(const ReadOptions& o) {

@@ -41,6 +41,9 @@ const Entry* repeated(const std::vector<Entry>& entries, std::vector<Entry>& sor
   return nullptr;
 }
 
+/// Of a task of Label Studio, for jq.
+constexpr std::string_view kChoice = ".annotations[0].result[0].value.choices[0]";
+
 constexpr std::size_t kMostDepth = simdjson::DEFAULT_MAX_DEPTH;
 
 /// Where lists and objects are nested deeper than simdjson reads, or npos.
@@ -260,6 +263,18 @@ class JsonlReader final : public RecordReader {
     }
   }
 
+  /// Throws DataError if the lines are answers about examples, not examples.
+  void check_no_answers(const dom::object& object) const {
+    dom::object data;
+    dom::element at;
+    if (object["data"].get(data) != simdjson::SUCCESS) return;
+    if (object["annotations"].is_array())
+      throw DataError(path() + ": tasks of Label Studio; expected one example a line: jq -c '.data + {label: " +
+                      std::string(kChoice) + "}' FILE");
+    if (object["ticket"].get(at) == simdjson::SUCCESS && object["annotator"].get(at) == simdjson::SUCCESS)
+      throw DataError(path() + ": answers, one a line; expected examples: quorate journal export --to examples");
+  }
+
   void infer_kinds(const ReadOptions& o) {
     struct Sampled {
       ColumnSample sample;
@@ -282,6 +297,7 @@ class JsonlReader final : public RecordReader {
         if (find_not_utf8(line) != line.npos ||
             parser_.parse(line.data(), line.size(), true).get(object) != simdjson::SUCCESS)
           continue;  // is said when it is read
+        if (rows == 0) check_no_answers(object);
         if (dom::element x; object["x"].get(x) == simdjson::SUCCESS && (x.is_object() || x.is_array())) {
           fixed = true;
           break;
@@ -502,7 +518,10 @@ class JsonlReader final : public RecordReader {
   bool parse(std::string_view line, Record& record) override {
     if (line.find_first_not_of(" \t") == line.npos) return false;
     if (line.front() == '[' && line_number() == 1)
-      bad(0, "a JSON array; expected one object a line: jq -c '.[]' FILE makes lines of it");
+      bad(0, "a JSON array; expected one object a line: jq -c '.[]' FILE makes lines of it" +
+                 (line.find("\"annotations\"") == line.npos
+                      ? ""
+                      : ", of Label Studio's tasks jq -c '.[] | .data + {label: " + std::string(kChoice) + "}' FILE"));
     dom::element document;
     if (parser_.parse(line.data(), line.size(), true).get(document) != simdjson::SUCCESS) syntax_error(line);
     dom::object object;
