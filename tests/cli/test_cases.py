@@ -75,6 +75,13 @@ def test_a_column_that_is_empty_at_first_is_the_same_from_a_pipe_and_a_file(case
     assert margins[0] == margins[1]
 
 
+def test_a_backslash_before_a_quote_is_told_from_a_quote_that_is_text(case):
+    refused = case("train", "--data", "K12-backslash-quotes.csv", "--model", "m")
+    assert refused.code == 1 and "--escape '\\'" in refused.err
+    (case.folder / "a.csv").write_text('text,n\n"a "b,2\n')
+    assert "--quote none" in case("train", "--data", "a.csv", "--model", "m").err
+
+
 def test_classes_are_equal_as_numbers(case):
     text = (CASES / "K8-class-1.0.csv").read_text()
     (case.folder / "ints.csv").write_text(text.replace("1.0,", "1,").replace("2.0,", "2,").replace("3.0,", "3,"))

@@ -500,7 +500,8 @@ class CsvReader final : public RecordReader {
       what = std::to_string(fields_.back().at + 1) + ": " + std::to_string(fields_.size()) + " fields; expected " +
              std::to_string(header_.size()) + ", as in the header";
     } catch (const LineError& e) {
-      what = e.what() + std::string(kQuotesAsText);
+      const bool escaped = escape_ == '\0' && line.find("\\\"") != line.npos;
+      what = e.what() + std::string(escaped ? " (if \\\" is a quote inside of quotes: --escape '\\')" : kQuotesAsText);
     }
     if (first == line_number()) throw LineError(path() + ":" + std::to_string(first) + ":" + what);
     throw LineError(path() + ":" + std::to_string(first) + ": a quote that opens in this line closes in line " +

@@ -106,7 +106,8 @@ std::string RecordReader::guesses() const {
   std::vector<const ColumnReport*> guessed;
   for (const ColumnReport& column : seen_)
     if (column.guess) guessed.push_back(&column);
-  std::ranges::stable_partition(guessed, [](const ColumnReport* c) { return c->kind == ColumnKind::kIgnored; });
+  std::stable_partition(guessed.begin(), guessed.end(),
+                        [](const ColumnReport* c) { return c->kind == ColumnKind::kIgnored; });
   if (guessed.empty()) return "";
   std::string out = "columns are taken for what their first values look like (quorate look says more):";
   for (std::size_t i = 0; i < std::min(guessed.size(), kMost); ++i)

@@ -183,8 +183,8 @@ std::optional<std::int64_t> date(Rest& rest) {
 /// Whether it can be a date, all of which have a year: most words cannot.
 bool has_year(std::string_view text) {
   constexpr std::size_t kLongest = 80;
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  return text.size() <= kLongest && !std::ranges::search_n(text, 4, true, {}, is_digit).empty();
+  const auto is_digit = [](char c, bool) { return c >= '0' && c <= '9'; };
+  return text.size() <= kLongest && std::search_n(text.begin(), text.end(), 4, true, is_digit) != text.end();
 }
 
 std::optional<double> calendar(std::string_view text) {
