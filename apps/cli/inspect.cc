@@ -196,9 +196,7 @@ int run(const InspectOptions& o) {
   }
   const Session& s = model.session;
   const FeatureSettings& f = model.featurizer.settings();
-  // Older models of classes may have tasks that are no questions, from a graph's file.
-  const std::size_t tasks = model.classes && !model.users() ? model.classes->tasks() : s.tasks().size();
-  const auto K = static_cast<Task>(std::min<std::uint64_t>(tasks, o.tasks));
+  const auto K = static_cast<Task>(std::min<std::uint64_t>(s.tasks().size(), o.tasks));
   if (!o.plot.empty()) draw_influence(o.plot, s, K);
   const LabelLimits& most = s.budget().limits();
   const bool limited = most.total != LabelLimits::kNone;
@@ -301,8 +299,8 @@ int run(const InspectOptions& o) {
                     grouped(c.examples), grouped(c.labels), grouped(c.mistakes), grouped(c.updates)});
   }
   std::cout << table(rows);
-  const bool cut = tasks > K;
-  if (cut) std::cout << "... and " << grouped(tasks - K) << " more (--tasks N shows N)\n";
+  if (const std::size_t tasks = s.tasks().size(); tasks > K)
+    std::cout << "... and " << grouped(tasks - K) << " more (--tasks N shows N)\n";
   print_listening(s, K);
   if (o.influence || K <= 10) print_influence(s, K);
   return kDone;

@@ -5,7 +5,6 @@
 #include <deque>
 #include <limits>
 
-#include "quorate/base/instance_queue.h"
 #include "quorate/base/rng.h"
 
 namespace quorate {
@@ -13,17 +12,9 @@ namespace {
 
 struct RingNote {
   double number = 0;
-  std::uint64_t later = 7;
-  static constexpr auto fields() {
-    return std::tuple{std::pair{"number", &RingNote::number}, std::pair{"later", &RingNote::later}};
-  }
+  static constexpr auto fields() { return std::make_tuple(std::pair{"number", &RingNote::number}); }
 };
 using Ring = InstanceRing<RingNote>;
-
-struct OldNote {
-  double number = 0;
-  static constexpr auto fields() { return std::make_tuple(std::pair{"number", &OldNote::number}); }
-};
 
 struct RingMade {
   std::vector<Index> index;
@@ -99,35 +90,6 @@ TEST(InstanceRing, AnEmptiedOneGivesItsMemoryBack) {
   EXPECT_GT(memory.bytes(), 0u);
   ring.erase_if([](const auto&) { return true; });
   EXPECT_EQ(memory.bytes(), 0u);
-}
-
-TEST(InstanceRing, ReadsWhatOlderFilesHave) {
-  InstanceQueue<OldNote> queue(std::pmr::get_default_resource(), 10, 100, false);
-  std::deque<RingMade> model;
-  for (Task task = 0; task < 6; ++task) {
-    model.push_back(made_for_ring(task % 5, task, task % 2 == 0));
-    queue.push(model.back().example(), {static_cast<double>(task)});
-  }
-  const auto old = queue.pack();
-  Ring::Packed packed;
-  packed.task = old.task;
-  packed.group = old.group;
-  packed.norm = old.norm;
-  packed.index_end = old.index_end;
-  packed.value_end = old.value_end;
-  packed.index = old.index;
-  packed.value = old.value;
-  std::get<0>(packed.extra) = std::get<0>(old.extra);
-  Ring ring(std::pmr::get_default_resource(), 10, 1'000);
-  ring.unpack(packed);
-  expect_same(ring, model);
-  EXPECT_EQ(ring[0].later, 7u) << "not in the file";
-  Ring small(std::pmr::get_default_resource(), 2, 1'000);
-  small.unpack(packed);
-  model.erase(model.begin(), model.end() - 2);
-  expect_same(small, model);
-  packed.value_end = {0, 1, 3, 6, 10, 9};
-  EXPECT_THROW(ring.unpack(packed), DataError);
 }
 
 TEST(InstanceRing, RefusesWhatCannotBe) {

@@ -78,7 +78,7 @@ def test_a_column_that_is_empty_at_first_is_the_same_from_a_pipe_and_a_file(case
 def test_a_backslash_before_a_quote_is_told_from_a_quote_that_is_text(case):
     refused = case("train", "--data", "K12-backslash-quotes.csv", "--model", "m")
     assert refused.code == 1 and "--escape '\\'" in refused.err
-    (case.folder / "a.csv").write_text('text,n\n"a "b,2\n')
+    (case.folder / "a.csv").write_text('text,label\n"a "b,1\n')
     assert "--quote none" in case("train", "--data", "a.csv", "--model", "m").err
 
 

@@ -188,7 +188,6 @@ TEST(Model, MissingRenamedAndExtraTensorsAreRefused) {
   EXPECT_NO_THROW(Model::from_bytes(to_bytes(whole)));
   EXPECT_GT(whole.tensors.size(), 15u);
   for (const auto& [name, tensor] : whole.tensors) {
-    if (name == "seed" || name == "input.kinds_apart") continue;  // files of older programs have none
     Tensors changed = whole;
     changed.tensors.erase(name);
     EXPECT_THROW(Model::from_bytes(to_bytes(changed)), DataError) << name << " missing";
@@ -197,7 +196,7 @@ TEST(Model, MissingRenamedAndExtraTensorsAreRefused) {
     changed = whole;
     changed.tensors[name].dtype = tensor.dtype == "I8" ? "U8" : "I8";
     EXPECT_THROW(Model::from_bytes(to_bytes(changed)), DataError) << name << " of another type";
-    if (tensor.bytes.empty()) continue;
+    if (tensor.bytes.empty() || name == "seed") continue;  // which may be none
     changed = whole;
     const char last = tensor.dtype.back();  // F64, U64, U32, F32, U8, I8
     edit(changed.tensors[name].bytes)->resize(tensor.bytes.size() - (last == '4' ? 8 : last == '2' ? 4 : 1));
@@ -290,7 +289,8 @@ TEST_P(ModelFile, WithItsChecksumMadeRightLoadsOrIsRefusedInLittleMemory) {
   Rng rng = make_rng(63, 0);
   int loaded = 0, refused = 0;
   reset_largest_allocation();
-  for (int n = 0, end = times(); n < end; ++n) {
+  // Until some came through, too, which are few in a small file.
+  for (int n = 0, end = times(); n < end || (loaded == 0 && n < 50 * end); ++n) {
     // Half of them in the data alone, so that many come through to the learners.
     const std::string bad = with_checksum(corrupted(file, n % 2 == 0 ? 0 : header_end, rng));
     try {

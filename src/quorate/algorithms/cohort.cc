@@ -687,45 +687,19 @@ struct Cohort {
     visit("mistakes", s.mistakes);
     visit("guesses", s.guesses);
     visit("calibration", s.calibration);
-    if constexpr (requires { visit.has(""); })
-      if (!visit.has("labels_of")) return;  // format version 2
     visit("labels_of", s.labels_of);
-    if (weighed(s, visit)) visit("weight_of", s.weight_of);
-    if (counts_margins(s, visit)) visit("margins", s.margins);
-    if (has_decided(s, visit)) {
-      visit("share", s.decided[0]);
-      visit("decided", s.decided[1]);
-    }
+    visit("weight_of", s.weight_of);
+    visit("margins", s.margins);
+    visit("share", s.decided[0]);
+    visit("decided", s.decided[1]);
     visit("recent", s.recent);
     visit("due", s.due);
     if (s.directions.rank() == 0) return;
-    if constexpr (requires { visit.has(""); })
-      if (!visit.has("mistakes_of")) return;  // of a file without directions
     visit("directions", s.directions);
     visit("wz", s.wz);
     visit("vz", s.vz);
     visit("betas", s.betas);
     visit("mistakes_of", s.mistakes_of);
-  }
-  /// Files have sums of weights only if they are no counts.
-  template <class S>
-  static bool weighed(const S& s, const auto& visit) {
-    if constexpr (requires { visit.has(""); }) return visit.has("weight_of");
-    return !std::equal(s.weight_of.begin(), s.weight_of.end(), s.labels_of.begin(), s.labels_of.end());
-  }
-  /// Files have them only if one was counted.
-  template <class S>
-  static bool counts_margins(const S& s, const auto& visit) {
-    if constexpr (requires { visit.has(""); }) return visit.has("margins");
-    for (std::size_t g = 0; g < s.groups; ++g)
-      if (s.margins[3 * g + 2] > 0) return true;
-    return false;
-  }
-  /// Files have them only with cost=balanced.
-  template <class S>
-  static bool has_decided(const S& s, const auto& visit) {
-    if constexpr (requires { visit.has(""); }) return visit.has("decided");
-    return s.decided[1] > 0;
   }
   void sum_weights() {
     weight_all = weight_positive = 0;
@@ -734,17 +708,7 @@ struct Cohort {
       if (i % 2 == 1) weight_positive += weight_of[i];
     }
   }
-  /// Of a file of format version 2, which counts the labels of tasks but not those of either class.
-  void halve_labels() {
-    for (std::size_t i = 0; i < tasks.size(); ++i) labels_of[2 * (i % groups)] += tasks[i].labels;
-    for (std::size_t g = 0; g < groups; ++g) {
-      labels_of[2 * g + 1] = labels_of[2 * g] / 2;
-      labels_of[2 * g] -= labels_of[2 * g + 1];
-    }
-  }
   void check() {
-    if (recent.size() == 0 && std::count(labels_of.begin(), labels_of.end(), 0u) == std::ssize(labels_of)) halve_labels();
-    if (directions.rank() > 0 && betas.empty()) betas.resize(recent.size());  // of a file without directions
     for (std::size_t i = 0; i < recent.size(); ++i)
       if (recent[i].group >= groups) throw DataError("cohort: a recent label of an unknown group");
     if (betas.size() != (directions.rank() > 0 ? recent.size() : 0) ||
@@ -755,8 +719,6 @@ struct Cohort {
         std::any_of(labels_of.begin(), labels_of.end(), [](std::uint64_t n) { return n >> 48 != 0; }))
       throw DataError("cohort: counts that cannot be");
     bought = std::accumulate(labels_of.begin(), labels_of.end(), std::uint64_t{0});
-    if (std::count(weight_of.begin(), weight_of.end(), 0.0) == std::ssize(weight_of))
-      weight_of.assign(labels_of.begin(), labels_of.end());
     if (weight_of.size() != labels_of.size() ||
         std::any_of(weight_of.begin(), weight_of.end(), [](double sum) { return !(sum >= 0 && sum < 0x1p58); }))
       throw DataError("cohort: sums of weights out of range");

@@ -139,14 +139,6 @@ class InstanceRing {
   template <class... Fields>
   static auto columns_of(const std::tuple<Fields...>&)
       -> std::tuple<Column<decltype(type_of(std::declval<typename Fields::second_type>()))>...>;
-  template <class Visit, class List>
-  static void visit_if_there(Visit& visit, const char* name, List& list) {
-    if constexpr (requires { visit.has(name); }) {
-      if (visit.has(name)) visit(name, list);
-    } else {
-      visit(name, list);
-    }
-  }
 
  public:
   struct Packed {
@@ -155,30 +147,17 @@ class InstanceRing {
     Column<std::uint64_t> end;    // of each, in `bytes`
     Column<char> bytes;
     Column<std::uint32_t> text;  // empty if all are 0
-    // As older files have them instead: InstanceQueue's.
-    Column<std::uint64_t> index_end, value_end;
-    Column<Index> index;
-    Column<double> value;
-    decltype(columns_of(Extra::fields())) extra;  // empty: not in the file
+    decltype(columns_of(Extra::fields())) extra;
     template <class S>
     static void state(S& s, auto&& v) {
       v("task", s.task);
       v("group", s.group);
       v("norm", s.norm);
       visit_unless_empty(v, "weight", s.weight);
-      bool old = false;
-      if constexpr (requires { v.has(""); }) old = v.has("value_end");
-      if (old) {
-        v("index_end", s.index_end);
-        v("value_end", s.value_end);
-        v("index", s.index);
-        v("value", s.value);
-      } else {
-        v("end", s.end);
-        v("bytes", s.bytes);
-      }
+      v("end", s.end);
+      v("bytes", s.bytes);
       visit_unless_empty(v, "text", s.text);
-      each(Extra::fields(), s.extra, [&](const auto& field, auto& column) { visit_if_there(v, field.first, column); });
+      each(Extra::fields(), s.extra, [&](const auto& field, auto& column) { v(field.first, column); });
     }
   };
   Packed pack() const {
@@ -215,19 +194,19 @@ class InstanceRing {
     unpack(p, "kept instances", [](const Item&) { return true; });
   }
   /// `valid`: of an item. Throws DataError that begins with `what`: sizes differ, out of order, invalid values;
-  /// MemoryError. Of an older file, whose instances may take more room, the latest are kept.
+  /// MemoryError.
   template <class Valid>
   void unpack(const Packed& p, const std::string& what, Valid valid) {
     const auto check = [&](bool good, const char* why) {
       if (!good) throw DataError(what + ": " + why);
     };
     const std::size_t n = p.task.size();
-    const bool weighed = !p.weight.empty(), old = p.end.empty();
+    const bool weighed = !p.weight.empty();
     bool same = (!weighed || p.weight.size() == n) && (p.text.empty() || p.text.size() == n) && p.group.size() == n &&
-                p.norm.size() == n && (old ? p.index_end.size() == n && p.value_end.size() == n : p.end.size() == n);
-    each(Extra::fields(), p.extra, [&](const auto&, const auto& column) { same &= column.empty() || column.size() == n; });
+                p.norm.size() == n && p.end.size() == n;
+    each(Extra::fields(), p.extra, [&](const auto&, const auto& column) { same &= column.size() == n; });
     check(same, "lists differ in size");
-    check(old || (n <= items_.most() && p.bytes.size() <= bytes_.most()), "more than there is room for");
+    check(n <= items_.most() && p.bytes.size() <= bytes_.most(), "more than there is room for");
     std::vector<std::byte> packed;
     UnpackedInstance scratch;
     for (const bool fill : {false, true}) {
@@ -237,7 +216,7 @@ class InstanceRing {
         gone_ = 0;
         if (n > 0 && !take_memory()) throw MemoryError(what + ": no memory for them");
       }
-      std::uint64_t at = 0, index = 0;
+      std::uint64_t at = 0;
       for (std::size_t i = 0; i < n; ++i) {
         Item item;
         item.task = p.task[i];
@@ -245,32 +224,13 @@ class InstanceRing {
         item.norm = p.norm[i];
         if (weighed) item.weight = p.weight[i];
         if (!p.text.empty()) item.text = p.text[i];
-        each(Extra::fields(), p.extra, [&](const auto& field, const auto& column) {
-          if (!column.empty()) item.*field.second = column[i];
-        });
-        std::span<const std::byte> bytes;
-        if (old) {
-          const std::uint64_t end = p.value_end[i], index_end = p.index_end[i];
-          check(end >= at && end <= p.value.size() && index_end >= index && index_end <= p.index.size() &&
-                    (index_end == index || index_end - index == end - at),
-                "an end out of range");
-          scratch.index.resize(index_end - index);
-          scratch.value.resize(end - at);
-          p.index.read(index, scratch.index);
-          p.value.read(at, scratch.value);
-          const std::span<const Index> all = scratch.index;
-          for (std::size_t k = 1; k < all.size(); ++k) check(all[k] > all[k - 1], "features out of order");
-          bytes = pack_instance({scratch.index, scratch.value, item.norm}, packed);
-          at = end;
-          index = index_end;
-        } else {
-          const std::uint64_t end = p.end[i];
-          check(end >= at && end <= p.bytes.size(), "an end out of range");
-          packed.resize(end - at);
-          p.bytes.read(at, {reinterpret_cast<char*>(packed.data()), packed.size()});
-          bytes = packed;
-          at = end;
-        }
+        each(Extra::fields(), p.extra, [&](const auto& field, const auto& column) { item.*field.second = column[i]; });
+        const std::uint64_t end = p.end[i];
+        check(end >= at && end <= p.bytes.size(), "an end out of range");
+        packed.resize(end - at);
+        p.bytes.read(at, {reinterpret_cast<char*>(packed.data()), packed.size()});
+        const std::span<const std::byte> bytes = packed;
+        at = end;
         check(item.text <= bytes.size(), "a text that is too long");
         const auto instance = bytes.first(bytes.size() - item.text);
         const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + instance.size(), item.text);
@@ -280,11 +240,10 @@ class InstanceRing {
           check(std::isfinite(item.norm) && is_weight(item.weight) && valid(std::as_const(item)), "an invalid value");
           continue;
         }
-        if (old && !could_fit(bytes.size())) continue;
         while (!fits(bytes.size())) pop();
         push({item.task, {{}, {}, item.norm}, item.group, item.weight}, instance, item, text);
       }
-      check(old ? at == p.value.size() && index == p.index.size() : at == p.bytes.size(), "values that belong to nothing");
+      check(at == p.bytes.size(), "values that belong to nothing");
     }
   }
 

@@ -96,11 +96,7 @@ class KeptLabels {
       v("next_id", s.next_id);
       v("bound", s.bound);
       s.ring.state(s.ring, v);
-      if constexpr (requires { v.has(""); }) {
-        if (v.has("dropped")) v("dropped", s.dropped);
-      } else if (s.dropped != 0) {
-        v("dropped", s.dropped);
-      }
+      v("dropped", s.dropped);
       visit_unless_empty(v, "annotator_text", s.annotators.text);
       visit_unless_empty(v, "annotator_end", s.annotators.end);
     }

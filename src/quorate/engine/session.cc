@@ -796,24 +796,22 @@ void Session::save(const Writer& writer) const {
   check_whole();
   if (asked_ || next_ < round_.size()) throw UsageError("a round is open; expected a reply to each of its questions first");
   writer("tasks", tasks_);
-  if (tasks_per_name_ > 1) writer("tasks_per_name", std::uint64_t{tasks_per_name_});
-  if (exclusive_) writer("exclusive", std::uint64_t{1});
-  if (seed_) writer("seed", *seed_);
+  writer("tasks_per_name", std::uint64_t{tasks_per_name_});
+  writer("exclusive", std::uint64_t{exclusive_});
+  writer("seed", seed_ ? std::vector{*seed_} : std::vector<std::uint64_t>());
   writer("rng", words_of(rng_));
   writer("labels_per_round", labels_per_round_);
   writer("memory_limit", std::uint64_t{memory_->limit()});
   writer("too_late", too_late_);
   writer("pending", pending_);
+  writer("keep_labels", std::uint64_t{keep_labels_});
   if (kept_.labels.keeps()) {
-    writer("keep_labels", std::uint64_t{keep_labels_});
     writer("labels", kept_.labels);
     writer("unasked", kept_.unasked);
     writer("unasked_seen", kept_.unasked_seen);
     writer("counted_more", std::uint64_t{kept_.counted_more});
-    if (kept_.latest_ticket > 0) {
-      writer("latest_ticket", kept_.latest_ticket);
-      writer("latest_kept", std::uint64_t{kept_.latest_kept});
-    }
+    writer("latest_ticket", kept_.latest_ticket);
+    writer("latest_kept", std::uint64_t{kept_.latest_kept});
   } else {
     writer("next_label", kept_.labels.next_id());
   }
@@ -827,27 +825,29 @@ Session Session::load(const Spec& spec, Reader& reader, std::size_t memory_for_n
   std::uint64_t memory_limit = 0;
   reader("memory_limit", memory_limit);
   std::uint64_t keep_labels = 0;
-  if (reader.has("keep_labels")) reader("keep_labels", keep_labels);
+  reader("keep_labels", keep_labels);
   if (keep_labels > SessionOptions::kMostKept) throw DataError("model file: keep_labels is out of range");
   Session out(spec, memory_limit, memory_for_names, keep_labels);
   reader("tasks", out.tasks_);
   for (std::uint32_t i = 0; i < out.tasks_.size(); ++i)
     if (find_not_utf8(out.tasks_[i]) != std::string_view::npos) throw DataError("model file: a task's name is not UTF-8");
-  if (reader.has("tasks_per_name")) {
-    std::uint64_t each = 0;
-    reader("tasks_per_name", each);
+  std::uint64_t each = 0;
+  reader("tasks_per_name", each);
+  if (each != 1) {
     if (each < 2 || each > kUntracked / 2 || out.tasks_.size() > kUntracked / each - 1)
       throw DataError("model file: tasks_per_name is out of range");
     out.tasks_per_name_ = each;
     out.pending_.set_groups(static_cast<std::uint32_t>(each));
   }
-  if (reader.has("exclusive")) {
-    std::uint64_t one = 0;
-    reader("exclusive", one);
-    if (one != 1) throw DataError("model file: exclusive is out of range");
-    out.exclusive_ = true;
-  }
-  if (reader.has("seed")) reader("seed", out.seed_.emplace());
+  std::uint64_t exclusive = 0;
+  reader("exclusive", exclusive);
+  if (exclusive > 1) throw DataError("model file: exclusive is out of range");
+  out.exclusive_ = exclusive != 0;
+  std::vector<std::uint64_t> seed;
+  reader("seed", seed);
+  if (seed.size() > 1)
+    throw DataError("model file: seed has " + std::to_string(seed.size()) + " values; expected one at most");
+  if (!seed.empty()) out.seed_ = seed[0];
   std::vector<std::uint64_t> words;
   reader("rng", words);
   out.rng_ = rng_of(words);
@@ -862,14 +862,12 @@ Session Session::load(const Spec& spec, Reader& reader, std::size_t memory_for_n
     std::uint64_t counted_more = 0;
     reader("counted_more", counted_more);
     out.kept_.counted_more = counted_more != 0;
-    if (reader.has("latest_ticket")) {
-      std::uint64_t latest_kept = 0;
-      reader("latest_ticket", out.kept_.latest_ticket);
-      reader("latest_kept", latest_kept);
-      out.kept_.latest_kept = latest_kept != 0;
-      if (out.kept_.unasked_seen == 0 || (latest_kept != 0 && out.kept_.unasked.size() == 0))
-        throw DataError("model file: the latest question has no example");
-    }
+    std::uint64_t latest_kept = 0;
+    reader("latest_ticket", out.kept_.latest_ticket);
+    reader("latest_kept", latest_kept);
+    out.kept_.latest_kept = latest_kept != 0;
+    if (out.kept_.latest_ticket > 0 && (out.kept_.unasked_seen == 0 || (latest_kept != 0 && out.kept_.unasked.size() == 0)))
+      throw DataError("model file: the latest question has no example");
   } else {
     std::uint64_t next = 0;
     reader("next_label", next);

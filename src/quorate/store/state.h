@@ -114,7 +114,8 @@ class Reader {
   template <class T>
   const Column<std::byte>& bytes_of(const std::string& name) {
     const auto found = in_.tensors.find(name);
-    if (found == in_.tensors.end()) throw DataError("model file: tensor '" + name + "' is missing");
+    if (found == in_.tensors.end())
+      throw DataError("model file: tensor '" + name + "' is missing (files made before 0.1.0 are not read)");
     if (found->second.dtype != dtype<T>())
       throw DataError("model file: tensor '" + name + "' is " + found->second.dtype + "; expected " +
                       std::string(dtype<T>()));

@@ -150,7 +150,7 @@ std::vector<Index> Featurizer::columns(std::span<const std::string> names, const
 
 FeatureKinds Featurizer::kinds() const {
   // Without columns nothing says what a feature is: an index is a name, however large.
-  if (kinds_apart_ == 0 || (columns_.size() == 0 && !schema_.has_columns())) return {};
+  if (columns_.size() == 0 && !schema_.has_columns()) return {};
   return {static_cast<Index>(columns_.size()), has_category_places() ? first_category() : FeatureKinds::kNone};
 }
 
@@ -342,21 +342,20 @@ void Featurizer::gather(const Record& record, std::span<const Index> columns, Sc
   std::size_t size = texts;
   for (const Entry& e : record.entries) {
     Index at = 0;
-    bool even_0 = false;
     switch (e.kind) {
       case Entry::Kind::kIndex:
         at = 1 + e.index;
         break;
       case Entry::Kind::kColumn:
         at = columns[e.index];
-        even_0 = kinds_apart_ != 0;
         break;
       case Entry::Kind::kName:
         at = place(e.name, e.category);
         break;
     }
     s.index[size] = at;
-    s.value[size] = e.value + 0.0;  // no negative zero
+    s.value[size] = e.value + 0.0;                       // no negative zero
+    const bool even_0 = e.kind == Entry::Kind::kColumn;  // a 0 is a value, as one that is missing is none
     size += (e.value != 0 || even_0) && at != kLeftOut;
     if (products) add_part(e, s.parts);
   }
@@ -375,7 +374,7 @@ Features Featurizer::arrange(Scratch& s) const {
 
 Features Featurizer::row(std::span<const double> value, Scratch& s) const {
   std::size_t last = value.size();
-  const bool of_columns = kinds_apart_ != 0 && last > 0 && last == columns_.size();  // then a 0 is a value
+  const bool of_columns = last > 0 && last == columns_.size();  // then a 0 is a value
   while (!of_columns && last > 0 && value[last - 1] == 0) --last;
   value = value.first(last);
   const auto filled = static_cast<std::size_t>(std::count_if(value.begin(), value.end(), [](double v) { return v != 0; }));
@@ -395,8 +394,7 @@ Features Featurizer::finish(Scratch& s, double squares) const {
   const double norm = scale(s.value, squares);
   // A column that is missing is not to look like one that is 0.
   const auto none_missing = [&] {
-    return kinds_apart_ == 0 || columns_.size() == 0 ||
-           (s.index.back() == columns_.size() && s.index.size() == columns_.size() + settings_.bias);
+    return columns_.size() == 0 || (s.index.back() == columns_.size() && s.index.size() == columns_.size() + settings_.bias);
   };
   if (!s.index.empty() && at_least_half_full(s.index.back(), s.index.size()) && none_missing()) {
     const std::size_t extent = std::size_t{s.index.back()} + 1, n = s.value.size();
@@ -428,13 +426,9 @@ void Featurizer::check() {
   if (settings_.ngrams < 1 || settings_.ngrams > FeatureSettings::kMostNgrams ||
       settings_.char_ngrams > FeatureSettings::kMostCharNgrams)
     throw DataError("model file: n-grams out of range");
-  if (words_ != kWords && schema_.column_of(ColumnKind::kText))
-    throw DataError(
-        "model file: learned from texts by another version of quorate, which took other parts of them for words; "
-        "expected a model learned by this one");
   if (schema_.features.are > FeatureNames::Are::kArray || schema_.features.last > kMaxIndex)
     throw DataError("model file: names of features out of range");
-  if (settings_.bits > 31 || columns_fixed_ > 1 || kinds_apart_ > 1 || columns_.size() > kMaxIndex / 2)
+  if (settings_.bits > 31 || columns_fixed_ > 1 || columns_.size() > kMaxIndex / 2)
     throw DataError("model file: feature settings out of range");
 }
 

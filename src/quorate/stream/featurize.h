@@ -164,44 +164,19 @@ class Featurizer {
   template <class S>
   static void state(S& s, auto&& v) {
     v("settings", s.settings_);
-    if constexpr (requires { v.has(""); }) {  // models made before there was one have none
-      if (v.has("schema.kinds")) v("schema", s.schema_);
-    } else if (!s.schema_.empty()) {
-      v("schema", s.schema_);
-    }
-    if constexpr (requires { v.has(""); }) {  // so have those of columns
-      if (v.has("schema_features.are")) v("schema_features", s.schema_.features);
-    } else if (s.schema_.features.are != FeatureNames::Are::kUnknown) {
-      v("schema_features", s.schema_.features);
-    }
-    if constexpr (requires { v.has(""); }) {  // models made before categories had places of their own
-      s.kinds_apart_ = 0;
-      if (v.has("kinds_apart")) v("kinds_apart", s.kinds_apart_);
-    } else if (s.kinds_apart_ != 0) {
-      v("kinds_apart", s.kinds_apart_);
-    }
-    if constexpr (requires { v.has(""); }) {
-      s.words_ = 0;
-      if (v.has("words")) v("words", s.words_);
-    } else {
-      v("words", s.words_);
-    }
+    v("schema", s.schema_);
+    v("schema_features", s.schema_.features);
     v("columns", s.columns_);
     v("columns_fixed", s.columns_fixed_);
     v("vocabulary", s.vocabulary_);
-    if constexpr (requires { v.has(""); }) {  // a tensor of models that left one out
-      if (v.has("left_out")) v("left_out", s.left_out_);
-    } else if (s.left_out_ > 0) {
-      v("left_out", s.left_out_);
-    }
+    v("left_out", s.left_out_);
   }
   void check();  ///< after loading: throws DataError if what was loaded makes no sense
 
  private:
   static constexpr Index kLeftOut = 0xFFFFFFFFu;
-  static constexpr std::uint32_t kWords = 1;
   Index first_name() const { return static_cast<Index>(1 + columns_.size()); }
-  bool has_category_places() const { return kinds_apart_ != 0 && settings_.bits > 0 && settings_.bits < 31; }
+  bool has_category_places() const { return settings_.bits > 0 && settings_.bits < 31; }
   Index first_category() const { return first_name() + (Index{1} << settings_.bits); }
   /// Of hashed names, read once for all names of a record.
   struct HashedPlaces {
@@ -227,8 +202,6 @@ class Featurizer {
   Schema schema_;
   NameTable columns_;                // numeric columns, in the first file's order
   std::uint32_t columns_fixed_ = 0;  // whether a first file was seen
-  std::uint32_t kinds_apart_ = 1;    // categories have places of their own, and columns that are 0 are in instances
-  std::uint32_t words_ = kWords;     // what words of texts are: 0 in models made before digits were part of them
   NameTable vocabulary_;             // with bits = 0
   std::vector<Index> column_place_;  // of the current file's columns
   Scratch scratch_;

@@ -121,24 +121,16 @@ class Schema {
   static void state(S& s, auto&& v) {
     v("names", s.names_);
     v("kinds", s.kinds_);
-    const auto flag = [&](const char* name, auto& value, bool always) {
+    const auto flag = [&](const char* name, auto& value) {
       std::uint32_t number = value;
-      if constexpr (requires { v.has(""); }) {
-        if (always || v.has(name)) v(name, number);
-      } else if (always || value) {
-        v(name, number);
-      }
+      v(name, number);
       if constexpr (!std::is_const_v<S>) value = number != 0;
     };
-    flag("time_parts", s.time_parts, true);
-    flag("sparse", s.sparse, false);
-    flag("comma", s.comma, false);
-    flag("thousands", s.thousands, false);
-    if constexpr (requires { v.has(""); }) {
-      if (v.has("missing.text")) v("missing", s.missing);
-    } else if (s.missing.size() > 0) {
-      v("missing", s.missing);
-    }
+    flag("time_parts", s.time_parts);
+    flag("sparse", s.sparse);
+    flag("comma", s.comma);
+    flag("thousands", s.thousands);
+    v("missing", s.missing);
   }
   void check() const;  ///< throws DataError if what was loaded makes no sense
 

@@ -116,16 +116,7 @@ class Scaling {
       v("real", s.dense);
       v("feature", s.feature);
       v("df", s.df);
-      if constexpr (requires { v.has(""); }) {
-        if (v.has("part_mistakes")) v("part_mistakes", s.part_mistakes);
-      } else if (!s.part_mistakes.empty()) {
-        v("part_mistakes", s.part_mistakes);
-      }
-      if constexpr (requires { v.has(""); }) {
-        if (!v.has("flags")) return;
-      } else if (s.flags == 0 && s.spread_feature.empty()) {
-        return;
-      }
+      v("part_mistakes", s.part_mistakes);
       v("flags", s.flags);
       v("value_feature", s.value_feature);
       v("value_count", s.value_count);
