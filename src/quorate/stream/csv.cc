@@ -499,6 +499,10 @@ class CsvReader final : public RecordReader {
       if (fields_.size() == header_.size()) return;
       what = std::to_string(fields_.back().at + 1) + ": " + std::to_string(fields_.size()) + " fields; expected " +
              std::to_string(header_.size()) + ", as in the header";
+      // Exports may begin with lines about the file.
+      constexpr std::uint64_t kAmongTheFirst = 20;
+      if (first <= kAmongTheFirst && fields_.size() >= header_.size() + 2)
+        what += " (if the table begins in this line: tail -n +" + std::to_string(first) + " FILE)";
     } catch (const LineError& e) {
       const bool escaped = escape_ == '\0' && line.find("\\\"") != line.npos;
       what = e.what() + std::string(escaped ? " (if \\\" is a quote inside of quotes: --escape '\\')" : kQuotesAsText);
