@@ -97,25 +97,6 @@ TEST(Cohort, ThreeRoundsByHand) {
   EXPECT_EQ(session.learner().influence(1, 1), 1);
 }
 
-TEST(Cohort, OfAnOlderFileTakesTheLabelsOfBothClassesForEquallyMany) {
-  const Stream s = make_stream(60, 2, 6, 33);
-  Bare bare("cohort(scale=none, represent=none)");
-  for (std::size_t n = 0; n < s.size(); ++n) bare.learn({s.task[n], s.x[n]}, s.y[n]);
-  Tensors file;
-  bare.learner->save(Writer{file});
-  std::erase_if(file.tensors, [](const auto& tensor) {
-    return tensor.first == "labels_of" || tensor.first == "due" || tensor.first.starts_with("recent.");
-  });
-  Bare old("cohort(scale=none, represent=none)");
-  Reader reader(file);
-  old.learner->load(reader);
-  reader.finish();
-  const Example e{s.task[0], s.x[0]};
-  EXPECT_EQ(old.learner->score(e), bare.learner->score(e));
-  EXPECT_GE(old.decide(e).probability, 2.0 / 61 * 0.95);
-  EXPECT_LT(old.decide({0, dense({9, 9, 9, 9, 9, 9})}).probability, 0.5) << "it does not begin anew";
-}
-
 /// Texts of twelve words on one of eight subjects, each with forty words of its own; the label is the subject's.
 struct Texts {
   explicit Texts(std::size_t n) {

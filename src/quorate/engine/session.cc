@@ -811,7 +811,7 @@ void Session::save(const Writer& writer) const {
     writer("unasked_seen", kept_.unasked_seen);
     writer("counted_more", std::uint64_t{kept_.counted_more});
     writer("latest_ticket", kept_.latest_ticket);
-    writer("latest_kept", std::uint64_t{kept_.latest_kept});
+    writer("latest_kept", std::uint64_t{kept_.latest_ticket > 0 && kept_.latest_kept});
   } else {
     writer("next_label", kept_.labels.next_id());
   }
