@@ -16,26 +16,11 @@ constexpr std::size_t kPendingPart = 4;      // of a limited memory: what questi
 constexpr std::size_t kRoundPart = 8;        // what an open round may take
 constexpr std::size_t kKeptPart = 8;         // what kept labels, and unasked examples, may take
 constexpr std::uint64_t kLearnerStream = 1;  // of the run's seed; HACKING.md has them all
-constexpr std::uint64_t kRebuildStream = 4;
-constexpr std::size_t kMostUnasked = 20'000;
-constexpr std::uint64_t kMostLooks = 64;   // between two labels
-constexpr std::uint64_t kMostRounds = 16;  // of a rebuild through the unasked examples that are kept (docs/cohort.md)
 
 /// The part of a memory limit that is set aside for rounds.
 std::size_t round_part(const Spec& spec, std::size_t limit) {
   if (limit == Memory::kNoLimit) return limit;
   return capabilities(spec).selects ? limit / kRoundPart : 0;
-}
-
-/// Whether there was memory for it. If not, the learner is as it was.
-template <class Work>
-bool finds_memory(Work work) {
-  try {
-    work();
-    return true;
-  } catch (const MemoryError&) {
-    return false;
-  }
 }
 
 [[noreturn]] void refuse_rebuild(const Spec& spec) {
@@ -57,9 +42,7 @@ Session::Session(const Spec& spec, std::size_t memory_limit, std::size_t memory_
       ledger_(memory_.get()),
       pending_(memory_.get()),
       keep_labels_(keep_labels),
-      kept_{KeptLabels(memory_.get(), std::min(keep_labels, memory_limit / kKeptPart) / 2),
-            InstanceRing<Unasked>::of_bytes(memory_.get(), std::min(keep_labels, memory_limit / kKeptPart) / 2,
-                                            kMostUnasked)} {}
+      kept_(memory_.get(), std::min(keep_labels, memory_limit / kKeptPart)) {}
 
 Session::Session(const Spec& spec, const SessionOptions& o)
     : Session(spec, o.memory_limit, o.memory_for_names, o.keep_labels) {
@@ -212,7 +195,7 @@ std::span<const Outcome> Session::decide(const Round& round) {
     throw;
   }
   for (std::size_t n = 0; n < outcomes_.size(); ++n) outcomes_[n] = {.decision = decisions_[n]};
-  if (kept_.labels.keeps()) guarded([&] { keep_unasked(round); });
+  if (kept_.keeps()) guarded([&] { keep_unasked(round); });
   round_ = round.examples;
   next_ = 0;
   return outcomes_;
@@ -252,15 +235,7 @@ void Session::reply(Reply reply, std::string_view annotator) {
   if (reply == Reply::later()) {
     outcome.ticket = enqueue(e, outcome.decision, outcome.audited);
     outcome.asked = outcome.ticket && !outcome.audited;
-    if (!outcome.audited) {  // the label may come later, or never
-      const std::size_t before = kept_.unasked.size();
-      const std::uint64_t seen = kept_.unasked_seen;
-      keep_unanswered();
-      if (outcome.ticket && kept_.unasked_seen > seen) {
-        kept_.latest_ticket = *outcome.ticket + 1;
-        kept_.latest_kept = kept_.unasked.size() > before;
-      }
-    }
+    if (!outcome.audited) keep_unanswered(outcome.ticket);  // the label may come later, or never
     if (outcome.audited && !outcome.ticket) ledger_.record_audit(e.task, outcome.decision.margin, std::nullopt);
   } else if (outcome.audited) {
     free_memory(ledger_.bytes_to_record());
@@ -309,116 +284,37 @@ void Session::learn(const Example& e, Outcome& outcome, Answer y, std::string_vi
 }
 
 void Session::keep(const Example& e, Outcome& outcome, std::string_view annotator, const Audit::Held& audit) {
-  outcome.label = kept_.labels.next_id();
-  const bool at_once = outcome.ticket ? take_unanswered(*outcome.ticket) : outcome.asked;
-  const bool apart = !at_once && !kept_.counted_more;
-  kept_.latest_ticket = 0;
+  outcome.label = kept_.labels().next_id();
   const Decision& d = outcome.decision;
-  guarded([&] {
-    kept_.labels.add(e,
-                     {.y = static_cast<double>(*outcome.answer),
-                      .margin = d.margin,
-                      .probability = d.probability,
-                      .selection_score = d.selection_score,
-                      .time = ledger_.time(),
-                      .audit = outcome.audited,
-                      .apart = apart,
-                      .learned = static_cast<std::uint32_t>(std::min<std::uint64_t>(audit.learned, ~std::uint32_t{0})),
-                      .audit_weight = audit.weight},
-                     annotator);
-  });
+  const KeptLabel label{.y = static_cast<double>(*outcome.answer),
+                        .margin = d.margin,
+                        .probability = d.probability,
+                        .selection_score = d.selection_score,
+                        .time = ledger_.time(),
+                        .audit = outcome.audited,
+                        .learned = static_cast<std::uint32_t>(std::min<std::uint64_t>(audit.learned, ~std::uint32_t{0})),
+                        .audit_weight = audit.weight};
+  guarded([&] { kept_.add(e, label, outcome.ticket, outcome.asked, annotator); });
 }
 
 void Session::keep_unasked(const Round& round) {
-  kept_.counted_more |= round.tasks_per_instance > 1;
-  kept_.latest_ticket = 0;
+  kept_.begin_round(round.tasks_per_instance);
+  const bool looks = capabilities().learns_unasked;
   for (std::size_t n = 0; n < round.examples.size(); ++n)
-    if (!decisions_[n].ask) keep_unasked(round.examples[n], false);
+    if (!decisions_[n].ask) kept_.add_unasked(round.examples[n], looks);
 }
 
 /// The example at hand, if the learner asked about it: its words were counted.
-void Session::keep_unanswered() {
-  if (kept_.labels.keeps() && decisions_[next_ - 1].ask) guarded([&] { keep_unasked(round_[next_ - 1], true); });
-}
-
-/// An answer before anything else came is one that came at once: its example has the label's place, not one of its own.
-bool Session::take_unanswered(std::uint64_t ticket) {
-  if (kept_.latest_ticket != ticket + 1) return false;
-  --kept_.unasked_seen;
-  if (kept_.latest_kept) kept_.unasked.pop_back();
-  return true;
-}
-
-void Session::keep_unasked(const Example& e, bool asked) {
-  kept_.latest_ticket = 0;
-  if (asked && kept_.counted_more) return;  // it would be kept for what was counted alone
-  ++kept_.unasked_seen;
-  if (!capabilities().learns_unasked) return;
-  const auto packed = pack_instance(e.x, packed_);
-  if (!kept_.unasked.could_fit(packed.size()) || !kept_.unasked.take_memory()) return;
-  if (asked && !kept_.unasked.fits(packed.size())) return;  // those that a rebuild learns from stay
-  while (!kept_.unasked.fits(packed.size())) kept_.unasked.pop();
-  kept_.unasked.push(e, packed, {kept_.labels.next_id(), asked});
+void Session::keep_unanswered(std::optional<std::uint64_t> ticket) {
+  if (!kept_.keeps() || !decisions_[next_ - 1].ask) return;
+  guarded([&] { kept_.add_asked(round_[next_ - 1], ticket, capabilities().learns_unasked); });
 }
 
 void Session::check_rebuilds() const {
   check_whole();
   if (asked_ || next_ < round_.size()) throw UsageError("a round is open; expected a reply to each of its questions first");
   if (!capabilities().rebuilds) refuse_rebuild(spec_);
-  if (!kept_.labels.keeps()) throw UsageError("the model keeps no labels; expected one that was made with --keep-labels");
-}
-
-/// Where all examples are kept each is counted in its place, so words are scaled as they were when it came. Else they are
-/// counted before, or counts stay. Returns how many labels found no memory; such an example without a label is not looked
-/// at.
-std::uint64_t Session::learn_kept(Learner& learner, const Kept& kept, bool recount) const {
-  UnpackedInstance memory;
-  if (recount && !kept.all()) {
-    for (std::size_t i = 0; i < kept.labels.size(); ++i) learner.count(kept.labels.example(i, memory).x);
-    for (std::size_t i = 0; i < kept.unasked.size(); ++i) learner.count(kept.unasked.example(i, memory).x);
-  }
-  Rng rng = make_rng(seed_.value_or(0), kRebuildStream);
-  std::uint64_t looked = 0, left_out = 0;
-  for (std::size_t i = 0; i < kept.labels.size(); ++i) {
-    look_at_unasked(learner, kept, i, looked);
-    const KeptLabel& label = kept.labels[i];
-    if (label.audit != 0) continue;
-    const Example e = kept.labels.example(i, memory);
-    if (kept.all() && label.apart == 0) learner.count(e.x);
-    Decision d;
-    d.margin = learner.score(e);
-    d.probability = label.probability;
-    d.ask = true;
-    d.selection_score = label.selection_score;
-    left_out += !finds_memory([&] { learner.learn(e, d, label.answer(), rng); });
-  }
-  look_at_unasked(learner, kept, kept.labels.size(), looked);
-  return left_out;
-}
-
-/// Before kept label number `next` is learned. Where all unasked examples are kept, those that came before the label; else
-/// as many as came on average between two labels, going round those that are kept: a few of them, seen too often, mislead.
-void Session::look_at_unasked(Learner& learner, const Kept& kept, std::size_t next, std::uint64_t& looked) {
-  const InstanceRing<Unasked>& unasked = kept.unasked;
-  const KeptLabels& labels = kept.labels;
-  if (unasked.size() == 0) return;
-  UnpackedInstance memory;
-  const auto look = [&](std::size_t i) {
-    const Example e = unasked.example(i, memory);
-    if (kept.all()) learner.count(e.x);
-    if (unasked[i].asked == 0) finds_memory([&] { learner.look(e); });
-  };
-  if (kept.all_unasked()) {
-    const std::uint64_t id = next < labels.size() ? labels[next].id : labels.next_id();
-    for (; looked < kept.unasked_seen && unasked[looked].labels_before <= id; ++looked) look(looked);
-    return;
-  }
-  if (labels.size() == 0) return;
-  const double share = static_cast<double>(next) / static_cast<double>(labels.size());
-  const std::uint64_t all = std::min<std::uint64_t>(kept.unasked_seen, kMostRounds * unasked.size());
-  const auto due = static_cast<std::uint64_t>(static_cast<double>(all) * share);
-  for (std::uint64_t most = kMostLooks; looked < due && most > 0; --most) look(looked++ % unasked.size());
-  looked = due;
+  if (!kept_.keeps()) throw UsageError("the model keeps no labels; expected one that was made with --keep-labels");
 }
 
 /// A new learner learns what is kept after change(kept); also() changes the rest, where memory is free that the learner had.
@@ -426,15 +322,15 @@ void Session::look_at_unasked(Learner& learner, const Kept& kept, std::size_t ne
 template <class Change, class Also>
 void Session::start_anew(bool recount, Change change, Also also) {
   check_rebuilds();
-  kept_.latest_ticket = 0;
+  kept_.end_question();
   if (start_beside(recount, change)) return also();
   try {
     guarded([&] {
       change(kept_);
-      learner_->restart(context(false), recount || kept_.all());
+      learner_->restart(context(false), recount || kept_.state() == LabelMemory::State::kWhole);
       also();
       if (memory_->limited() && capabilities().untracked_tasks) learner_->reserve_tasks(task_count());
-      left_out_ = learn_kept(*learner_, kept_, recount);
+      left_out_ = kept_.replay(*learner_, rebuild_seed(), recount);
     });
   } catch (const Error& e) {
     broken_ = e.what();
@@ -450,11 +346,11 @@ bool Session::start_beside(bool recount, Change change) {
   left_out_ = 0;
   try {
     beside_([&] {
-      Kept after = kept_;
+      LabelMemory after = kept_;
       change(after);
       learner = copy_of_learner();
-      learner->restart(context(false), recount || after.all());
-      learn_kept(*learner, after, recount);
+      learner->restart(context(false), recount || after.state() == LabelMemory::State::kWhole);
+      after.replay(*learner, rebuild_seed(), recount);
     });
   } catch (const std::bad_alloc&) {
     return false;
@@ -476,7 +372,7 @@ std::unique_ptr<Learner> Session::copy_of_learner() {
 }
 
 void Session::rebuild(bool recount) {
-  start_anew(recount, [](Kept&) {});
+  start_anew(recount, [](LabelMemory&) {});
 }
 
 void Session::undo(std::vector<std::uint64_t> ids, bool recount) {
@@ -486,45 +382,27 @@ void Session::undo(std::vector<std::uint64_t> ids, bool recount) {
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   std::vector<std::pair<Measured, Answer>> audits;
   for (const std::uint64_t id : ids)
-    if (const auto audit = measured(id)) audits.emplace_back(*audit, kept_.labels[check_kept(id)].answer());
-  const auto change = [&](Kept& kept) {
-    for (const std::uint64_t id : ids) leave_example(kept, id);
-    kept.labels.erase_if([&](const KeptLabel& label) { return std::ranges::binary_search(ids, label.id); });
-  };
+    if (const auto audit = measured(id)) audits.emplace_back(*audit, labels()[check_kept(id)].answer());
+  const bool looks = capabilities().learns_unasked;
+  const auto change = [&](LabelMemory& kept) { kept.take_back(ids, looks); };
   start_anew(recount, change, [&] {
     for (const auto& [audit, y] : audits) ledger_.take_back_audit(audit.held, audit.margin, y);
   });
 }
 
 std::optional<Session::Measured> Session::measured(std::uint64_t id) const {
-  const auto place = kept_.labels.find(id);
-  if (!place || kept_.labels[*place].audit == 0 || audit() == nullptr) return std::nullopt;
-  const KeptLabel& label = kept_.labels[*place];
+  const auto place = labels().find(id);
+  if (!place || labels()[*place].audit == 0 || audit() == nullptr) return std::nullopt;
+  const KeptLabel& label = labels()[*place];
   return Measured{{label.audit_weight, label.learned, 1}, label.margin};
-}
-
-/// The example of an answer that came at once has the label's place; without the label it has one of its own, as if nobody
-/// had answered. Where not all examples are kept, or this one cannot be, their words stay counted.
-void Session::leave_example(Kept& kept, std::uint64_t id) {
-  const auto label = kept.labels.find(id);
-  if (!label || kept.labels[*label].apart != 0 || !kept.all()) return;
-  ++kept.unasked_seen;
-  if (!capabilities().learns_unasked) return;
-  UnpackedInstance memory;
-  const Example e = kept.labels.example(*label, memory);
-  const auto packed = pack_instance(e.x, packed_);
-  if (!kept.unasked.could_fit(packed.size()) || !kept.unasked.take_memory() || !kept.unasked.fits(packed.size())) return;
-  std::size_t place = kept.unasked.size();
-  while (place > 0 && kept.unasked[place - 1].labels_before > id) --place;
-  kept.unasked.insert(place, e, packed, {id, true});
 }
 
 void Session::correct(std::uint64_t id, Answer y) {
   check_rebuilds();
   const std::size_t place = check_kept(id);
   const auto audit = measured(id);
-  const Answer before = kept_.labels[place].answer();
-  const auto change = [&](Kept& kept) { kept.labels.set_answer(place, y); };
+  const Answer before = labels()[place].answer();
+  const auto change = [&](LabelMemory& kept) { kept.set_answer(place, y); };
   start_anew(false, change, [&] {
     if (!audit) return;
     ledger_.take_back_audit(audit->held, audit->margin, before);
@@ -544,7 +422,7 @@ void Session::relearn(const Spec& spec) {
   auto learner = make_learner(other, context(false));
   learner_ = std::move(learner);
   spec_ = other;
-  guarded([&] { learn_kept(*learner_, kept_, true); });
+  guarded([&] { kept_.replay(*learner_, rebuild_seed(), true); });
 }
 
 void Session::check_none_left_out() const {
@@ -554,38 +432,25 @@ void Session::check_none_left_out() const {
 }
 
 std::size_t Session::check_kept(std::uint64_t id) const {
-  const auto place = kept_.labels.find(id);
+  const auto place = labels().find(id);
   if (place) return *place;
   throw UsageError("label " + std::to_string(id) +
-                   (id >= kept_.labels.next_id()
-                        ? " was never bought; expected one below " + std::to_string(kept_.labels.next_id())
-                        : " is not kept; quorate labels lists those that are"));
+                   (id >= labels().next_id() ? " was never bought; expected one below " + std::to_string(labels().next_id())
+                                             : " is not kept; quorate labels lists those that are"));
 }
-
-namespace {
-auto of_task(Task first, std::size_t tasks) {
-  return [=](const auto& item) { return item.task - first < tasks; };
-}
-}  // namespace
 
 void Session::forget(std::string_view name, bool recount) {
   check_rebuilds();
   const std::uint32_t place = check_task(name);
-  const auto gone = of_task(first_task(place), tasks_per_name_);
-  const auto change = [&](Kept& kept) {
-    kept.labels.erase_if(gone);
-    kept.unasked_seen -= kept.unasked.erase_if(gone);
-  };
+  const auto change = [&](LabelMemory& kept) { kept.forget_tasks(first_task(place), tasks_per_name_); };
   start_anew(recount, change, [&] { forget_name(place); });
 }
 
 void Session::forget_kept(std::string_view name) {
   check_whole();
   const std::uint32_t place = check_task(name);
-  const auto gone = of_task(first_task(place), tasks_per_name_);
-  kept_.labels.erase_if(gone);
-  kept_.unasked_seen -= kept_.unasked.erase_if(gone);
-  kept_.latest_ticket = 0;
+  kept_.forget_tasks(first_task(place), tasks_per_name_);
+  kept_.end_question();
   forget_name(place);
 }
 
@@ -597,56 +462,29 @@ std::uint32_t Session::check_task(std::string_view name) const {
 
 /// The number of the task stays, and so does what is known of other tasks; its questions are withdrawn.
 void Session::forget_name(std::uint32_t place) {
-  const auto gone = of_task(first_task(place), tasks_per_name_);
   tasks_.rename(place, name_of_forgotten(place));
   std::vector<std::uint64_t> tickets;
   pending_.for_each([&](std::uint64_t ticket, const PendingQuestions::Item& item) {
-    if (gone(item)) tickets.push_back(ticket);
+    if (item.task - first_task(place) < tasks_per_name_) tickets.push_back(ticket);
   });
   for (const std::uint64_t ticket : tickets) give_up(ticket);
 }
 
 void Session::forget_example(std::vector<std::uint64_t> labels, std::span<const Example> round) {
   check_rebuilds();
-  const auto change = change_that_forgets(std::move(labels), round);
-  start_anew(false, change);
+  const LabelMemory::OfExample example = kept_of(std::move(labels), round);
+  start_anew(false, [&](LabelMemory& kept) { kept.forget(example); });
 }
 
 void Session::forget_kept_example(std::vector<std::uint64_t> labels, std::span<const Example> round) {
   check_whole();
-  change_that_forgets(std::move(labels), round)(kept_);
-  kept_.latest_ticket = 0;
+  kept_.forget(kept_of(std::move(labels), round));
+  kept_.end_question();
 }
 
-/// What leaves the kept labels, and the kept examples without one, of an example with these labels.
-std::function<void(Session::Kept&)> Session::change_that_forgets(std::vector<std::uint64_t> labels,
-                                                                 std::span<const Example> round) const {
+LabelMemory::OfExample Session::kept_of(std::vector<std::uint64_t> labels, std::span<const Example> round) const {
   for (const std::uint64_t id : labels) check_kept(id);
-  std::ranges::sort(labels);
-  std::vector<std::size_t> unasked;  // places
-  UnpackedInstance memory;
-  for (const Example& e : round) {
-    const auto same = [&e](const Example& kept) {
-      return kept.task == e.task && kept.group == e.group && kept.weight == e.weight &&
-             std::ranges::equal(kept.x.index, e.x.index) && std::ranges::equal(kept.x.value, e.x.value);
-    };
-    const bool in_its_label = !kept_.counted_more && std::ranges::any_of(labels, [&](std::uint64_t id) {
-      const std::size_t place = *kept_.labels.find(id);
-      return kept_.labels[place].apart == 0 && same(kept_.labels.example(place, memory));
-    });
-    if (in_its_label) continue;
-    std::size_t i = 0;
-    while (i < kept_.unasked.size() &&
-           !(same(kept_.unasked.example(i, memory)) && std::ranges::find(unasked, i) == unasked.end()))
-      ++i;
-    if (i < kept_.unasked.size()) unasked.push_back(i);
-  }
-  return [labels = std::move(labels), unasked = std::move(unasked)](Kept& kept) {
-    kept.labels.erase_if([&](const KeptLabel& label) { return std::ranges::binary_search(labels, label.id); });
-    std::size_t place = 0;
-    kept.unasked_seen -=
-        kept.unasked.erase_if([&](const auto&) { return std::ranges::find(unasked, place++) != unasked.end(); });
-  };
+  return kept_.find(std::move(labels), round);
 }
 
 std::string Session::name_of_forgotten(std::uint32_t place) const {
@@ -743,8 +581,7 @@ std::optional<std::uint64_t> Session::ask(const Example& e) {
 void Session::see(const Features& x) {
   check_whole();
   guarded([&] { learner_->count(x); });
-  kept_.counted_more = true;
-  kept_.latest_ticket = 0;
+  kept_.count_more();
 }
 
 Outcome Session::give(const Example& e, Answer y, std::string_view annotator, double probability) {
@@ -805,16 +642,7 @@ void Session::save(const Writer& writer) const {
   writer("too_late", too_late_);
   writer("pending", pending_);
   writer("keep_labels", std::uint64_t{keep_labels_});
-  if (kept_.labels.keeps()) {
-    writer("labels", kept_.labels);
-    writer("unasked", kept_.unasked);
-    writer("unasked_seen", kept_.unasked_seen);
-    writer("counted_more", std::uint64_t{kept_.counted_more});
-    writer("latest_ticket", kept_.latest_ticket);
-    writer("latest_kept", std::uint64_t{kept_.latest_ticket > 0 && kept_.latest_kept});
-  } else {
-    writer("next_label", kept_.labels.next_id());
-  }
+  kept_.save(writer);
   writer("next_ticket", next_ticket_);
   writer("max_pending", max_pending_);
   ledger_.save(writer);
@@ -855,24 +683,7 @@ Session Session::load(const Spec& spec, Reader& reader, std::size_t memory_for_n
   if (out.labels_per_round_ < 1) throw DataError("model file: labels_per_round is 0; expected at least 1");
   reader("too_late", out.too_late_);
   reader("pending", out.pending_);
-  if (out.kept_.labels.keeps()) {
-    reader("labels", out.kept_.labels);
-    reader("unasked", out.kept_.unasked);
-    reader("unasked_seen", out.kept_.unasked_seen);
-    std::uint64_t counted_more = 0;
-    reader("counted_more", counted_more);
-    out.kept_.counted_more = counted_more != 0;
-    std::uint64_t latest_kept = 0;
-    reader("latest_ticket", out.kept_.latest_ticket);
-    reader("latest_kept", latest_kept);
-    out.kept_.latest_kept = latest_kept != 0;
-    if (out.kept_.latest_ticket > 0 && (out.kept_.unasked_seen == 0 || (latest_kept != 0 && out.kept_.unasked.size() == 0)))
-      throw DataError("model file: the latest question has no example");
-  } else {
-    std::uint64_t next = 0;
-    reader("next_label", next);
-    out.kept_.labels.set_next_id(next);
-  }
+  out.kept_.load(reader);
   reader("next_ticket", out.next_ticket_);
   reader("max_pending", out.max_pending_);
   if (out.memory_->limited()) out.ledger_.reserve_tasks(out.task_count());
@@ -882,11 +693,8 @@ Session Session::load(const Spec& spec, Reader& reader, std::size_t memory_for_n
       throw DataError("model file: a pending question has an unknown task or ticket");
     out.ledger_.make_room(item.task);  // a file may have no counters of a task that no round has shown
   });
-  bool known = true;
-  UnpackedInstance memory;
-  for (std::size_t i = 0; i < out.kept_.labels.size(); ++i) known &= out.knows(out.kept_.labels.example(i, memory));
-  for (std::size_t i = 0; i < out.kept_.unasked.size(); ++i) known &= out.knows(out.kept_.unasked.example(i, memory));
-  if (!known) throw DataError("model file: a kept example has an unknown task");
+  if (!out.kept_.all_of([&](const Example& e) { return out.knows(e); }))
+    throw DataError("model file: a kept example has an unknown task");
   out.ledger_.set_held_audits(out.pending_.audits());
   if (out.pending_.audits() > 0 && out.audit() == nullptr) throw DataError("model file: audits that nobody asked for");
   out.ledger_.check(out.task_count(), out.pending_.size());

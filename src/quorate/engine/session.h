@@ -15,8 +15,8 @@
 #include "quorate/base/memory.h"
 #include "quorate/base/name_table.h"
 #include "quorate/capabilities.h"
-#include "quorate/engine/kept_labels.h"
 #include "quorate/engine/label_ledger.h"
+#include "quorate/engine/label_memory.h"
 #include "quorate/engine/pending_questions.h"
 #include "quorate/params/spec.h"
 
@@ -64,15 +64,6 @@ struct SessionOptions {
   /// from: KeptLabels. Of a memory limit at most an eighth, taken when the first label comes, if it is free then. 0: none.
   std::size_t keep_labels = 0;
   static constexpr std::size_t kMostKept = std::size_t{1} << 36;  ///< of keep_labels
-};
-
-/// What is kept of an example without a label.
-struct Unasked {
-  std::uint64_t labels_before = 0;  ///< the id of the label bought next
-  std::uint32_t asked = 0;          ///< 1: the learner asked, and nobody answered at once; kept as it was counted
-  static constexpr auto fields() {
-    return std::tuple{std::pair{"labels_before", &Unasked::labels_before}, std::pair{"asked", &Unasked::asked}};
-  }
 };
 
 /// The one way to a learner: decide() a round, take its questions, reply to each; answer() or withdraw() later what could
@@ -164,7 +155,7 @@ class Session {
 
   std::size_t keep_labels() const { return keep_labels_; }  ///< SessionOptions::keep_labels
   /// What was bought, audits included.
-  const KeptLabels& labels() const { return kept_.labels; }
+  const KeptLabels& labels() const { return kept_.labels(); }
   /// Learns again: a new learner is given the kept labels, in their order, and the latest examples that nobody was asked
   /// about. Exactly repeatable. Features are scaled by the counts of all examples so far; with `recount` by those of the
   /// kept examples alone, so that nothing is left of any other. Counts, limits and audits stay.
@@ -284,9 +275,7 @@ class Session {
   void check_groups() const;
   void keep(const Example& e, Outcome& outcome, std::string_view annotator, const Audit::Held& audit = {});
   void keep_unasked(const Round& round);
-  void keep_unasked(const Example& e, bool asked);
-  void keep_unanswered();
-  bool take_unanswered(std::uint64_t ticket);
+  void keep_unanswered(std::optional<std::uint64_t> ticket = {});
   void check_rebuilds() const;
   std::size_t check_kept(std::uint64_t id) const;  ///< its place
   bool knows(const Example& e) const { return (e.task == kUntracked || e.task < task_count()) && e.group < tasks_per_name_; }
@@ -294,35 +283,19 @@ class Session {
     if (!knows(e) || !is_weight(e.weight)) refuse_unknown(e);
   }
   [[noreturn]] void refuse_unknown(const Example& e) const;
-  /// What a rebuild learns from.
-  struct Kept {
-    KeptLabels labels;
-    InstanceRing<Unasked> unasked;  // the latest examples without a label
-    std::uint64_t unasked_seen = 0;
-    /// The question asked last, while nothing came since: its example is the latest that was seen. 0: none.
-    std::uint64_t latest_ticket = 0;  // + 1
-    bool latest_kept = false;         // among `unasked`
-    bool counted_more = false;        // than once for each example: instances shown to many tasks, or to none
-
-    bool all_unasked() const { return unasked.size() == unasked_seen; }
-    /// Whether a rebuild can follow the stream: all examples are here.
-    bool all() const { return all_unasked() && labels.all() && !counted_more; }
-  };
   struct Nothing {
     void operator()() const {}
   };
-  void leave_example(Kept& kept, std::uint64_t label);
   template <class Change, class Also = Nothing>
   void start_anew(bool recount, Change change, Also also = {});
   template <class Change>
   bool start_beside(bool recount, Change change);
   std::unique_ptr<Learner> copy_of_learner();
-  std::uint64_t learn_kept(Learner& learner, const Kept& kept, bool recount) const;
-  static void look_at_unasked(Learner& learner, const Kept& kept, std::size_t next, std::uint64_t& looked);
+  std::uint64_t rebuild_seed() const { return seed_.value_or(0); }
   std::string name_of_forgotten(std::uint32_t place) const;
   std::uint32_t check_task(std::string_view name) const;  ///< its place
   void forget_name(std::uint32_t place);
-  std::function<void(Kept&)> change_that_forgets(std::vector<std::uint64_t> labels, std::span<const Example> round) const;
+  LabelMemory::OfExample kept_of(std::vector<std::uint64_t> labels, std::span<const Example> round) const;
   LearnerContext context(bool restore);
   template <class Work>
   auto guarded(Work work);
@@ -339,9 +312,8 @@ class Session {
   LabelLedger ledger_;
   PendingQuestions pending_;
   std::size_t keep_labels_;  // bytes
-  Kept kept_;
+  LabelMemory kept_;
   RunBeside beside_;
-  std::vector<std::byte> packed_;  // scratch
   std::optional<std::uint64_t> seed_;
   std::uint64_t labels_per_round_ = 1, too_late_ = 0, next_ticket_ = 0, max_pending_ = 0, no_room_ = 0, left_out_ = 0;
   bool keep_waiting_ = false;
