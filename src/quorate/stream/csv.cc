@@ -123,7 +123,7 @@ class CsvReader final : public RecordReader {
   }
 
   /// Names that are numbers, unless they count up as years do, are data.
-  void check_header(std::string_view line) const {
+  void check_header(std::string_view line) {
     std::size_t numbers = 0;
     double before = -1;
     bool count_up = true;
@@ -134,7 +134,8 @@ class CsvReader final : public RecordReader {
         count_up = count_up && *number == std::floor(*number) && *number > before;
         before = *number;
       }
-    if (2 * numbers >= fields_.size() && first != nullptr && !count_up)
+    odd_numbers_ = numbers > 0 && !count_up;
+    if (2 * numbers >= fields_.size() && odd_numbers_)
       bad(line, first->text, "the names of the columns; for a file without a header: --header a,b,c, or --header none");
   }
 
@@ -329,6 +330,7 @@ class CsvReader final : public RecordReader {
       bool same = true;  // in size
     };
     std::vector<Lists> lists(header_.size());
+    std::vector<char> has_its_name(header_.size());  // among its values
     const auto label =
         std::find_if(header_.begin(), header_.end(), [](const Column& c) { return c.kind == ColumnKind::kLabel; });
     std::size_t rows = 0;
@@ -341,6 +343,7 @@ class CsvReader final : public RecordReader {
         const std::string_view text = fields_[i].text;
         samples[i].add(is_token(text) ? std::string_view() : text, label_here, ColumnSample::Type::kPlain, style_,
                        end_of(line, text));
+        has_its_name[i] |= static_cast<char>(text == header_[i].name);
         std::size_t size = 0;
         if (!text.starts_with('[') || !for_numbers(text, [&](std::optional<double>) { ++size; }) || size < 2) continue;
         lists[i].same = lists[i].same && (lists[i].rows == 0 || lists[i].size == size);
@@ -358,6 +361,7 @@ class CsvReader final : public RecordReader {
     }
     schema_.comma = !style_.point;
     schema_.thousands = style_.thousands != 0;
+    bool doubted = false;  // that the first line is a header
     for (std::size_t i = 0; i < header_.size(); ++i) {
       Column& c = header_[i];
       ColumnReport& report = seen_.emplace_back(samples[i].judge(c.name));
@@ -379,7 +383,17 @@ class CsvReader final : public RecordReader {
       }
       if (report.kind == ColumnKind::kId && !c.kind && has(ColumnKind::kId)) report.kind = ColumnKind::kIgnored;
       c.kind = report.kind;
+      if (names_given_.empty() && !doubted && (has_its_name[i] != 0 || is_like_values(report))) {
+        report.why += "; its name looks like its values: if the first line is data, --header none";
+        report.guess = doubted = true;
+      }
     }
+  }
+  /// Whether a column of dates is named by one, or one of numbers by one that does not count the columns or years.
+  bool is_like_values(const ColumnReport& column) const {
+    if (column.kind == ColumnKind::kDate) return parse_time(column.name).has_value();
+    const bool numeric = column.kind == ColumnKind::kNumber || column.kind == ColumnKind::kCount;
+    return numeric && odd_numbers_ && parse_number<double>(column.name).has_value();
   }
 
   std::vector<std::string_view> column_names() const {
@@ -681,6 +695,7 @@ class CsvReader final : public RecordReader {
   bool of_model_ = false;  // the kinds of columns are
   std::string joined_, unquoted_, prepared_;
   std::vector<std::string> names_given_;
+  bool odd_numbers_ = false;  // names that are numbers and do not count up
   bool no_quotes_ = false, spaces_ = false, unnamed_last_ = false;
   char escape_ = '\0';
   std::uint64_t joined_rows_ = 0, first_joined_ = 0;
