@@ -134,15 +134,15 @@ Model make_model(const std::string& spec, SessionOptions options, const FeatureS
   const Spec learner = parse_spec(spec);
   NameTable names;
   for (const std::string& name : tasks) names.intern(name);
-  if (!reduction.empty()) {
-    const auto known = reduction_named(reduction);
-    if (!known) throw UsageError("reduction " + quoted_value(reduction) + ": expected one-vs-rest or one-vs-one");
+  const auto kind = value_named<Reduction::Kind>(reduction);
+  if (!kind) throw UsageError("reduction " + quoted_value(reduction) + ": expected one-vs-rest or one-vs-one");
+  if (*kind != Reduction::Kind::kNone) {
     if (classes.size() > ClassNames::kMost)
       throw UsageError(std::to_string(classes.size()) + " classes; expected at most " + std::to_string(ClassNames::kMost));
     check_one_label_each(classes);
-    const Classes all(*known, classes, users);
     if (users) options.tasks = &names;
-    return Model::make(learner, options, features, Labels::of_classes(ClassNames(classes), false), all);
+    return Model::make(learner, options, features, Labels::of_classes(ClassNames(classes), false),
+                       Reduction(*kind, classes, users));
   }
   options.tasks = &names;
   Labels labels;
@@ -205,25 +205,25 @@ class Core {
       const nb::gil_scoped_release others;
       const std::unique_lock lock(mutex_);
       Session& session = model().session;
-      const Classes* classes = model().classes ? &*model().classes : nullptr;
+      const Reduction& reduction = model().reduction;
       const Capabilities& can = session.capabilities();
       if (!rounds.empty()) model().rounds = rounds_of(rounds);
-      const Rounds cut = resolve_rounds(model().rounds, classes != nullptr, can);
+      const Rounds cut = resolve_rounds(model().rounds, reduction.has_classes(), can);
       check_labels_per_round(session.labels_per_round(), to_text(session.spec()), can);
       check_times(times.has_value());
       batch.begin(model().featurizer, true);
       model().begin_file();
       RoundBuilder::Watch watch;
       if (trace || !labels) watch = [&](const Example& e, const Outcome& outcome) { columns.add(e, outcome); };
-      RoundBuilder builder(session, classes, cut, !labels, watch);
-      const bool alone = classes != nullptr && !classes->users();  // tasks are not looked at
-      const bool named = tasks && !alone;
+      RoundBuilder builder(session, reduction, cut, !labels, watch);
+      const bool named = tasks && reduction.by_task();
       std::vector<std::optional<Task>> places(named ? tasks->names.size() : 1);
       for (std::size_t n = 0; n < size && !interrupted; ++n) {
         const Features x = batch.instance(n, model().featurizer, true, scratch_);
         std::optional<Task>& place = places[named ? tasks->codes(n) : 0];
         if (!place)  // a task has its place from when it comes
-          place = alone ? 0 : session.task(named ? std::string_view(tasks->names[tasks->codes(n)]) : kOnlyTask);
+          place =
+              reduction.by_task() ? session.task(named ? std::string_view(tasks->names[tasks->codes(n)]) : kOnlyTask) : 0;
         const double weight = weights ? (*weights)(n) : 1;
         builder.add(*place, labels && weight != 0 ? Label::from_code((*labels)(n)) : Label(),
                     times ? std::optional(time_of((*times)(n), n)) : std::nullopt, x, weight == 0 ? 1 : weight,
@@ -244,6 +244,7 @@ class Core {
       const nb::gil_scoped_release others;
       const std::unique_lock lock(mutex_);
       Session& session = model().session;
+      const Reduction& reduction = model().reduction;
       if (!session.capabilities().selects)
         throw UsageError(to_text(session.spec()) +
                          " does not select among examples; expected a learner that does, as shampo, or query=shared");
@@ -254,16 +255,11 @@ class Core {
       for (std::size_t n = 0; n < batch.size(); ++n) {
         const Features x = batch.instance(n, model().featurizer, true, scratch_);
         pool.add(x);
-        const bool alone = model().classes && !model().users();  // tasks are not looked at
-        const Task task = alone ? 0 : session.task(tasks ? std::string_view(tasks->names[tasks->codes(n)]) : kOnlyTask);
-        if (model().classes)
-          model().classes->add_examples(task, {}, examples);
-        else
-          examples.push_back({task, {}});
+        const std::string_view name = tasks ? std::string_view(tasks->names[tasks->codes(n)]) : kOnlyTask;
+        reduction.add_examples(reduction.by_task() ? session.task(name) : 0, {}, examples);
       }
-      for (std::size_t n = 0; n < examples.size(); ++n)
-        examples[n].x = pool[model().classes ? n / model().classes->tasks() : n];
-      const auto outcomes = run_round_later(session, {examples, model().classes ? model().classes->tasks() : 1});
+      for (std::size_t n = 0; n < examples.size(); ++n) examples[n].x = pool[n / reduction.tasks()];
+      const auto outcomes = run_round_later(session, {examples, reduction.tasks()});
       for (std::size_t n = 0; n < outcomes.size(); ++n) columns.add(examples[n], outcomes[n]);
     }
     return columns.arrays();
@@ -283,9 +279,9 @@ class Core {
         int label = labels(n);
         if (of_classes) {
           const PendingQuestions::Item* item = session.pending().find(tickets(n));
-          const Classes& classes = model().classes.value();
+          const Reduction& reduction = model().reduction;
           label = item == nullptr ? kNeither
-                                  : classes.feedback(classes.task_of(item->example()), static_cast<std::size_t>(label));
+                                  : reduction.feedback(reduction.task_of(item->example()), static_cast<std::size_t>(label));
         }
         const std::optional<Outcome> outcome = session.answer(tickets(n), answer_of(label), annotator);
         updated[n] = outcome && outcome->updated;
@@ -323,7 +319,7 @@ class Core {
         const Example e = labels.example(n, memory);
         const KeptLabel& of = labels[n];
         id.push_back(of.id);
-        task.push_back(model().classes ? model().question(e) : std::string(session.name_of(e.task)));
+        task.push_back(model().question(e).value_or(std::string(session.name_of(e.task))));
         label.push_back(static_cast<std::int8_t>(of.y));
         audit.push_back(of.audit != 0);
         margin.push_back(of.margin);
@@ -357,9 +353,10 @@ class Core {
     change_kept([&](Session& session) {
       const auto place = of_classes ? session.labels().find(id) : std::nullopt;
       if (place) {
-        const Classes& classes = model().classes.value();
+        const Reduction& reduction = model().reduction;
         UnpackedInstance memory;
-        label = classes.feedback(classes.task_of(session.labels().example(*place, memory)), static_cast<std::size_t>(label));
+        const Task task = reduction.task_of(session.labels().example(*place, memory));
+        label = reduction.feedback(task, static_cast<std::size_t>(label));
       }
       session.correct(id, answer_of(label));  // refuses an id that is not kept
     });
@@ -389,12 +386,13 @@ class Core {
         for (const std::string& name : tasks->names) places.push_back(model().session.known_task(name));
       else
         places.push_back(model().session.known_task(kOnlyTask));
-      if (model().classes) shape.push_back(model().classes->size());
+      const bool classes = model().reduction.has_classes();
+      if (classes) shape.push_back(model().reduction.size());
       out.reserve(size * (shape.size() > 1 ? shape[1] : 1));
       for (std::size_t n = 0; n < size && !interrupted && (calibrated || !probabilities); ++n) {
         const Features x = batch.instance(n, model().featurizer, false, scratch);
         const Task task = places[tasks ? tasks->codes(n) : 0];
-        if (model().classes)
+        if (classes)
           decide_class(task, x, probabilities, out);
         else
           out.push_back(learner.score({task, x}));
@@ -417,12 +415,11 @@ class Core {
       check_explains(model());
       batch.begin(model().featurizer, false);
       Featurizer::Scratch scratch;
-      Classes::Work work;
+      Reduction::Work work;
       for (std::size_t n = 0; n < batch.size() && !interrupted; ++n) {
         const Features x = batch.instance(n, model().featurizer, false, scratch);
         const Task task = model().session.known_task(tasks ? std::string_view(tasks->names[tasks->codes(n)]) : kOnlyTask);
-        const std::size_t predicted =
-            model().classes ? model().classes->predict(model().session.learner(), task, x, false, work).index : 0;
+        const std::size_t predicted = model().reduction.predict(model().session.learner(), task, x, false, work).label;
         found.push_back(explain(model(), task, x, batch.names(n, model().featurizer), predicted, count));
         interrupted = interrupt();
       }
@@ -461,18 +458,12 @@ class Core {
     Session& session = model().session;
     if (time) session.set_time(time_of(*time, 0));
     one_.clear();
-    double margin = 0;
-    const Task place = model().classes && !model().users() ? 0 : session.task(task);
-    if (model().classes)
-      model().classes->add_examples(place, features, one_, weight);
-    else
-      one_.push_back({place, features, 0, weight});
-    const Classes* classes = model().classes ? &*model().classes : nullptr;
+    const Reduction& reduction = model().reduction;
+    reduction.add_examples(reduction.by_task() ? session.task(task) : 0, features, one_, weight);
     const Label y = Label::from_code(static_cast<std::int16_t>(label));
-    margin = run_round(session, {one_, classes != nullptr ? classes->tasks() : 1},
-                       [&](std::size_t n) { return reply_of(y, classes, one_[n]); })[0]
-                 .decision.margin;
-    return margin;
+    const auto outcomes =
+        run_round(session, {one_, reduction.tasks()}, [&](std::size_t n) { return reduction.reply(y, one_[n]); });
+    return outcomes[0].decision.margin;
   }
   double score_one(nb::handle x, std::string_view task, std::optional<std::string_view> skip) {
     const Reading lock(mutex_);
@@ -492,7 +483,7 @@ class Core {
   bool has_named_tasks() {
     const Reading lock(mutex_);
     const auto& tasks = model().session.tasks();
-    return model().by_task() && (tasks.size() > 1 || (tasks.size() == 1 && tasks[0] != kOnlyTask));
+    return model().reduction.by_task() && (tasks.size() > 1 || (tasks.size() == 1 && tasks[0] != kOnlyTask));
   }
 
   void set_schema(const std::vector<std::pair<std::string, std::string>>& columns, bool time_parts) {
@@ -579,15 +570,10 @@ class Core {
     out["scale"] = s.scale();
     out["selects"] = s.capabilities().selects;
     out["calibrated"] = s.capabilities().calibrated;
-    out["users"] = model().users();
-    out["questions"] = model().classes ? model().classes->tasks() : 1;
-    out["reduction"] = model().classes ? to_text(model().classes->reduction()) : std::string();
-    std::vector<std::string> classes;
-    if (model().classes)
-      classes = model().classes->names();
-    else
-      classes = {model().labels.word(-1), model().labels.word(1)};
-    out["classes"] = classes;
+    out["users"] = model().reduction.users();
+    out["questions"] = model().reduction.tasks();
+    out["reduction"] = std::string(word_of(model().reduction.kind()));
+    out["classes"] = model().labels.names();
     const FeatureSettings& f = model().featurizer.settings();
     out["bits"] = f.bits;
     out["bias"] = f.bias;
@@ -639,7 +625,8 @@ class Core {
   /// task, group: of the example that the question is about.
   std::string question(Task task, std::uint32_t group) {
     const Reading lock(mutex_);
-    return model().question({task, {}, group});
+    const Example e{task, {}, group};
+    return model().question(e).value_or(std::string(model().session.name_of(task)));
   }
 
  private:
@@ -673,17 +660,17 @@ class Core {
   }
   /// Adds margins or probabilities of all classes to `out`.
   void decide_class(Task first, const Features& x, bool probabilities, std::vector<double>& out) const {
-    thread_local Classes::Work work;
-    const Classes& classes = *model().classes;
-    classes.predict(model().session.learner(), first, x, probabilities, work);
-    if (probabilities || classes.reduction() == Classes::Reduction::kOneVsRest) {
+    thread_local Reduction::Work work;
+    const Reduction& reduction = model().reduction;
+    reduction.predict(model().session.learner(), first, x, probabilities, work);
+    if (probabilities || reduction.exclusive()) {
       const std::vector<double>& found = probabilities ? work.probabilities : work.margins;
       out.insert(out.end(), found.begin(), found.end());
       return;
     }
-    const Classes::Ballot& ballot = work.ballot;
+    const Reduction::Ballot& ballot = work.ballot;
     // A class with more votes is ahead; among equals that with the larger sum.
-    for (std::size_t c = 0; c < classes.size(); ++c)
+    for (std::size_t c = 0; c < reduction.size(); ++c)
       out.push_back(ballot.votes[c] + ballot.sums[c] / (3 * (std::abs(ballot.sums[c]) + 1)));
   }
 

@@ -112,7 +112,7 @@ void ClassOptions::add(CLI::App& app) {
              "--classes", reduction,
              "labels are two or more classes, learned as binary tasks over the same instances: one for each class or each "
              "pair; if the data name tasks, each of these users has its own tasks, and classes are shared by all"),
-         {to_text(Classes::Reduction::kOneVsRest), to_text(Classes::Reduction::kOneVsOne)});
+         {"one-vs-rest", "one-vs-one"});
   const InGroup group(app, kReading);
   app.add_flag("--no-users", no_users, "with --classes: ignore the tasks that the data name");
 }
@@ -124,10 +124,11 @@ Labels ClassOptions::labels(const FeatureOptions& features, ClassNames known) co
   return Labels::of_classes(std::move(known), grow);
 }
 
-Classes ClassOptions::classes(const ClassNames& names, bool users, const std::string& path) const {
+Reduction ClassOptions::make(const ClassNames& names, bool users, const std::string& path) const {
+  if (reduction.empty()) return {};
   try {
     check_one_label_each(names.names());
-    return {reduction_named(reduction).value(), names.names(), users && !no_users};
+    return {value_named<Reduction::Kind>(reduction).value(), names.names(), users && !no_users};
   } catch (const DataError& e) {
     throw DataError(path + ": " + e.what());
   }
@@ -311,14 +312,9 @@ void free_large_arrays_at_once([[maybe_unused]] const Model& model) {
 std::string examples_text(const Model& model) {
   const Session& s = model.session;
   const std::uint64_t examples = s.total().examples;
-  return (model.classes ? counted(examples / model.classes->tasks(), "instance") + ", " : "") +
+  return (model.reduction.tasks() > 1 ? counted(examples / model.reduction.tasks(), "instance") + ", " : "") +
          counted(examples, "example") + " of " + counted(s.task_count(), "task") +
-         (model.users() ? " (" + counted(s.tasks().size(), "user") + ")" : "");
-}
-
-std::vector<std::string> class_names(const std::optional<Classes>& classes, const Labels& labels) {
-  if (classes) return classes->names();
-  return {labels.word(-1), labels.word(1)};
+         (model.reduction.users() ? " (" + counted(s.tasks().size(), "user") + ")" : "");
 }
 
 Json audit_json(const Model& model) {
@@ -330,7 +326,7 @@ Json audit_json(const Model& model) {
   const Quality quality = quality_of(model);
   Json now = Json::object();
   quality.for_each([&](const char* name, const Estimate& measure) { now[name] = of("value", measure); });
-  now["always"] = {{"label", std::isfinite(quality.always) ? Json(class_names(model)[quality.most_frequent]) : Json()},
+  now["always"] = {{"label", std::isfinite(quality.always) ? Json(model.labels.name(quality.most_frequent)) : Json()},
                    {"accuracy", number(quality.always)}};
   return {{"share", audit->share()},
           {"labels", audit->bought()},
@@ -341,26 +337,18 @@ Json audit_json(const Model& model) {
           {"fell", audit->fell()}};
 }
 
-std::optional<double> threshold_of(const Model& model) {
-  const Learner& learner = model.session.learner();
-  if (model.classes || !learner.capabilities().calibrated) return std::nullopt;
-  return logistic(learner.log_odds(0));
-}
-
 void check_has_threshold(const Model& model, const std::string& path, const std::string& option) {
-  if (model.classes)
-    throw UsageError(option + ": " + path +
-                     " holds classes, of which the likeliest is predicted; expected a model of two labels");
-  if (!threshold_of(model))
-    throw UsageError(option + ": " + path + " holds " + to_text(model.session.spec()) +
-                     ", whose margins are not calibrated; expected a learner that is, as cohort");
+  if (!model.threshold())
+    throw UsageError(option + ": " + path + " holds " + to_text(model.session.spec()) + " of " +
+                     counted(model.reduction.size(), "label") +
+                     "; expected --positive and --negative, and a learner whose margins are calibrated, as cohort");
 }
 
 std::string always_text(const std::string& name, double share) { return "always " + name + ": " + percent(share); }
 
 std::string audit_text(const Model& model) {
   const Audit* audit = model.session.audit();
-  return audit == nullptr ? "" : audit_text(*audit, model.session.learned(), quality_of(model), class_names(model));
+  return audit == nullptr ? "" : audit_text(*audit, model.session.learned(), quality_of(model), model.labels.names());
 }
 
 std::string audit_text(const Audit& audit, std::uint64_t learned, const Quality& now,

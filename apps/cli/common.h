@@ -12,9 +12,9 @@
 #include <thread>
 
 #include "quorate/base/counted.h"
-#include "quorate/engine/classes.h"
 #include "quorate/engine/label_budget.h"
 #include "quorate/engine/quality.h"
+#include "quorate/engine/reduction.h"
 #include "quorate/experiments/measures.h"
 #include "quorate/params/spec.h"
 #include "quorate/stream/featurize.h"
@@ -87,7 +87,7 @@ struct ClassOptions {
   /// Labels by these options and --positive. Without `known` classes, every class is new. Throws UsageError for both.
   Labels labels(const FeatureOptions& features, ClassNames known = {}) const;
   /// `users`: the data name any. Throws DataError: fewer than two classes in the file at `path`, or several labels in one.
-  Classes classes(const ClassNames& names, bool users, const std::string& path) const;
+  Reduction make(const ClassNames& names, bool users, const std::string& path) const;
 };
 
 /// stop_requested() after Ctrl-C, SIGTERM or SIGHUP (unless ignored, as by nohup). A second Ctrl-C or SIGTERM ends the
@@ -183,14 +183,8 @@ std::string examples_text(const Model& model);
 Json audit_json(const Model& model);
 /// The same in lines; "" without an audit.
 std::string audit_text(const Model& model);
-/// Of a session that has an audit; learned: labels learned from; `names` are those of the classes, without classes of the
-/// negative and positive label.
+/// Of a session that has an audit; learned: labels learned from; `names`: Labels::names.
 std::string audit_text(const Audit& audit, std::uint64_t learned, const Quality& now, const std::vector<std::string>& names);
-/// Names as audit_text() takes them.
-std::vector<std::string> class_names(const std::optional<Classes>& classes, const Labels& labels);
-inline std::vector<std::string> class_names(const Model& model) { return class_names(model.classes, model.labels); }
-/// The calibrated probability from which a model of two labels says the positive one; nothing of other models.
-std::optional<double> threshold_of(const Model& model);
 /// Throws UsageError: `option` needs a model that has one.
 void check_has_threshold(const Model& model, const std::string& path, const std::string& option);
 /// "always ham: 91.6 %".

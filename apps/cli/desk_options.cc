@@ -99,7 +99,7 @@ void DeskFolder::add(CLI::App& command) {
           "labels of two or more classes, as a,b,c, instead of --positive and --negative")
       ->type_name("LABELS");
   choose(command.add_option("--reduction", settings.reduction, "with --classes: a binary task for each class or each pair"),
-         {to_text(Classes::Reduction::kOneVsRest), to_text(Classes::Reduction::kOneVsOne)})
+         {"one-vs-rest", "one-vs-one"})
       ->capture_default_str();
   add_options(command, settings.desk);
   command.get_option("--guidelines")->type_name("FILE");

@@ -27,8 +27,8 @@ struct EvaluateOptions {
 
 /// A labelled example and what the model said of it.
 struct Judged {
-  int truth, predicted;        // +1 or -1, or classes
-  double margin, probability;  // of +1, or of the class that is predicted; NaN if margins are not calibrated
+  std::size_t truth, predicted;  // labels
+  double margin, probability;    // of the positive label, or of the predicted class; NaN if margins are not calibrated
 };
 
 /// A measure with its 95 % interval, whose ends are NaN where there are too few examples.
@@ -47,25 +47,24 @@ Measured share(const std::string& name, double right, double all) {
 }
 
 /// All measures of the examples outside of group `without` (those whose number is that modulo `groups`).
-NamedMeasures measures_of(const std::vector<Judged>& all, std::size_t classes, std::size_t groups, std::size_t without) {
+NamedMeasures measures_of(const std::vector<Judged>& all, const Reduction& reduction, std::size_t groups,
+                          std::size_t without) {
   NamedMeasures out;
   Scores scores;
-  ClassConfusion confusion(classes);
+  ClassConfusion confusion(reduction.size());
   Reliability reliability;
   for (std::size_t n = 0; n < all.size(); ++n) {
     if (n % groups == without) continue;
     const Judged& j = all[n];
-    if (classes > 0)
-      confusion.add(static_cast<std::size_t>(j.truth), static_cast<std::size_t>(j.predicted));
-    else
-      scores.add(j.truth, j.margin);
-    if (!std::isnan(j.probability))
-      reliability.add(classes > 0 ? (j.truth == j.predicted ? 1 : -1) : j.truth, j.probability);
+    confusion.add(j.truth, j.predicted);
+    if (!reduction.has_classes()) scores.add(j.truth == 1 ? 1 : -1, j.margin);
+    if (!std::isnan(j.probability)) reliability.add(j.truth == reduction.towards(j.predicted) ? 1 : -1, j.probability);
   }
-  out = measures(classes > 0 ? confusion.measures() : scores.measures());
-  if (classes > 0) {
+  if (reduction.has_classes()) {
+    out = measures(confusion.measures());
     out.resize(3);  // the others are of a ranking
   } else {
+    out = measures(scores.measures());
     const Confusion& c = scores.confusion();
     const auto part = [](std::uint64_t right, std::uint64_t wrong) {
       return static_cast<double>(right) / static_cast<double>(right + wrong);  // NaN of none
@@ -81,17 +80,17 @@ NamedMeasures measures_of(const std::vector<Judged>& all, std::size_t classes, s
 }
 
 /// The measures with their intervals: Wilson's of the accuracy, of the others by a jackknife that leaves out groups.
-std::vector<Measured> measured(const std::vector<Judged>& all, std::size_t classes) {
+std::vector<Measured> measured(const std::vector<Judged>& all, const Reduction& reduction) {
   constexpr std::size_t kNone = ~std::size_t{0};
   const std::size_t groups = std::min<std::size_t>(all.size() > 200'000 ? 10 : 40, all.size());
   std::vector<Measured> out;
-  for (const auto& [name, value] : measures_of(all, classes, 1, kNone)) out.push_back({name, value, NAN, NAN});
+  for (const auto& [name, value] : measures_of(all, reduction, 1, kNone)) out.push_back({name, value, NAN, NAN});
   const auto right = std::count_if(all.begin(), all.end(), [](const Judged& j) { return j.truth == j.predicted; });
   out[0] = share("accuracy", static_cast<double>(right), static_cast<double>(all.size()));
   if (groups < 10) return out;
   std::vector<std::vector<double>> without(out.size());
   for (std::size_t g = 0; g < groups; ++g) {
-    const NamedMeasures m = measures_of(all, classes, groups, g);
+    const NamedMeasures m = measures_of(all, reduction, groups, g);
     for (std::size_t i = 0; i < m.size(); ++i) without[i].push_back(m[i].second);
   }
   for (std::size_t i = 1; i < out.size(); ++i) {
@@ -118,11 +117,9 @@ std::string text_of(double value) {
   return out;
 }
 
-/// Of classes, or of the negative and the positive label (classes: 0).
-ClassConfusion confusion_of(const std::vector<Judged>& all, std::size_t classes) {
-  ClassConfusion out(std::max<std::size_t>(classes, 2));
-  const auto place = [&](int label) { return classes > 0 ? static_cast<std::size_t>(label) : std::size_t{label > 0}; };
-  for (const Judged& j : all) out.add(place(j.truth), place(j.predicted));
+ClassConfusion confusion_of(const std::vector<Judged>& all, std::size_t labels) {
+  ClassConfusion out(labels);
+  for (const Judged& j : all) out.add(j.truth, j.predicted);
   return out;
 }
 
@@ -143,7 +140,7 @@ std::vector<AtThreshold> at_thresholds(const std::vector<Judged>& all) {
   std::vector<AtThreshold> out;
   for (const double t : {0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95}) {
     Confusion c;
-    for (const Judged& j : all) c.add(j.truth, j.probability >= t ? 1 : -1);
+    for (const Judged& j : all) c.add(j.truth == 1 ? 1 : -1, j.probability >= t ? 1 : -1);
     const auto flagged = static_cast<double>(c.true_positive + c.false_positive),
                positive = static_cast<double>(c.true_positive + c.false_negative),
                right = static_cast<double>(c.true_positive);
@@ -153,16 +150,15 @@ std::vector<AtThreshold> at_thresholds(const std::vector<Judged>& all) {
   return out;
 }
 
-/// `what`: class or label.
-void print_confusion(const ClassConfusion& confusion, const std::vector<std::string>& names, const std::string& what) {
-  std::vector<std::vector<std::string>> rows{{what, "recall", "F1"}};
+void print_confusion(const ClassConfusion& confusion, const std::vector<std::string>& names) {
+  std::vector<std::vector<std::string>> rows{{"label", "recall", "F1"}};
   const bool columns = names.size() <= 16;
   for (std::size_t c = 0; c < names.size(); ++c) {
     if (columns) rows[0].push_back(names[c]);
     rows.push_back({names[c], percent(confusion.recall(c)), text_of(confusion.f1(c))});
     for (std::size_t p = 0; p < names.size() && columns; ++p) rows.back().push_back(grouped(confusion(c, p)));
   }
-  std::cout << "\nrows: true " << what << ", columns: predicted " << what << "\n" << table(rows);
+  std::cout << "\nrows: true label, columns: predicted label\n" << table(rows);
 }
 
 int run(const EvaluateOptions& o) {
@@ -176,15 +172,15 @@ int run(const EvaluateOptions& o) {
   if (o.threshold) check_has_threshold(model, o.model, "--threshold");
   if (o.thresholds) check_has_threshold(model, o.model, "--thresholds");
   const bool calibrated = learner.capabilities().calibrated;
-  const std::size_t classes = model.classes ? model.classes->size() : 0;
-  const bool tasks = model.by_task();
+  const Reduction& reduction = model.reduction;
+  const bool tasks = reduction.by_task();
   std::vector<Judged> all;
   std::map<std::string, std::vector<Judged>> of_task;
   std::uint64_t unlabelled = 0, unknown = 0;
   std::atomic<std::uint64_t> seen = 0, consumed = 0;
   {
     const Progress progress_line(o.progress, share_read(examples.path(), consumed), [&] { return seen.load(); });
-    Classes::Work work;
+    Reduction::Work work;
     ExampleReader::Item item;
     while (!stop.stop_requested() && examples.next(item)) {
       ++seen;
@@ -195,20 +191,13 @@ int run(const EvaluateOptions& o) {
       }
       const Task place = tasks ? model.session.known_task(item.task) : 0;
       unknown += tasks && place == kUntracked;
-      Judged j{0, 0, 0, NAN};
-      if (model.classes) {
-        const Classes::Prediction p = model.classes->predict(learner, place, item.x, calibrated, work);
-        j = {static_cast<int>(item.label.class_index()), static_cast<int>(p.index), p.margin,
-             calibrated ? work.probabilities[p.index] : NAN};
-      } else {
-        const double margin = learner.score({place, item.x});
-        j = {item.label.answer() == kYes ? 1 : -1, int{predicted(margin)}, margin,
-             calibrated ? logistic(learner.log_odds(margin)) : NAN};
-        if (o.threshold) {  // the same order, and 0 where the threshold is
-          const double t = std::clamp(*o.threshold, 1e-12, 1 - 1e-12);
-          j.margin = learner.log_odds(margin) - std::log(t / (1 - t));
-          j.predicted = predicted(j.margin);
-        }
+      const auto [said, margin] = reduction.predict(learner, place, item.x, calibrated, work);
+      Judged j{reduction.number_of(item.label), said, margin,
+               calibrated ? work.probabilities[reduction.towards(said)] : NAN};
+      if (o.threshold) {  // the same order, and 0 where the threshold is
+        const double t = std::clamp(*o.threshold, 1e-12, 1 - 1e-12);
+        j.margin = learner.log_odds(margin) - std::log(t / (1 - t));
+        j.predicted = predicted(j.margin) == kYes;
       }
       all.push_back(j);
       if (o.per_task && tasks) of_task[std::string(item.task)].push_back(j);
@@ -223,15 +212,14 @@ int run(const EvaluateOptions& o) {
   if (model.labels.other_words())
     warn("none of " + counted(all.size(), "labelled example") + " " + model.labels.no_positive());
   if (const std::string unmet = examples.unmet(); !unmet.empty()) warn(unmet);
-  const std::vector<Measured> overall = measured(all, classes);
-  const std::vector<std::string> names =
-      model.classes ? model.classes->names() : std::vector{model.labels.word(-1), model.labels.word(1)};
-  const ClassConfusion truths = confusion_of(all, classes);
+  const std::vector<Measured> overall = measured(all, reduction);
+  const std::vector<std::string> names = model.labels.names();
+  const ClassConfusion truths = confusion_of(all, names.size());
   std::size_t most = 0;
   for (std::size_t c = 1; c < truths.classes(); ++c)
     if (truths.count(c) > truths.count(most)) most = c;
   const double always = static_cast<double>(truths.count(most)) / static_cast<double>(all.size());
-  const std::optional<double> threshold = o.threshold ? o.threshold : threshold_of(model);
+  const std::optional<double> threshold = o.threshold ? o.threshold : model.threshold();
   if (o.json) {
     Json out{{"model", o.model},
              {"learner", to_text(model.session.spec())},
@@ -239,11 +227,11 @@ int run(const EvaluateOptions& o) {
              {"unlabelled", unlabelled},
              {"of_unknown_tasks", unknown},
              {"skipped_lines", examples.skipped()},
-             {"measures", json_of(overall)}};
-    out[model.classes ? "classes" : "labels"] = names;
-    out["confusion"] = json_of(confusion_of(all, classes));
-    out["always"] = {{"label", names[most]}, {"accuracy", always}};
-    out["threshold"] = threshold ? Json(*threshold) : Json(nullptr);
+             {"measures", json_of(overall)},
+             {"labels", names},
+             {"confusion", json_of(truths)},
+             {"always", {{"label", names[most]}, {"accuracy", always}}},
+             {"threshold", threshold ? Json(*threshold) : Json(nullptr)}};
     if (o.thresholds) {
       out["thresholds"] = Json::array();
       for (const AtThreshold& t : at_thresholds(all))
@@ -256,8 +244,8 @@ int run(const EvaluateOptions& o) {
     if (o.per_task && tasks) {
       out["tasks"] = Json::object();
       for (const auto& [name, judged] : of_task) {
-        Json& entry = out["tasks"][name] = {{"examples", judged.size()}, {"measures", json_of(measured(judged, classes))}};
-        entry["confusion"] = json_of(confusion_of(judged, classes));
+        Json& entry = out["tasks"][name] = {{"examples", judged.size()}, {"measures", json_of(measured(judged, reduction))}};
+        entry["confusion"] = json_of(confusion_of(judged, names.size()));
       }
     }
     std::cout << out.dump(2) << "\n";
@@ -273,8 +261,7 @@ int run(const EvaluateOptions& o) {
     rows.push_back({m.name, text_of(m.value), std::isfinite(m.low) ? text_of(m.low) + " to " + text_of(m.high) : "-"});
   std::cout << table(rows) << always_text(names[most], always) << "\n";
   if (threshold) std::cout << names[1] << " is predicted from a probability of " << text_of(*threshold) << " on\n";
-  const std::string what = model.classes ? "class" : "label";
-  print_confusion(truths, names, what);
+  print_confusion(truths, names);
   if (o.thresholds) {
     rows = {{names[1] + " from", "recall", "precision", "balanced", "of 1,000"}};
     for (const AtThreshold& t : at_thresholds(all)) {
@@ -286,20 +273,21 @@ int run(const EvaluateOptions& o) {
     std::cout << "\n" << table(rows);
   }
   if (!o.per_task || !tasks) return kDone;
-  rows = {{"task", "examples", "accuracy", "95 % interval", "balanced", "F1", classes > 0 ? "" : "AUC"}};
+  const bool ranked = !reduction.has_classes();
+  rows = {{"task", "examples", "accuracy", "95 % interval", "balanced", "F1", ranked ? "AUC" : ""}};
   for (const auto& [name, judged] : of_task) {
-    const NamedMeasures m = measures_of(judged, classes, 1, ~std::size_t{0});
+    const NamedMeasures m = measures_of(judged, reduction, 1, ~std::size_t{0});
     const auto right = std::count_if(judged.begin(), judged.end(), [](const Judged& j) { return j.truth == j.predicted; });
     const Measured accuracy = share("accuracy", static_cast<double>(right), static_cast<double>(judged.size()));
     rows.push_back({name, grouped(judged.size()), percent(accuracy.value),
                     text_of(accuracy.low) + " to " + text_of(accuracy.high), text_of(m[1].second), text_of(m[2].second),
-                    classes > 0 ? "" : text_of(m[3].second)});
+                    ranked ? text_of(m[3].second) : ""});
   }
   std::cout << "\n" << table(rows);
-  if (model.classes)
+  if (!ranked)
     for (const auto& [name, judged] : of_task) {
       std::cout << "\n" << name << ":";
-      print_confusion(confusion_of(judged, classes), names, what);
+      print_confusion(confusion_of(judged, names.size()), names);
     }
   return kDone;
 }

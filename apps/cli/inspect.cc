@@ -107,7 +107,7 @@ void print_columns(const Model& model) {
 /// The task --task of the model.
 std::optional<Task> task_asked_for(const InspectOptions& o, const Model& model) {
   if (o.task.empty()) return {};
-  if (!model.by_task()) throw UsageError("--task " + o.task + ": the model has classes, and no users");
+  if (!model.reduction.by_task()) throw UsageError("--task " + o.task + ": the model has classes, and no users");
   const Task task = model.session.known_task(o.task);
   if (task != kUntracked) return task;
   const NameTable& tasks = model.session.tasks();
@@ -133,23 +133,18 @@ HeavyFeatures heavy_features(const InspectOptions& o, Model& model) {
   Record record;
   while (!reading.stop.stop_requested() && reader->next(record)) {
     const std::string_view name = record.task.empty() ? kOnlyTask : record.task;
-    const Task task = only ? *only : model.by_task() ? model.session.known_task(name) : 0;
+    const Task task = only ? *only : model.reduction.by_task() ? model.session.known_task(name) : 0;
     out.add(task, model.featurizer(record, false), model.featurizer.names(record));
   }
   if (out.examples() == 0) throw DataError(reader->path() + ": no examples");
   return out;
 }
 
-/// The label that speaks of, above 0.
-std::string label_of(const Model& model, const HeavyFeature& f) {
-  return model.classes ? model.classes->name(f.label) : model.labels.word(kYes);
-}
-
 Json features_json(const Model& model, const std::vector<HeavyFeature>& features) {
   Json out = Json::array();
   for (const HeavyFeature& f : features)
     out.push_back({{"feature", f.feature},
-                   {"label", label_of(model, f)},
+                   {"label", model.labels.name(f.label)},
                    {"examples", f.examples},
                    {"contribution", f.contribution},
                    {"shared", f.shared},
@@ -164,17 +159,14 @@ void print_features(const InspectOptions& o, const Model& model, const HeavyFeat
     std::snprintf(text, sizeof text, "%+.4f", value);
     return std::string(text);
   };
-  std::vector<std::vector<std::string>> rows{{"feature", "examples", "contribution", "shared", "own"}};
-  if (model.classes) rows[0].insert(rows[0].begin() + 1, "class");
+  std::vector<std::vector<std::string>> rows{{"feature", "label", "examples", "contribution", "shared", "own"}};
   for (const HeavyFeature& f : features) {
-    rows.push_back(
-        {shown_value(f.feature), grouped(f.examples), with_sign(f.contribution), with_sign(f.shared), with_sign(f.own)});
-    if (model.classes) rows.back().insert(rows.back().begin() + 1, shown_value(label_of(model, f)));
+    rows.push_back({shown_value(f.feature), shown_value(model.labels.name(f.label)), grouped(f.examples),
+                    with_sign(f.contribution), with_sign(f.shared), with_sign(f.own)});
   }
   std::cout << "features that decide most over "
             << (o.data.empty() ? counted(heavy.examples(), "kept label") : counted(heavy.examples(), "example"))
-            << (o.task.empty() ? "" : ", with the weights of " + o.task) << "; contributions above 0 speak for "
-            << (model.classes ? "the class" : label_of(model, HeavyFeature())) << "\n\n"
+            << (o.task.empty() ? "" : ", with the weights of " + o.task) << "; contributions above 0 speak for the label\n\n"
             << table(rows);
   if (heavy.unnamed()) std::cout << "\n#N: a name that the model does not keep; --data FILE names what its examples have\n";
 }
@@ -213,7 +205,7 @@ int run(const InspectOptions& o) {
                {"unanswered", s.unanswered()},
                {"too_late", s.too_late()}}},
              {"audit", audit_json(model)},
-             {"threshold", threshold_of(model) ? Json(*threshold_of(model)) : Json(nullptr)},
+             {"threshold", model.threshold() ? Json(*model.threshold()) : Json(nullptr)},
              {"examples", s.total().examples},
              {"untracked_examples", s.ledger().untracked().examples},
              {"updates", s.total().updates},
@@ -230,19 +222,15 @@ int run(const InspectOptions& o) {
                {"interactions", f.interactions}}},
              {"scale", s.scale()},
              {"columns", columns_json(model)},
-             {"label_words", {{"positive", model.labels.word(1)}, {"negative", model.labels.word(-1)}}},
+             {"classes", model.labels.names()},
+             {"reduction", model.reduction.has_classes() ? Json(word_of(model.reduction.kind())) : Json(nullptr)},
+             {"users", model.reduction.users() ? Json(s.tasks().size()) : Json(nullptr)},
              {"labels_per_round", s.capabilities().selects ? Json(s.labels_per_round()) : Json(nullptr)},
              {"task_count", s.task_count()},
              {"tasks", Json::array()},
              {"influence", Json::array()}};
     if (o.features > 0) out["features"] = features_json(model, features);
     if (const auto vectors = s.support_vectors()) out["support_vectors"] = *vectors;
-    if (model.classes) {
-      out.erase("label_words");
-      out["reduction"] = to_text(model.classes->reduction());
-      out["classes"] = model.classes->names();
-      if (model.users()) out["users"] = s.tasks().size();
-    }
     for (Task i = 0; i < K; ++i) {
       const TaskCounters c = s.count_of_name(i);
       out["tasks"].push_back({{"task", s.tasks()[i]},
@@ -250,7 +238,7 @@ int run(const InspectOptions& o) {
                               {"labels", c.labels},
                               {"updates", c.updates},
                               {"mistakes", c.mistakes}});
-      if (model.classes && !model.users()) out["tasks"].back()["question"] = model.classes->question(i);
+      if (!model.reduction.by_task()) out["tasks"].back()["question"] = model.reduction.question(i);
       Json row = Json::array();
       for (Task j = 0; j < K; ++j) row.push_back(number(influence(s, i, j)));
       if (s.capabilities().peer_benefit) {
@@ -278,25 +266,23 @@ int run(const InspectOptions& o) {
             << (f.ngrams > 1 ? ", up to " + std::to_string(f.ngrams) + " words in a row" : "")
             << (f.char_ngrams > 0 ? ", " + std::to_string(f.char_ngrams) + " letters in a row" : "")
             << (f.binary ? ", each word once" : "") << "; scale: " << s.scale();
-  if (model.classes)
-    std::cout << "; " << model.classes->size() << " classes, " << to_text(model.classes->reduction()) << "\n\n";
+  if (model.reduction.has_classes())
+    std::cout << "; " << model.reduction.size() << " classes, " << word_of(model.reduction.kind()) << "\n\n";
   else
     std::cout << "; labels " << model.labels.word(1) << " and " << model.labels.word(-1) << "\n\n";
-  if (const auto threshold = threshold_of(model)) {
+  if (const auto threshold = model.threshold()) {
     char text[32];
     std::snprintf(text, sizeof text, "%.3f", *threshold);
     std::cout << model.labels.word(1) << " is predicted from a probability of " << text << " on\n\n";
   }
   print_columns(model);
   if (s.audit() != nullptr) std::cout << audit_text(model) << "\n";
-  std::vector<std::vector<std::string>> rows{{model.users()   ? "user"
-                                              : model.classes ? "question"
-                                                              : "task",
-                                              "examples", "labels", "mistakes on them", "updates"}};
+  std::vector<std::vector<std::string>> rows{
+      {std::string(model.reduction.tasks_are()), "examples", "labels", "mistakes on them", "updates"}};
   for (Task i = 0; i < K; ++i) {
     const TaskCounters c = s.count_of_name(i);
-    rows.push_back({model.classes && !model.users() ? model.classes->question(i) : std::string(s.tasks()[i]),
-                    grouped(c.examples), grouped(c.labels), grouped(c.mistakes), grouped(c.updates)});
+    rows.push_back({model.reduction.shown(s.tasks()[i], i), grouped(c.examples), grouped(c.labels), grouped(c.mistakes),
+                    grouped(c.updates)});
   }
   std::cout << table(rows);
   if (const std::size_t tasks = s.tasks().size(); tasks > K)

@@ -42,20 +42,20 @@ void write(const LabelsOptions& o, const Model& model) {
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const KeptLabel& label = labels[i];
     const Example e = labels.example(i, memory);
-    const std::string task(model.session.name_of(e.task)), question = model.classes ? model.question(e) : "",
-                                                           answer = model.answer_word(label.answer());
+    const std::string task(model.session.name_of(e.task)), answer = model.answer_word(label.answer());
+    const std::optional<std::string> question = model.question(e);
     const std::string annotator(labels.annotator(label));
     const bool timed = std::isfinite(label.time);
     if (csv) {
       out.write(std::to_string(label.id) + "," + csv_quoted(labels.example_id(i)) + "," + csv_quoted(task) + "," +
-                csv_quoted(question) + "," + csv_quoted(answer) + "," + (label.audit != 0 ? "yes" : "no") + "," +
-                shortest(label.margin) + "," + shortest(label.probability) + "," + (timed ? shortest(label.time) : "") +
-                "," + csv_quoted(annotator) + "\n");
+                csv_quoted(question.value_or("")) + "," + csv_quoted(answer) + "," + (label.audit != 0 ? "yes" : "no") +
+                "," + shortest(label.margin) + "," + shortest(label.probability) + "," +
+                (timed ? shortest(label.time) : "") + "," + csv_quoted(annotator) + "\n");
     } else {
       out.write(Json{{"id", label.id},
                      {"example", labels.example_id(i)},
                      {"task", task},
-                     {"question", model.classes ? Json(question) : Json(nullptr)},
+                     {"question", question ? Json(*question) : Json(nullptr)},
                      {"label", answer},
                      {"audit", label.audit != 0},
                      {"margin", label.margin},

@@ -58,11 +58,12 @@ int run(const PredictOptions& o) {
   if (o.explain > 0 && csv) throw UsageError("--explain: expected --to jsonl, as reasons do not fit in a CSV line");
   const auto reader = open_reader(o.data, reading);  // waits for the first line
   model.featurizer.begin(*reader);
-  const bool tasks = model.by_task();
+  const bool tasks = model.reduction.by_task();
   std::string columns = tasks ? "id,task,margin" : "id,margin";
-  if (o.probabilities && !model.classes) columns += ",probability";
-  if (o.probabilities && model.classes)
-    for (const std::string& name : model.classes->names()) columns += "," + csv_quoted("probability_" + name);
+  const bool one_probability = model.threshold().has_value();  // of the positive label
+  if (o.probabilities && one_probability) columns += ",probability";
+  if (o.probabilities && !one_probability)
+    for (const std::string& name : model.labels.names()) columns += "," + csv_quoted("probability_" + name);
   columns += ",label";
   if (skips) columns += ",error";
   if (csv) out.write(columns + "\n");
@@ -79,8 +80,7 @@ int run(const PredictOptions& o) {
     else
       out.write(Json{{"id", id.empty() ? Json(nullptr) : Json(id)}, {"error", why}}.dump() + "\n");
   };
-  Classes::Work work;
-  std::vector<double>& probabilities = work.probabilities;
+  Reduction::Work work;
   {
     const Progress progress_line(
         o.progress, share_read(reader->path(), consumed), [&] { return seen.load(); }, o.out == "-");
@@ -100,20 +100,11 @@ int run(const PredictOptions& o) {
       with_id += !record.id.empty();
       with_task += !record.task.empty();
       const Task place = tasks ? model.session.known_task(task) : 0;
-      std::string label;
-      double margin = 0;
-      std::size_t class_index = 0;
-      if (model.classes) {
-        const Classes::Prediction p = model.classes->predict(learner, place, x, o.probabilities, work);
-        margin = p.margin;
-        class_index = p.index;
-        label = model.classes->name(p.index);
-      } else {
-        margin = learner.score({place, x});
-        const bool positive = o.threshold ? logistic(learner.log_odds(margin)) >= *o.threshold : predicted(margin) == kYes;
-        label = model.labels.word(positive ? 1 : -1);
-        if (o.probabilities) probabilities.assign(1, logistic(learner.log_odds(margin)));
-      }
+      auto [predicted, margin] = model.reduction.predict(learner, place, x, o.probabilities, work);
+      if (o.threshold) predicted = logistic(learner.log_odds(margin)) >= *o.threshold;
+      const std::string label = model.labels.name(predicted);
+      const std::span<const double> probabilities =
+          std::span(work.probabilities).subspan(o.probabilities && one_probability ? 1 : 0);
       if (csv) {
         std::string line = csv_quoted(id) + "," + (tasks ? csv_quoted(task) + "," : "") + shortest(margin);
         for (const double p : probabilities) line += "," + shortest(p);
@@ -122,14 +113,13 @@ int run(const PredictOptions& o) {
         Json line{{"id", id}};
         if (tasks) line["task"] = task;
         line["margin"] = margin;
-        if (o.probabilities && !model.classes) line["probability"] = probabilities[0];
-        if (o.probabilities && model.classes)
-          for (std::size_t c = 0; c < probabilities.size(); ++c)
-            line["probabilities"][model.classes->name(c)] = probabilities[c];
+        if (o.probabilities && one_probability) line["probability"] = probabilities[0];
+        for (std::size_t c = 0; c < probabilities.size() && !one_probability; ++c)
+          line["probabilities"][model.labels.name(c)] = probabilities[c];
         line["label"] = label;
         if (o.explain > 0) {
           Json& reasons = line["reasons"] = Json::array();
-          for (const Reason& r : explain(model, place, x, model.featurizer.names(record), class_index, o.explain))
+          for (const Reason& r : explain(model, place, x, model.featurizer.names(record), predicted, o.explain))
             reasons.push_back({{"feature", r.feature},
                                {"value", r.value},
                                {"contribution", r.part.shared + r.part.own},

@@ -43,9 +43,9 @@ int run(const RebuildOptions& o) {
   Model model = Model::load(o.model);
   free_large_arrays_at_once(model);
   Session& session = model.session;
-  if (!o.forget.empty() && model.classes && !model.users())
+  if (!o.forget.empty() && !model.reduction.by_task())
     throw UsageError("--forget: the tasks of " + o.model + " are its classes; expected a model with users or tasks");
-  if (!o.rename.empty() && model.classes && !model.users())
+  if (!o.rename.empty() && !model.reduction.by_task())
     throw UsageError("--rename: the tasks of " + o.model + " are its classes; expected a model with users or tasks");
   for (const std::string& text : o.rename) rename(session, text);
   if (!o.rename.empty() && o.forget.empty() && o.correct.empty() && o.undo.empty() && o.learner.empty() && !o.strict) {

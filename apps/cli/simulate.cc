@@ -36,18 +36,18 @@ void print_audit(const RunResult& r, const std::vector<std::string>& names, std:
 }
 
 /// Recall of every class and, unless there are too many for a page, its predictions.
-void print_classes(const std::vector<RunResult>& runs, const Classes& classes) {
+void print_classes(const std::vector<RunResult>& runs, const Reduction& reduction) {
   constexpr std::size_t kMostColumns = 16;
-  ClassConfusion sum(classes.size());
+  ClassConfusion sum(reduction.size());
   for (const RunResult& r : runs) sum += class_confusion(r);
   std::cout << "\nrows: true class, columns: predicted class (" << (runs[0].test.total() > 0 ? "test set" : "progressive")
             << (runs.size() > 1 ? ", all runs)\n" : ")\n");
   std::vector<std::vector<std::string>> rows{{"class", "recall"}};
-  const bool columns = classes.size() <= kMostColumns;
-  for (std::size_t c = 0; c < classes.size(); ++c) {
-    if (columns) rows[0].push_back(classes.name(c));
-    rows.push_back({classes.name(c), percent(sum.recall(c))});
-    for (std::size_t p = 0; p < classes.size() && columns; ++p) rows.back().push_back(grouped(sum(c, p)));
+  const bool columns = reduction.size() <= kMostColumns;
+  for (std::size_t c = 0; c < reduction.size(); ++c) {
+    if (columns) rows[0].push_back(reduction.classes()[c]);
+    rows.push_back({reduction.classes()[c], percent(sum.recall(c))});
+    for (std::size_t p = 0; p < reduction.size() && columns; ++p) rows.back().push_back(grouped(sum(c, p)));
   }
   std::cout << table(rows);
 }
@@ -56,10 +56,10 @@ void print(const Json& document, const std::vector<RunResult>& runs, const Exper
   const Json &mean = document["mean"], &std = document["std"];
   std::cout << document["learner"].get<std::string>() << "\n"
             << counted(document["tasks"], "task")
-            << (loaded.users() ? " (" + counted(loaded.tasks.size(), "user") + "), " : ", ")
+            << (loaded.reduction.users() ? " (" + counted(loaded.tasks.size(), "user") + "), " : ", ")
             << counted(document["features"], "feature") << ", "
-            << counted(document["examples"], loaded.classes ? "instance" : "example") << ", " << counted(runs.size(), "run")
-            << (!tested ? "; no test set: add --test-share 0.2, or --test FILE\n\n" : "\n\n");
+            << counted(document["examples"], loaded.reduction.has_classes() ? "instance" : "example") << ", "
+            << counted(runs.size(), "run") << (!tested ? "; no test set: add --test-share 0.2, or --test FILE\n\n" : "\n\n");
   std::vector<std::vector<std::string>> rows{{"", "mean", "std"}};
   for (const auto& [name, value] : mean.items()) {
     const auto show = [count = is_count(name)](const Json& v) {
@@ -71,10 +71,9 @@ void print(const Json& document, const std::vector<RunResult>& runs, const Exper
     rows.push_back({name, show(value), show(std[name])});
   }
   std::cout << table(rows);
-  if (loaded.classes) print_classes(runs, *loaded.classes);
+  if (loaded.reduction.has_classes()) print_classes(runs, loaded.reduction);
   if (runs[0].per_task.empty()) return;
-  const bool questions = loaded.classes && !loaded.users();
-  rows = {{loaded.users() ? "user" : questions ? "question" : "task", "accuracy", "examples", "labels", "mistakes"}};
+  rows = {{std::string(loaded.reduction.tasks_are()), "accuracy", "examples", "labels", "mistakes"}};
   const double n = static_cast<double>(runs.size());
   for (Task task = 0; task < loaded.tasks.size(); ++task) {
     double accuracy = 0, examples = 0, labels = 0, mistakes = 0;
@@ -86,7 +85,7 @@ void print(const Json& document, const std::vector<RunResult>& runs, const Exper
       mistakes += static_cast<double>(o.mistakes) / n;
     }
     const auto rounded = [](double v) { return grouped(static_cast<std::uint64_t>(std::llround(v))); };
-    const std::string name = questions ? loaded.classes->question(task) : std::string(loaded.tasks[task]);
+    const std::string name = loaded.reduction.shown(loaded.tasks[task], task);
     rows.push_back({name, percent(accuracy), rounded(examples), rounded(labels), rounded(mistakes)});
   }
   std::cout << "\n" << table(rows);
@@ -127,8 +126,7 @@ int run(SimulateCommandOptions& o) {
     std::cout << out.dump(2) << "\n";
   else
     print(out, result.runs, loaded, loaded.tested || options.train_per_task > 0 || options.test_share > 0);
-  if (!o.json && result.runs.back().audit)
-    print_audit(result.runs.back(), class_names(loaded.classes, loaded.labels), options.forecast);
+  if (!o.json && result.runs.back().audit) print_audit(result.runs.back(), loaded.labels.names(), options.forecast);
   return kDone;
 }
 

@@ -77,9 +77,9 @@ void check_options(const TrainOptions& o, const Model& model) {
       throw UsageError(option + " " + given + " cannot be changed on a model that exists: " + o.model +
                        (is.empty() ? " was made without it" : " has " + is) + "; leave it out");
   };
-  check("--positive", o.features.positive, model.classes ? "" : model.labels.positive());
-  check("--classes", o.classes.reduction, model.classes ? to_text(model.classes->reduction()) : "");
-  if (o.classes.no_users && model.users())
+  check("--positive", o.features.positive, model.labels.positive());
+  check("--classes", o.classes.reduction, std::string(word_of(model.reduction.kind())));
+  if (o.classes.no_users && model.reduction.users())
     throw UsageError("--no-users cannot be changed on a model that exists: " + o.model +
                      " was made with users; leave it out");
 }
@@ -104,20 +104,16 @@ Model open_model(const TrainOptions& o) {
     if (options.limits.rate) limits.rate = options.limits.rate;
     model.session.set_limits(limits);
     if (o.learning.rounds) model.rounds = o.learning.rounds;
-    if (o.learning.pace) spread(model.session, options.spread_over * (model.classes ? model.classes->tasks() : 1));
+    if (o.learning.pace) spread(model.session, options.spread_over * model.reduction.tasks());
     return model;
   }
   const Spec learner = parse_spec(o.learner.empty() ? kDefaultLearner : o.learner);
-  const auto make = [&](Labels labels, std::optional<Classes> classes = {}) {
-    Model model = Model::make(learner, options, o.features.settings, std::move(labels), std::move(classes));
-    model.rounds = o.learning.rounds;
-    return model;
-  };
-  if (!o.classes) return make(Labels(o.features.positive));
-  ClassesAndUsers found = read_class_names(o);
+  ClassesAndUsers found = o.classes ? read_class_names(o) : ClassesAndUsers();
   Labels labels = o.classes.labels(o.features, std::move(found.names));
-  Classes classes = o.classes.classes(labels.classes(), found.users, find_data(o.data));
-  return make(std::move(labels), std::move(classes));
+  Reduction reduction = o.classes.make(labels.classes(), found.users, find_data(o.data));
+  Model model = Model::make(learner, options, o.features.settings, std::move(labels), std::move(reduction));
+  model.rounds = o.learning.rounds;
+  return model;
 }
 
 /// A line at 1, 2, 4, 8, ... examples: the labels bought and the accuracy of predictions, in all and since the line before.
@@ -195,7 +191,7 @@ std::string without_effect(const TrainOptions& o, const Model& model, std::uint6
   }
   if (!o.features.positive.empty() || model.labels.other_words())
     if (const std::string labels = model.labels.no_positive(); !labels.empty()) return none + labels;
-  if (!o.read.read.task.empty() && with_task == 0 && !model.classes)
+  if (!o.read.read.task.empty() && with_task == 0 && model.reduction.by_task())
     return none + "names a task in --task-column " + o.read.read.task;
   return unmet;
 }
@@ -228,7 +224,7 @@ int run(const TrainOptions& o) {
   free_large_arrays_at_once(model);
   Session& session = model.session;
   const Capabilities& can = session.capabilities();
-  const Rounds rounds = resolve_rounds(model.rounds, model.classes.has_value(), can);
+  const Rounds rounds = resolve_rounds(model.rounds, model.reduction.has_classes(), can);
   check_labels_per_round(session.labels_per_round(), to_text(session.spec()), can);
   ReadOptions reading = o.read.options(model.featurizer.settings());
   reading.labelled = true;
@@ -242,7 +238,7 @@ int run(const TrainOptions& o) {
 
   std::atomic<std::uint64_t> seen = 0, consumed = 0;
   const Prefetcher prefetcher(session);
-  RoundBuilder builder(session, model.classes ? &*model.classes : nullptr, rounds);
+  RoundBuilder builder(session, model.reduction, rounds);
   Lines lines(o, model, builder.progressive());
   std::uint64_t labelled = 0, with_task = 0, unknown = 0, first_unknown = 0, again = 0, first_again = 0;
   std::unordered_set<std::uint64_t> known;  // hashes of the ids of labels
@@ -281,7 +277,7 @@ int run(const TrainOptions& o) {
                     << " " << labels << "\n";
       with_task += item.task != kOnlyTask;
       prefetcher.tasks([&](std::size_t ahead) { return examples.coming_task(ahead); });
-      const bool by_task = model.by_task();  // otherwise an instance is shown to all tasks there are
+      const bool by_task = model.reduction.by_task();  // otherwise an instance is shown to all tasks there are
       const Task task = by_task ? session.task(item.task) : 0;
       builder.add(task, item.label, item.time, item.x, item.weight, task == kUntracked ? hash64(item.task) : 0, item.id);
       lines(seen - o.skip);
@@ -320,7 +316,7 @@ int run(const TrainOptions& o) {
     std::cerr << "quorate: " << grouped(builder.rounds_without_choice()) << " of " << counted(builder.rounds(), "round")
               << " had no more examples than labels to buy, so the learner could not select; expected data in which "
                  "tasks alternate\n";
-  const std::uint64_t without_task = model.by_task() ? all - with_task : 0;
+  const std::uint64_t without_task = model.reduction.by_task() ? all - with_task : 0;
   const std::uint64_t learned = all > open ? all - open : 0;
   if (o.json) {
     std::cout << Json{{"learner", to_text(session.spec())},
@@ -342,7 +338,7 @@ int run(const TrainOptions& o) {
                       {"pending", session.pending().size()},
                       {"limits", limits_json(session.budget().limits(), session.pace().even())},
                       {"tasks", session.task_count()},
-                      {"users", model.users() ? Json(session.tasks().size()) : Json(nullptr)},
+                      {"users", model.reduction.users() ? Json(session.tasks().size()) : Json(nullptr)},
                       {"untracked_examples", session.ledger().untracked().examples},
                       {"names_left_out", model.featurizer.names_left_out()},
                       {"model_bytes", model.bytes()},
@@ -354,7 +350,7 @@ int run(const TrainOptions& o) {
     std::cout << o.model << ": " << to_text(session.spec()) << "\nlearned from " << counted(learned, "example");
     if (builder.progressive().total() > 0)
       std::cout << ", progressive accuracy " << percent(builder.progressive().accuracy()) << " ("
-                << always_text(class_names(model)[builder.progressive().most_frequent()], builder.progressive().always())
+                << always_text(model.labels.name(builder.progressive().most_frequent()), builder.progressive().always())
                 << ")";
     std::cout << "\n"
               << "total: " << examples_text(model) << ", " << counted(session.total().labels, "label") << " bought, "

@@ -85,8 +85,8 @@ def test_features_that_decide_have_names_by_data(model):
     sign = {f["feature"]: f["contribution"] > 0 for f in shown}
     assert sign["subject^free"] and sign["channel=mail"] and not sign["channel=chat"]
     table = model.ok("inspect", "m", "--features", 3, "--data", "a.csv").out.splitlines()
-    assert table[0] == "features that decide most over 300 examples; contributions above 0 speak for spam"
-    assert table[2].split() == ["feature", "examples", "contribution", "shared", "own"] and len(table) == 6
+    assert table[0] == "features that decide most over 300 examples; contributions above 0 speak for the label"
+    assert table[2].split() == ["feature", "label", "examples", "contribution", "shared", "own"] and len(table) == 6
     assert [row.split()[0] for row in table[3:]] == [f["feature"] for f in shown[:3]]
 
 
@@ -121,6 +121,6 @@ def test_features_of_each_class_and_user(quorate):
     found = quorate.ok("inspect", "m", "--features", 4, "--data", "a.csv", "--json").json()["features"]
     assert [f["label"] for f in found] == [c for c in ("ham", "spam", "urgent") for _ in range(4)]
     out = quorate.ok("inspect", "m", "--features", 2, "--task", "u0").out.splitlines()
-    assert out[0].endswith("speak for the class") and out[2].split()[:3] == ["feature", "class", "examples"]
+    assert out[0].endswith("speak for the label") and out[2].split()[:3] == ["feature", "label", "examples"]
     quorate.ok("train", "--data", "a.csv", "--model", "n", "--classes", "one-vs-rest", "--no-users", "--quiet")
     assert quorate("inspect", "n", "--features", 2, "--task", "u0").code == 2

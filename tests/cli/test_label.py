@@ -174,7 +174,7 @@ def test_columns_of_any_name(quorate):
     model = next(path for path in (quorate.folder / "lab").iterdir() if path.suffix == ".model")
     shown = quorate.ok("inspect", model, "--json").json()
     assert {task["task"] for task in shown["tasks"]} == {"ann", "bob"}
-    assert shown["label_words"] == {"positive": "yes", "negative": "no"}
+    assert shown["classes"] == ["no", "yes"]
 
     again = Terminal(quorate, *args)  # the same options
     again.until("24 examples of f.csv")

@@ -159,7 +159,7 @@ def test_label_words_come_back_in_predictions(quorate, folder):
     spoken, plain = predict(quorate, "new.csv", "m"), predict(quorate, "new.csv", "plain")
     assert [line["label"] for line in spoken] == [words[line["label"]] for line in plain]
     assert margins(spoken) == margins(plain) and {line["label"] for line in spoken} == {"spam", "ham"}
-    assert inspect(quorate, "m")["label_words"] == {"positive": "spam", "negative": "ham"}
+    assert inspect(quorate, "m")["classes"] == ["ham", "spam"]
     train(quorate, "mails.csv", "m")  # going on, the words are known
     rows[0].label = "neither"  # of three words, two are negative
     (folder / "mails.csv").write_text(samples.csv(rows))

@@ -14,21 +14,20 @@ namespace {
 using ::testing::ElementsAre;
 
 /// A model of two users that learned which of two words means +1; "own" does so for ann only.
-Model learned(const std::string& learner, std::optional<Classes> classes = {}, const SessionOptions& options = {},
+Model learned(const std::string& learner, Reduction reduction = {}, const SessionOptions& options = {},
               std::uint32_t bits = 0) {
-  Labels labels = classes ? Labels::of_classes(ClassNames(classes->names()), false) : Labels("");
-  Model model = Model::make(parse_spec(learner), options, {.bits = bits}, std::move(labels), std::move(classes));
-  RoundBuilder builder(model.session, model.classes ? &*model.classes : nullptr,
-                       resolve_rounds({}, model.classes.has_value(), model.session.capabilities()));
+  const bool classes = reduction.has_classes();
+  Labels labels = classes ? Labels::of_classes(ClassNames(reduction.classes()), false) : Labels("");
+  Model model = Model::make(parse_spec(learner), options, {.bits = bits}, std::move(labels), std::move(reduction));
+  RoundBuilder builder(model.session, model.reduction, resolve_rounds({}, classes, model.session.capabilities()));
   for (int n = 0; n < 200; ++n) {
     Record r;
     const bool yes = n % 3 == 0, ann = n % 2 == 0;
     r.add_name(yes ? "good" : "bad", 1);
     if (yes == ann) r.add_name("own", 1);
     r.add_name("same", 1);
-    const bool by_task = !model.classes || model.users();
-    const Task task = by_task ? model.session.task(ann ? "ann" : "bob") : 0;
-    builder.add(task, model.labels(model.classes ? (yes ? "b" : "a") : (yes ? "1" : "-1")), {}, model.featurizer(r));
+    const Task task = model.reduction.by_task() ? model.session.task(ann ? "ann" : "bob") : 0;
+    builder.add(task, model.labels(classes ? (yes ? "b" : "a") : (yes ? "1" : "-1")), {}, model.featurizer(r));
   }
   builder.flush();
   return model;
@@ -59,19 +58,19 @@ TEST(Explanation, NamesTheFeaturesThatDecidedInOrder) {
 }
 
 TEST(Explanation, OfClassesSumsToTheMarginOfThePredictedOne) {
-  for (const auto reduction : {Classes::Reduction::kOneVsRest, Classes::Reduction::kOneVsOne}) {
-    Model model = learned("cohort(query=always)", Classes(reduction, {"a", "b"}, true));
+  for (const auto reduction : {Reduction::Kind::kOneVsRest, Reduction::Kind::kOneVsOne}) {
+    Model model = learned("cohort(query=always)", Reduction(reduction, {"a", "b"}, true));
     Record r;
     r.add_name("good", 1);
     const Features x = model.featurizer(r, false);
     std::vector<double> margins;
-    Classes::Ballot ballot;
+    Reduction::Ballot ballot;
     const Task ann = model.session.known_task("ann");
-    model.classes->score(model.session.learner(), ann, x, margins);
-    const auto predicted = model.classes->predict(margins, ballot);
-    EXPECT_EQ(predicted.index, 1u);
+    model.reduction.score(model.session.learner(), ann, x, margins);
+    const auto predicted = model.reduction.predict(margins, ballot);
+    EXPECT_EQ(predicted.label, 1u);
     double sum = 0;
-    for (const Reason& reason : explain(model, ann, x, model.featurizer.names(r), predicted.index, 10))
+    for (const Reason& reason : explain(model, ann, x, model.featurizer.names(r), predicted.label, 10))
       sum += reason.part.shared + reason.part.own;
     EXPECT_NEAR(sum, predicted.margin, 1e-9);
   }
@@ -153,7 +152,7 @@ TEST(HeavyFeatures, OfANumberGoWithItsValue) {
   const std::vector<std::string> columns{"size"};
   model.featurizer.begin(columns, "a table");
   model.begin_file();
-  RoundBuilder builder(model.session, nullptr, Rounds::kEach);
+  RoundBuilder builder(model.session, model.reduction, Rounds::kEach);
   HeavyFeatures heavy(model);
   const Task task = model.session.task("all");
   const auto row = [&](int n) {
@@ -167,7 +166,7 @@ TEST(HeavyFeatures, OfANumberGoWithItsValue) {
 }
 
 TEST(HeavyFeatures, OfClassesAreOfEachAndHashedNamesThatMeetAreJoined) {
-  Model model = learned("cohort(query=always)", Classes(Classes::Reduction::kOneVsRest, {"a", "b"}, true), {}, 1);
+  Model model = learned("cohort(query=always)", Reduction(Reduction::Kind::kOneVsRest, {"a", "b"}, true), {}, 1);
   HeavyFeatures heavy(model), unnamed(model);
   for (const char* name : {"good", "bad", "own"}) {
     Record r;

@@ -26,7 +26,8 @@ TEST(Rounds, AreThoseWantedOrTheOnesThatFitDataAndLearner) {
 }
 
 TEST(ProgressiveCount, CountsPredictionsWhoseLabelIsKnown) {
-  ProgressiveCount count(nullptr, 2);
+  const Reduction yes_or_no;
+  ProgressiveCount count(yes_or_no, 2);
   const std::vector<Example> round{{0, {}}, {1, {}}, {1, {}}, {0, {}}};
   std::vector<Outcome> outcomes(4);
   const double margins[] = {1, -1, 2, 0};
@@ -40,8 +41,8 @@ TEST(ProgressiveCount, CountsPredictionsWhoseLabelIsKnown) {
 }
 
 TEST(ProgressiveCount, OfClassesCountsTheClassThatAllTasksSay) {
-  const Classes classes(Classes::Reduction::kOneVsOne, {"a", "b", "c"});
-  ProgressiveCount count(&classes, 3);
+  const Reduction classes(Reduction::Kind::kOneVsOne, {"a", "b", "c"});
+  ProgressiveCount count(classes, 3);
   const std::vector<Example> round{{0, {}}, {1, {}}, {2, {}}};
   std::vector<Outcome> outcomes(3);
   outcomes[0].decision.margin = 1, outcomes[1].decision.margin = 1, outcomes[2].decision.margin = 1;  // a, a, b
@@ -50,17 +51,16 @@ TEST(ProgressiveCount, OfClassesCountsTheClassThatAllTasksSay) {
   count.add(round, outcomes, [](std::size_t) { return Label(); });
   EXPECT_EQ(count.total(), 2u);
   EXPECT_EQ(count.mistakes(), 1u);
-  EXPECT_EQ(count.classes()(2, 0), 1u);
+  EXPECT_EQ(count.confusion()(2, 0), 1u);
   EXPECT_EQ(count.of(0).total(), 1u) << "a or b? neither, for a c";
   EXPECT_EQ(count.of(1).mistakes(), 1u);
-  EXPECT_EQ(reply_of(Label::of_class(2), &classes, {0, {}}), kNeither);
-  EXPECT_EQ(reply_of({}, &classes, {0, {}}), Reply::unknown());
-  EXPECT_EQ(reply_of(kNo, nullptr, {0, {}}), kNo);
+  EXPECT_EQ(classes.reply(Label::of_class(2), {0, {}}), kNeither);
+  EXPECT_EQ(classes.reply({}, {0, {}}), Reply::unknown());
 }
 
 TEST(ProgressiveCount, OfUsersCountsTheClassThatTheUsersTasksSay) {
-  const Classes classes(Classes::Reduction::kOneVsRest, {"a", "b", "c"}, true);
-  ProgressiveCount count(&classes, 2);
+  const Reduction classes(Reduction::Kind::kOneVsRest, {"a", "b", "c"}, true);
+  ProgressiveCount count(classes, 2);
   std::vector<Example> round;
   std::vector<Outcome> outcomes(3);
   outcomes[1].decision.margin = 1;  // b
@@ -74,8 +74,8 @@ TEST(ProgressiveCount, OfUsersCountsTheClassThatTheUsersTasksSay) {
   EXPECT_EQ(count.of_user(0)(2, 1), 1u);
   EXPECT_EQ(count.of_user(1)(1, 1), 2u);
   EXPECT_EQ(count.of_user(1).total(), 2u) << "an untracked user is counted with nobody";
-  EXPECT_EQ(reply_of(Label::of_class(1), &classes, round[1]), kYes);
-  EXPECT_EQ(reply_of(Label::of_class(1), &classes, round[2]), kNo);
+  EXPECT_EQ(classes.reply(Label::of_class(1), round[1]), kYes);
+  EXPECT_EQ(classes.reply(Label::of_class(1), round[2]), kNo);
 }
 
 }  // namespace

@@ -141,34 +141,27 @@ struct Coverage {
 
 /// One run: what audits say, beside the truth on examples that the model has not seen.
 void measure(const Situation& setting, std::uint64_t seed, Coverage& held) {
-  const std::optional<Classes> classes =
-      setting.stream.classes > 0
-          ? std::optional<Classes>(std::in_place, Classes::Reduction::kOneVsRest, std::vector<std::string>{"a", "b", "c"})
-          : std::nullopt;
-  const NameTable names = classes ? classes->task_names() : [] {
+  const Reduction reduction =
+      setting.stream.classes > 0 ? Reduction(Reduction::Kind::kOneVsRest, {"a", "b", "c"}) : Reduction();
+  const NameTable names = !reduction.by_task() ? reduction.task_names() : [] {
     NameTable out;
     for (Task t = 0; t < PlaneStream::kTasks; ++t) out.intern("t" + std::to_string(t));
     return out;
   }();
-  const std::size_t tasks = classes ? classes->tasks() : 1;
   Session session(parse_spec("cohort(represent=none)"), {.seed = seed,
-                                                         .limits = {.total = classes ? 250U : 160U},
+                                                         .limits = {.total = reduction.has_classes() ? 250U : 160U},
                                                          .tasks = &names,
-                                                         .exclusive = classes.has_value(),
+                                                         .exclusive = reduction.exclusive(),
                                                          .audit = 0.35,
                                                          .audit_floor = setting.pool ? 0.05 : 0.02,
                                                          .keep_labels = 1'000'000});
   Rng rng = make_rng(seed, 7);
-  const Classes* of = classes ? &*classes : nullptr;
   const auto examples_of = [&](const PlaneStream::Drawn& drawn, std::vector<Example>& round) {
     round.clear();
-    if (of != nullptr)
-      of->add_examples(kUntracked, drawn.x(), round);
-    else
-      round.push_back({drawn.task, drawn.x()});
+    reduction.add_examples(drawn.task, drawn.x(), round);
   };
   const auto truth = [&](const PlaneStream::Drawn& drawn, const Example& e) {
-    return of != nullptr ? of->feedback(of->task_of(e), drawn.truth) : drawn.truth == 1 ? kYes : kNo;
+    return reduction.feedback(reduction.task_of(e), drawn.truth);
   };
   const std::size_t examples = 1200;
   std::vector<Example> round;
@@ -176,7 +169,7 @@ void measure(const Situation& setting, std::uint64_t seed, Coverage& held) {
   for (std::size_t i = 0; i < examples; ++i) {
     const PlaneStream::Drawn drawn = setting.stream.draw(rng);
     examples_of(drawn, round);
-    const auto outcomes = run_round(session, {round, tasks}, [&](std::size_t n) {
+    const auto outcomes = run_round(session, {round, reduction.tasks()}, [&](std::size_t n) {
       return setting.pool ? Reply::later() : Reply(truth(drawn, round[n]));
     });
     for (std::size_t n = 0; n < round.size(); ++n)
@@ -189,28 +182,24 @@ void measure(const Situation& setting, std::uint64_t seed, Coverage& held) {
   }
   if (setting.after) setting.after(session);
 
-  const Quality said = quality_now(session, of);
-  QualityCount count(of != nullptr ? of->size() : 2);
-  Classes::Work work;
+  const Quality found = quality_now(session, reduction);
+  QualityCount count(reduction.size());
+  Reduction::Work work;
   for (int i = 0; i < 2000; ++i) {
     const PlaneStream::Drawn drawn = setting.stream.draw(rng);
     if (setting.without_first_task && drawn.task == 0) continue;
-    if (of != nullptr) {
-      count.add(drawn.truth, of->predict(session.learner(), 0, drawn.x(), false, work).index, 0, 1);
-    } else {
-      const double margin = session.learner().score({drawn.task, drawn.x()});
-      count.add(drawn.truth, predicted(margin) == kYes, margin, 1);
-    }
+    const auto [said, margin] = reduction.predict(session.learner(), drawn.task, drawn.x(), false, work);
+    count.add(drawn.truth, said, margin, 1);
   }
   const Quality is = count.quality();
-  ASSERT_GT(said.accuracy.examples, 3U) << setting.name;
+  ASSERT_GT(found.accuracy.examples, 3U) << setting.name;
   ++held.runs;
-  held.accuracy += said.accuracy.low <= is.accuracy.value && is.accuracy.value <= said.accuracy.high;
-  held.bias += said.accuracy.value - is.accuracy.value;
-  held.width += said.accuracy.high - said.accuracy.low;
-  if (said.recall.examples == 0) return;
+  held.accuracy += found.accuracy.low <= is.accuracy.value && is.accuracy.value <= found.accuracy.high;
+  held.bias += found.accuracy.value - is.accuracy.value;
+  held.width += found.accuracy.high - found.accuracy.low;
+  if (found.recall.examples == 0) return;
   ++held.recalls;
-  held.recall += said.recall.low <= is.recall.value && is.recall.value <= said.recall.high;
+  held.recall += found.recall.low <= is.recall.value && is.recall.value <= found.recall.high;
 }
 
 TEST(QualityNow, IntervalsHoldTheTruthOnUnseenDataAsOftenAsTheySay) {

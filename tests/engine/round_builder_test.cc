@@ -14,13 +14,15 @@
 namespace quorate::test {
 namespace {
 
+const Reduction kYesOrNo;
+
 TEST(RoundBuilder, KeepsAnOpenRoundWithinTheMemoryLimit) {
   constexpr std::size_t kLimit = 8'000'000;
   constexpr Index kWide = 2'000;
   Session session(parse_spec("shampo"), {.seed = 1, .memory_limit = kLimit});
   const std::size_t before = live_bytes();
   reset_peak_bytes();
-  RoundBuilder rounds(session, nullptr, Rounds::kPerTask);
+  RoundBuilder rounds(session, kYesOrNo, Rounds::kPerTask);
   std::vector<Index> index(kWide);
   for (Index f = 0; f < kWide; ++f) index[f] = f;
   const std::vector<double> value(kWide, 0.01);
@@ -39,7 +41,7 @@ TEST(RoundBuilder, DecidingManyNarrowExamplesStaysWithinTheMemoryLimit) {
     const std::size_t before = live_bytes();
     Session session(parse_spec(learner), {.seed = 1, .memory_limit = kLimit});
     reset_peak_bytes();
-    RoundBuilder rounds(session, nullptr, Rounds::kPerTask);
+    RoundBuilder rounds(session, kYesOrNo, Rounds::kPerTask);
     const std::vector<Index> index{7};
     const std::vector<double> value{1};
     for (int n = 0; n < 30'000; ++n)
@@ -61,8 +63,8 @@ TEST(RoundBuilder, UnderALimitABuilderForEachRoundDoesWhatOneForAllDoes) {
                                             "cohort(query=shared)"}[static_cast<std::size_t>(run) % 3]);
     const bool all_new = run % 6 == 5;  // more tasks than memory holds
     Session at_once(spec, {.seed = 1, .memory_limit = limit}), in_parts(spec, {.seed = 1, .memory_limit = limit});
-    RoundBuilder all(at_once, nullptr, Rounds::kPerTask);
-    auto part = std::make_unique<RoundBuilder>(in_parts, nullptr, Rounds::kPerTask);
+    RoundBuilder all(at_once, kYesOrNo, Rounds::kPerTask);
+    auto part = std::make_unique<RoundBuilder>(in_parts, kYesOrNo, Rounds::kPerTask);
     std::uint64_t rounds = 0;
     for (int n = 0; n < 2'000; ++n) {
       std::vector<Index> index;
@@ -80,7 +82,7 @@ TEST(RoundBuilder, UnderALimitABuilderForEachRoundDoesWhatOneForAllDoes) {
       rounds += part->rounds();
       const std::size_t open = part->drop();  // of a round that ended as this example came, it is all there is
       ASSERT_LE(open, 1u);
-      part = std::make_unique<RoundBuilder>(in_parts, nullptr, Rounds::kPerTask);
+      part = std::make_unique<RoundBuilder>(in_parts, kYesOrNo, Rounds::kPerTask);
       if (open > 0) add(in_parts, *part);
     }
     all.flush();
@@ -96,7 +98,7 @@ TEST(RoundBuilder, UnderALimitABuilderForEachRoundDoesWhatOneForAllDoes) {
 
 TEST(RoundBuilder, ATaskThatMemoryHasNoRoomForComesOnceInARound) {
   Session session(parse_spec("cohort(query=shared)"), {.seed = 1, .memory_limit = 60'000});
-  RoundBuilder rounds(session, nullptr, Rounds::kPerTask);
+  RoundBuilder rounds(session, kYesOrNo, Rounds::kPerTask);
   const auto add = [&](int n) {
     const std::string name = "t" + std::to_string(n);
     const Task task = session.task(name);

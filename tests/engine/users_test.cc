@@ -14,24 +14,24 @@ namespace quorate::test {
 namespace {
 
 using testing::HasSubstr;
-constexpr auto kOneVsRest = Classes::Reduction::kOneVsRest, kOneVsOne = Classes::Reduction::kOneVsOne;
+constexpr auto kOneVsRest = Reduction::Kind::kOneVsRest, kOneVsOne = Reduction::Kind::kOneVsOne;
 const std::vector<std::string> kNames{"ham", "spam", "urgent"};
 
-Model make(const std::string& learner, Classes::Reduction reduction = kOneVsRest, SessionOptions options = {}) {
+Model make(const std::string& learner, Reduction::Kind reduction = kOneVsRest, SessionOptions options = {}) {
   options.seed = 3;
   return Model::make(parse_spec(learner), options, {}, Labels::of_classes(ClassNames(kNames), false),
-                     Classes(reduction, kNames, true));
+                     Reduction(reduction, kNames, true));
 }
 
 /// Shows the model an instance of the user, of this class.
 void show(Model& model, const std::string& user, const Vector& x, std::size_t of_class) {
-  RoundBuilder builder(model.session, &*model.classes, Rounds::kAllTasks);
+  RoundBuilder builder(model.session, model.reduction, Rounds::kAllTasks);
   builder.add(model.session.task(user), Label::of_class(of_class), {}, x);
 }
 
 std::vector<double> margins(const Model& model, Task first, const Vector& x) {
   std::vector<double> out;
-  model.classes->score(model.session.learner(), first, x, out);
+  model.reduction.score(model.session.learner(), first, x, out);
   return out;
 }
 
@@ -91,9 +91,9 @@ TEST(Users, UnknownOnesArePredictedByWhatAllShare) {
       show(model, user, a, user[0] == 'a' ? 0 : 1);  // on a they differ
       show(model, user, b, 2);
     }
-  Classes::Ballot ballot;
+  Reduction::Ballot ballot;
   const auto predicted_class = [&](const char* user, const Vector& x) {
-    return model.classes->predict(margins(model, model.session.known_task(user), x), ballot).index;
+    return model.reduction.predict(margins(model, model.session.known_task(user), x), ballot).label;
   };
   EXPECT_EQ(predicted_class("ann", a), 0u);
   EXPECT_EQ(predicted_class("bob", a), 1u);
@@ -111,15 +111,15 @@ TEST(Users, AreSavedWithTheirQuestions) {
         if (n % 11 == 0) {
           const std::string bytes = often->to_bytes();
           often.emplace(Model::from_bytes(bytes));
-          EXPECT_TRUE(often->users());
+          EXPECT_TRUE(often->reduction.users());
           EXPECT_EQ(often->to_bytes(), bytes);
         }
         for (Model* model : {&never, &*often}) show(*model, task_name(s.task[n]), s.x[n], n % 3);
       }
       EXPECT_GT(never.session.total().labels, 20u);
       EXPECT_EQ(never.to_bytes(), often->to_bytes()) << learner;
-      EXPECT_EQ(never.question({4, {}, 1}), std::string(never.session.name_of(4)) + ": " + never.classes->question(1));
-      EXPECT_EQ(never.question({kUntracked, {}, 1}), never.classes->question(1));
+      EXPECT_EQ(never.question({4, {}, 1}), std::string(never.session.name_of(4)) + ": " + never.reduction.question(1));
+      EXPECT_EQ(never.question({kUntracked, {}, 1}), never.reduction.question(1));
     }
 }
 
@@ -130,7 +130,7 @@ TEST(Users, WhoDoNotFitKeepTheClassOfTheirPendingQuestions) {
   for (std::uint32_t i = 0; i < 5000; ++i) {
     const Task first = model.session.task("a user with a rather long name " + std::to_string(i));
     untracked += first == kUntracked;
-    RoundBuilder builder(model.session, &*model.classes, Rounds::kAllTasks);
+    RoundBuilder builder(model.session, model.reduction, Rounds::kAllTasks);
     builder.add(first, Label::of_class(1), {}, x);
     ASSERT_LE(model.session.peak_bytes(), 300'000u);
   }
@@ -140,9 +140,9 @@ TEST(Users, WhoDoNotFitKeepTheClassOfTheirPendingQuestions) {
   EXPECT_GT(margins(model, kUntracked, x)[1], 0.2);
 
   std::vector<Example> round;
-  model.classes->add_examples(kUntracked, x, round);
+  model.reduction.add_examples(kUntracked, x, round);
   const Task last = model.session.first_task(static_cast<std::uint32_t>(model.session.tasks().size() - 1));
-  model.classes->add_examples(last, x, round);
+  model.reduction.add_examples(last, x, round);
   std::vector<std::uint64_t> tickets;
   for (const Outcome& outcome : run_round_later(model.session, {round, 3})) tickets.push_back(outcome.ticket.value());
   Model back = Model::from_bytes(model.to_bytes());

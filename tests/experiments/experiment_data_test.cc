@@ -31,7 +31,7 @@ TEST(ExperimentData, ClassesComeInOrderAndAreTheTasks) {
   ExperimentData data({}, "", "one-vs-rest");
   data.read(dir.write("a.csv", "label,n\nred,1\nblue,2\nred,3\n"), {}, data.train);
   data.finish();
-  EXPECT_THAT(data.classes->names(), testing::ElementsAre("blue", "red"));
+  EXPECT_THAT(data.reduction.classes(), testing::ElementsAre("blue", "red"));
   EXPECT_EQ(data.train.label(0).class_index(), 1u);
   EXPECT_EQ(data.tasks.size(), 2u);
 }

@@ -500,12 +500,12 @@ Dataset of_classes(std::size_t examples, std::size_t C, std::uint64_t seed) {
 
 TEST(Simulate, OfClassesShowsOneInstanceToEveryTask) {
   const Dataset train = of_classes(200, 4, 84), test = of_classes(100, 4, 85);
-  for (const auto reduction : {Classes::Reduction::kOneVsRest, Classes::Reduction::kOneVsOne}) {
-    const Classes classes(reduction, {"a", "b", "c", "d"});
+  for (const auto reduction : {Reduction::Kind::kOneVsRest, Reduction::Kind::kOneVsOne}) {
+    const Reduction classes(reduction, {"a", "b", "c", "d"});
     const NameTable names = classes.task_names();
     const std::size_t K = classes.tasks();
     SimulateOptions o = options("shampo(b=0.1)");
-    o.classes = &classes;
+    o.reduction = classes;
     o.passes = 2;
     o.seed = 5;
     o.per_task = true;
@@ -517,7 +517,7 @@ TEST(Simulate, OfClassesShowsOneInstanceToEveryTask) {
     // Replayed by hand.
     Session session(o.learner, {.seed = 5, .tasks = &names});
     ClassConfusion online(4), tested(4);
-    Classes::Ballot ballot;
+    Reduction::Ballot ballot;
     std::vector<double> margins(K);
     std::set<std::uint64_t> seen;
     for (const auto& [number, outcomes] : rounds) {
@@ -543,13 +543,13 @@ TEST(Simulate, OfClassesShowsOneInstanceToEveryTask) {
         ASSERT_EQ(again[n], outcomes[n].outcome);
         margins[n] = again[n].decision.margin;
       }
-      if (label.known()) online.add(label.class_index(), classes.predict(margins, ballot).index);
+      if (label.known()) online.add(label.class_index(), classes.predict(margins, ballot).label);
     }
     EXPECT_EQ(seen.size(), 200u);
     for (std::size_t i = 0; i < test.size(); ++i) {
       if (!test.label(i).known()) continue;
       for (Task task = 0; task < K; ++task) margins[task] = session.learner().score({task, test.example(i).x});
-      tested.add(test.label(i).class_index(), classes.predict(margins, ballot).index);
+      tested.add(test.label(i).class_index(), classes.predict(margins, ballot).label);
     }
     const RunResult& run = result.runs[0];
     for (std::size_t t = 0; t < 4; ++t)
@@ -570,10 +570,10 @@ TEST(Simulate, OfClassesShowsOneInstanceToEveryTask) {
 
 TEST(Simulate, TrainPerTaskOfClassesIsSoManyOfEachClass) {
   const Dataset train = of_classes(200, 3, 86);
-  const Classes classes(Classes::Reduction::kOneVsOne, {"a", "b", "c"});
+  const Reduction classes(Reduction::Kind::kOneVsOne, {"a", "b", "c"});
   const NameTable names = classes.task_names();
   SimulateOptions o = options("shampo(b=0.1)");
-  o.classes = &classes;
+  o.reduction = classes;
   o.train_per_task = 20;
   std::map<int, std::set<std::uint64_t>> learned;
   o.trace = [&](const TraceLine& t) { learned[train.label(t.example).code()].insert(t.example); };
@@ -593,7 +593,7 @@ TEST(Simulate, TrainPerTaskOfClassesIsSoManyOfEachClass) {
 
 TEST(Simulate, RefusesRoundsThatCannotBe) {
   const Dataset train = dataset(make_stream(50, kTasks, 5, 87)), many = of_classes(50, 3, 87);
-  const Classes classes(Classes::Reduction::kOneVsRest, {"a", "b", "c"});
+  const Reduction classes(Reduction::Kind::kOneVsRest, {"a", "b", "c"});
   const auto refusal = [&](const Dataset& data, const NameTable& tasks, auto change) -> std::string {
     SimulateOptions o = options("shampo");
     change(o);
@@ -609,11 +609,11 @@ TEST(Simulate, RefusesRoundsThatCannotBe) {
   EXPECT_THAT(refusal(train, tasks, [](auto& o) { o.labels_per_round = 0; }),
               HasSubstr("labels-per-round 0: expected at least 1"));
   for (const Rounds rounds : {Rounds::kEach, Rounds::kPerTask})
-    EXPECT_THAT(refusal(many, questions, [&](auto& o) { o.classes = &classes, o.rounds = rounds; }),
+    EXPECT_THAT(refusal(many, questions, [&](auto& o) { o.reduction = classes, o.rounds = rounds; }),
                 HasSubstr("expected all-tasks"));
-  EXPECT_THAT(refusal(many, tasks, [&](auto& o) { o.classes = &classes; }), HasSubstr("expected the tasks of the classes"));
-  EXPECT_EQ(refusal(many, questions, [&](auto& o) { o.classes = &classes; }), "accepted");
-  EXPECT_EQ(refusal(many, questions, [&](auto& o) { o.classes = &classes, o.rounds = Rounds::kAllTasks; }), "accepted");
+  EXPECT_THAT(refusal(many, tasks, [&](auto& o) { o.reduction = classes; }), HasSubstr("expected the tasks of the classes"));
+  EXPECT_EQ(refusal(many, questions, [&](auto& o) { o.reduction = classes; }), "accepted");
+  EXPECT_EQ(refusal(many, questions, [&](auto& o) { o.reduction = classes, o.rounds = Rounds::kAllTasks; }), "accepted");
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include "quorate/base/counted.h"
 #include "quorate/base/hash.h"
 #include "quorate/desk/replies.h"
-#include "quorate/engine/progressive.h"
 #include "quorate/engine/quality.h"
 
 namespace quorate {
@@ -28,10 +27,10 @@ void Desk::give(Question& question, std::span<const Example> round, Label label,
   for (Example e : round) {
     e.id = question.about.example;
     const auto& only = question.class_tasks;
-    if (!only.empty() && std::ranges::find(only, model_.classes->task_of(e)) == only.end()) continue;
-    const Reply reply = reply_of(label, model_.classes ? &*model_.classes : nullptr, e);
+    if (!only.empty() && std::ranges::find(only, model_.reduction.task_of(e)) == only.end()) continue;
+    const Reply reply = model_.reduction.reply(label, e);
     if (!reply.answered()) continue;
-    const Task task = model_.classes ? model_.classes->task_of(e) : 0;
+    const Task task = model_.reduction.task_of(e);
     const auto audit = std::ranges::find(question.measured, task, [](const auto& one) { return one.first; });
     note_label(question, audit != question.measured.end()
                              ? model_.session.measure_again(e, audit->second, reply.answer(), annotator)
@@ -46,7 +45,7 @@ void Desk::learn(Question& question, Label label, std::string_view annotator) {
     bool waited = false;
     for (const std::uint64_t ticket : question.tickets)
       if (const auto* item = session.pending().find(ticket)) {
-        const Reply reply = reply_of(label, model_.classes ? &*model_.classes : nullptr, item->example());
+        const Reply reply = model_.reduction.reply(label, item->example());
         waited = true;
         note_label(question, session.answer(ticket, reply.answer(), annotator, question.about.example));
       }
@@ -134,8 +133,8 @@ void Desk::unlearn(std::uint64_t id, Question& question) {
     if (!place)
       throw Refused{409, "this answer cannot be taken back: its label is not among those that the model keeps; expected " +
                              std::string(kept.keeps() ? "more room for them" : "some to be kept") + " (--keep-labels)"};
-    const Task task = model_.classes ? model_.classes->task_of(kept.example(*place, memory)) : 0;
-    if (model_.classes) class_tasks.push_back(task);
+    const Task task = model_.reduction.task_of(kept.example(*place, memory));
+    class_tasks.push_back(task);
     if (const auto audit = model_.session.measured(label)) measured.emplace_back(task, *audit);
   }
   if (!question.labels.empty()) {

@@ -44,11 +44,12 @@ Model make_model(const DeskSettings& s) {
     return Model::make(learner, options, s.features, std::move(labels));
   }
   check_classes(s.classes);
-  const auto reduction = reduction_named(s.reduction);
-  if (!reduction) throw UsageError("reduction " + s.reduction + ": expected one-vs-rest or one-vs-one");
+  const auto reduction = value_named<Reduction::Kind>(s.reduction);
+  if (!reduction || *reduction == Reduction::Kind::kNone)
+    throw UsageError("reduction " + s.reduction + ": expected one-vs-rest or one-vs-one");
   const bool users = capabilities(learner).groups;
   return Model::make(learner, options, s.features, Labels::of_classes(ClassNames(s.classes), false),
-                     Classes(*reduction, s.classes, users));
+                     Reduction(*reduction, s.classes, users));
 }
 
 }  // namespace
@@ -342,12 +343,9 @@ void Desk::with_examples(const Question& question, const std::function<void(std:
 }
 
 Label Desk::label_of(std::string_view word) const {
-  if (model_.classes) {
-    const auto& names = model_.classes->names();
-    const auto found = std::find(names.begin(), names.end(), word);
-    return found == names.end() ? Label() : Label::of_class(static_cast<std::size_t>(found - names.begin()));
-  }
-  return word == settings_.positive ? Label(kYes) : word == settings_.negative ? Label(kNo) : Label();
+  const std::vector<std::string> names = choices();
+  const auto found = std::find(names.begin(), names.end(), word);
+  return found == names.end() ? Label() : model_.reduction.label_of(static_cast<std::size_t>(found - names.begin()));
 }
 
 /// The label of a word that has to be one of the choices.
@@ -357,18 +355,15 @@ Label Desk::choice_of(const std::string& word) const {
   return out;
 }
 
-std::vector<std::string> Desk::choices() const {
-  return model_.classes ? model_.classes->names() : std::vector<std::string>{settings_.negative, settings_.positive};
-}
+std::vector<std::string> Desk::choices() const { return model_.labels.names(); }
 
-Task Desk::known_task(std::string_view task) const { return model_.by_task() ? model_.session.known_task(task) : 0; }
+Task Desk::known_task(std::string_view task) const {
+  return model_.reduction.by_task() ? model_.session.known_task(task) : 0;
+}
 
 std::vector<Example> Desk::examples_of(Task first, const Features& x, double weight) const {
   std::vector<Example> out;
-  if (model_.classes)
-    model_.classes->add_examples(first, x, out, weight);
-  else
-    out.push_back({first, x, 0, weight});
+  model_.reduction.add_examples(first, x, out, weight);
   return out;
 }
 
@@ -436,7 +431,7 @@ void Desk::drop(std::uint64_t id, std::string_view why) {
 
 DeskReply Desk::forget_task(const Json& event) {
   const std::string task = text_of(event, "task");
-  if (model_.classes && !model_.users()) throw Refused{409, "task: the learner knows no tasks beside the classes"};
+  if (!model_.reduction.by_task()) throw Refused{409, "task: the learner knows no tasks beside the classes"};
   const bool held = model_.session.known_task(task) != kUntracked;  // by the model; memory may have had no room for it
   const bool posted = std::ranges::any_of(pool_, [&](const Posted& item) { return item.task == task; });
   std::vector<std::uint64_t> ids;

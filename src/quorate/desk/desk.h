@@ -146,7 +146,7 @@ class Desk {
   struct Question {
     std::vector<std::uint64_t> tickets;  ///< the session's, of classes maybe several; empty after an undo
     std::vector<std::uint64_t> labels;   ///< ids of those that were learned from
-    std::vector<Task> class_tasks;       ///< of labels taken back (Classes::task_of): a new answer is for these; empty: all
+    std::vector<Task> class_tasks;  ///< of labels taken back (Reduction::task_of): a new answer is for these; empty: all
     /// Of audits taken back, by their tasks (0 without classes): a new answer measures the accuracy, and teaches nothing.
     std::vector<std::pair<Task, Session::Measured>> measured;
     Posted about;
@@ -214,8 +214,11 @@ class Desk {
   Label choice_of(const std::string& word) const;
   std::vector<std::string> choices() const;
   bool take_late_label(std::uint64_t state, Label label, Posted& about);
-  void put_prediction(Json& out, Classes::Work& work) const;  // by the margins in `work`
-  void put_prediction(Json& out, Task first, const Features& x) const;
+  Reduction::Prediction put_prediction(Json& out, Reduction::Work& work) const;  // by the margins in `work`
+  Reduction::Prediction put_prediction(Json& out, Task first, const Features& x, Reduction::Work& work) const {
+    model_.reduction.score(model_.session.learner(), first, x, work.margins);
+    return put_prediction(out, work);
+  }
   Task known_task(std::string_view task) const;  ///< the first of those that its examples are shown to
   std::vector<Example> examples_of(Task first, const Features& x, double weight = 1) const;
   std::string new_id() const;  ///< of an example without one

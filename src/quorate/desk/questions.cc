@@ -80,7 +80,7 @@ void Desk::note_left_out(const Record& record) {
     if (const std::string name = shown_value(key);
         left_out_.keys.contains(name) || left_out_.keys.size() < LeftOut::kMostKeys)
       ++left_out_.keys[name];
-  if (model_.by_task() && record.task.empty()) ++left_out_.without_task;
+  if (model_.reduction.by_task() && record.task.empty()) ++left_out_.without_task;
 }
 
 std::string Desk::new_id() const {
@@ -108,13 +108,14 @@ Json Desk::arrive(const Record& record, const Features& x, std::string_view line
   const std::uint64_t hash = hash64(id);
   const auto before = seen_.find(hash);
   const bool known = before != seen_.end();
+  Reduction::Work work;
   Question question = question_about({id, task, std::string(line)});
   if (known && !take_late_label(before->second, label, question.about)) {
     out["known"] = true;
-    put_prediction(out, known_task(task), x);
+    put_prediction(out, known_task(task), x, work);
     return out;
   }
-  const Task first = model_.by_task() ? session.task(question.about.task) : 0;
+  const Task first = model_.reduction.by_task() ? session.task(question.about.task) : 0;
   const auto remember = [&] {  // once the learner took it: without memory it may be posted again
     if (!known) {
       ++posted_;
@@ -130,7 +131,7 @@ Json Desk::arrive(const Record& record, const Features& x, std::string_view line
   const std::vector<Example> round = examples_of(first, x, record.weight);
   if (label.known()) {
     out["task"] = question.about.task;
-    put_prediction(out, first, x);
+    put_prediction(out, first, x, work);
     if (!known)
       session.see(x);
     else
@@ -161,7 +162,6 @@ Json Desk::arrive(const Record& record, const Features& x, std::string_view line
   const auto outcomes = run_round(session, {round, round.size()}, [](std::size_t) { return Reply::later(); });
   remember();
   if (session.no_room() > no_room) make_room();  // for those that come later; this one competes in the pool
-  Classes::Work work;
   for (const Outcome& outcome : outcomes) {
     work.margins.push_back(outcome.decision.margin);
     if (outcome.ticket) {
@@ -334,9 +334,8 @@ std::optional<Desk::Pick> Desk::best_of_pool() const {
 
 /// Whether any of the examples of an instance may.
 bool Desk::may_ask(Task first) const {
-  const std::size_t tasks = model_.classes ? model_.classes->tasks() : 1;
-  for (std::size_t n = 0; n < tasks; ++n)
-    if (model_.session.may_ask(first == kUntracked ? first : first + static_cast<Task>(n))) return true;
+  for (Task n = 0; n < model_.reduction.tasks(); ++n)
+    if (model_.session.may_ask(first == kUntracked ? first : first + n)) return true;
   return false;
 }
 

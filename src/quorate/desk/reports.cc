@@ -8,7 +8,6 @@
 
 #include "quorate/base/counted.h"
 #include "quorate/base/hash.h"
-#include "quorate/base/portable_math.h"
 #include "quorate/desk/replies.h"
 #include "quorate/engine/explanation.h"
 #include "quorate/engine/quality.h"
@@ -33,38 +32,25 @@ Json interval_json(const Estimate& a) {
 
 }  // namespace
 
-void Desk::put_prediction(Json& out, Classes::Work& work) const {
+Reduction::Prediction Desk::put_prediction(Json& out, Reduction::Work& work) const {
   const Learner& learner = model_.session.learner();
-  const bool calibrated = learner.capabilities().calibrated;
-  if (model_.classes) {
-    const Classes::Prediction p = model_.classes->predict(learner, calibrated, work);
-    out["label"] = model_.classes->name(p.index);
-    out["margin"] = p.margin;
+  const Reduction::Prediction p = model_.reduction.predict(learner, learner.capabilities().calibrated, work);
+  out["label"] = model_.labels.name(p.label);
+  out["margin"] = p.margin;
+  if (const auto threshold = model_.threshold()) {
+    out["probability"] = work.probabilities[1];
+    out["threshold"] = *threshold;
+  } else {
     for (std::size_t c = 0; c < work.probabilities.size(); ++c)
-      out["probabilities"][model_.classes->name(c)] = work.probabilities[c];
-    return;
+      out["probabilities"][model_.labels.name(c)] = work.probabilities[c];
   }
-  const double margin = work.margins[0];
-  out["label"] = quorate::predicted(margin) > 0 ? settings_.positive : settings_.negative;
-  out["margin"] = margin;
-  if (!calibrated) return;
-  out["probability"] = logistic(learner.log_odds(margin));
-  out["threshold"] = logistic(learner.log_odds(0));
-}
-
-void Desk::put_prediction(Json& out, Task first, const Features& x) const {
-  const Learner& learner = model_.session.learner();
-  Classes::Work work;
-  if (model_.classes)
-    model_.classes->score(learner, first, x, work.margins);
-  else
-    work.margins.assign(1, learner.score({first, x}));
-  put_prediction(out, work);
+  return p;
 }
 
 DeskReply Desk::predict(std::string_view lines, std::uint64_t first) const {
   std::string results, first_bad;
   std::uint64_t used = 0;
+  Reduction::Work work;
   try {
     model_.session.check_whole();
     look_at(
@@ -75,7 +61,7 @@ DeskReply Desk::predict(std::string_view lines, std::uint64_t first) const {
           Json one{{"id", line.record.id.empty() ? std::to_string(first + line.number) : std::string(line.record.id)},
                    {"task", task}};
           if (!line.record.left_out.empty()) one["left_out"] = line.record.left_out;
-          put_prediction(one, known_task(task), line.x);
+          put_prediction(one, known_task(task), line.x, work);
           add_to_list(results, one);
         },
         [&](std::uint64_t number, const std::string& what) {
@@ -110,29 +96,29 @@ DeskReply Desk::explain(std::uint64_t ticket) const {
         const Session& session = model_.session;
         const Task first = known_task(task);
         Json now;
-        put_prediction(now, first, x);
-        const std::string label = now.at("label");
-        const std::size_t index = model_.classes ? label_of(label).class_index() : 0;
+        Reduction::Work work;
+        const std::size_t predicted = put_prediction(now, first, x, work).label,
+                          towards = model_.reduction.towards(predicted);
+        const auto probability = [&](std::size_t label) {
+          return work.probabilities.empty() ? 0.5 : work.probabilities[label];
+        };
         const std::uint64_t own = first == kUntracked ? 0 : session.count(first).labels, all = session.total().labels;
-        double probability = now.value("probability", 0.5);
-        if (now.contains("probabilities")) probability = now["probabilities"].value(label, 0.5);
-        const double likely = model_.classes || label == settings_.positive ? probability : 1 - probability;
         const auto whole = [](double share) { return std::to_string(std::lround(100 * share)) + " %"; };
-        out["probability"] = probability;
+        out["probability"] = probability(towards);
         std::string begins;
         if (now.contains("threshold")) {
           const double threshold = out["threshold"] = now["threshold"];
           if (std::lround(100 * threshold) != 50)
             begins = " (" + settings_.positive + " begins at " + whole(threshold) + ")";
         }
-        out["why"] = "It is close: " + whole(likely) + " " + label + begins + ", from " + counted(own, "label") + " of " +
-                     task + " and " + std::to_string(all) + " of all.";
+        out["why"] = "It is close: " + whole(probability(predicted)) + " " + model_.labels.name(predicted) + begins +
+                     ", from " + counted(own, "label") + " of " + task + " and " + std::to_string(all) + " of all.";
         out["task_labels"] = own;
         out["all_labels"] = all;
-        out["towards"] = model_.classes ? label : settings_.positive;
+        out["towards"] = model_.labels.name(towards);
         out["features"] = Json::array();
         for (const Reason& r :
-             quorate::explain(model_, first, x, model_.featurizer.names(line.record, line.columns), index, kReasons))
+             quorate::explain(model_, first, x, model_.featurizer.names(line.record, line.columns), predicted, kReasons))
           out["features"].push_back({{"name", r.feature}, {"shared", r.part.shared}, {"own", r.part.own}});
       },
       [&](std::uint64_t, const std::string& what) { out["why"] = what; });
@@ -290,7 +276,7 @@ DeskReply Desk::status() const {
            {"disagreements", Json::array()},
            {"model_bytes", model_bytes_}};
   if (const std::string why = problem(); !why.empty()) out["problem"] = why;
-  if (!model_.classes && s.learner().capabilities().calibrated) out["threshold"] = logistic(s.learner().log_odds(0));
+  if (const auto threshold = model_.threshold()) out["threshold"] = *threshold;
   if (audit != nullptr && audit->scored() > 0) {
     const Quality quality = quality_of(model_, kMostMeasured);
     out["accuracy"] = interval_json(quality.accuracy);
@@ -298,10 +284,7 @@ DeskReply Desk::status() const {
       if (&of != &quality.accuracy && of.examples > 0) out["measures"][name] = interval_json(of);
     });
     if (std::isfinite(quality.always))
-      out["always"] = {{"label", model_.classes               ? model_.classes->name(quality.most_frequent)
-                                 : quality.most_frequent == 1 ? settings_.positive
-                                                              : settings_.negative},
-                       {"accuracy", quality.always}};
+      out["always"] = {{"label", model_.labels.name(quality.most_frequent)}, {"accuracy", quality.always}};
     if (audit->streams(s.learned())) out["when_each_came"] = interval_json(audit->recent());
     const double now = audit->recent().value, target = std::ceil(20 * now + 0.01) / 20;
     if (audit->streams(s.learned()) && target < 1)
@@ -311,7 +294,7 @@ DeskReply Desk::status() const {
                            {"low", std::isfinite(f.low) ? Json(f.low) : Json(nullptr)},
                            {"high", std::isfinite(f.high) ? Json(f.high) : Json(nullptr)}};
   }
-  if (model_.by_task()) {
+  if (model_.reduction.by_task()) {
     std::vector<std::pair<std::uint64_t, std::uint32_t>> most;
     for (std::uint32_t i = 0; i < s.tasks().size(); ++i) most.push_back({s.count_of_name(i).labels, i});
     const std::size_t shown = std::min<std::size_t>(20, most.size());
@@ -386,14 +369,12 @@ Desk::Part Desk::labels(std::uint64_t from, std::uint64_t most, bool names) cons
     }
     const Example e = labels.example(i, memory);
     const std::string_view name = names ? labels.annotator(labels[i]) : std::string_view();
+    const auto question = model_.question(e);
     out.text += to_text(Json{{"id", labels[i].id},
                              {"example", labels.example_id(i)},
                              {"task", model_.session.name_of(e.task)},
-                             {"question", model_.classes ? Json(model_.question(e)) : Json(nullptr)},
-                             {"label", labels[i].answer() == kNeither ? "neither"
-                                       : model_.classes               ? (labels[i].answer() == kYes ? "yes" : "no")
-                                       : labels[i].answer() == kYes   ? settings_.positive
-                                                                      : settings_.negative},
+                             {"question", question ? Json(*question) : Json(nullptr)},
+                             {"label", model_.answer_word(labels[i].answer())},
                              {"audit", labels[i].audit != 0},
                              {"margin", labels[i].margin},
                              {"probability", labels[i].probability},

@@ -24,21 +24,17 @@ struct Parts {
   double margin = 0;
 };
 
-/// What each feature of x brings to the margin, of the class `predicted` if there are classes.
+/// What each feature of x brings to the margin: of the class `predicted`, or of yes.
 Parts parts_of(const Model& model, Task first, const Features& x, std::size_t predicted) {
   const Learner& learner = model.session.learner();
   Parts out{std::vector<Contribution>(x.size())};
-  if (!model.classes) {
-    learner.explain({first, x}, out.of);
-    out.margin = learner.score({first, x});
-    return out;
-  }
+  const Reduction& reduction = model.reduction;
   std::vector<Contribution> one(x.size());
-  for (Task task = 0; task < model.classes->tasks(); ++task) {
-    const double sign = model.classes->feedback(task, predicted);
-    if (sign == 0 || (sign < 0 && model.classes->reduction() == Classes::Reduction::kOneVsRest)) continue;
-    learner.explain(model.classes->example(first, task, x), one);
-    out.margin += sign * learner.score(model.classes->example(first, task, x));
+  for (Task task = 0; task < reduction.tasks(); ++task) {
+    const double sign = reduction.feedback(task, reduction.towards(predicted));
+    if (sign == 0 || (sign < 0 && reduction.exclusive())) continue;
+    learner.explain(reduction.example(first, task, x), one);
+    out.margin += sign * learner.score(reduction.example(first, task, x));
     for (std::size_t k = 0; k < x.size(); ++k) {
       out.of[k].shared += sign * one[k].shared;
       out.of[k].own += sign * one[k].own;
@@ -102,7 +98,8 @@ double HeavyFeatures::Sums::mean(const Part& part) const {
   return std::copysign(part.size / n, sign);
 }
 
-HeavyFeatures::HeavyFeatures(const Model& model) : model_(model), sums_(model.classes ? model.classes->size() : 1) {
+HeavyFeatures::HeavyFeatures(const Model& model)
+    : model_(model), sums_(model.reduction.has_classes() ? model.reduction.size() : 1) {
   check_explains(model);
 }
 
@@ -135,7 +132,7 @@ void HeavyFeatures::add_kept(std::optional<Task> first) {
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (labels[i].audit != 0) continue;
     const Example e = labels.example(i, memory);
-    add(first.value_or(model_.users() && e.task != kUntracked ? e.task - e.group : e.task), e.x);
+    add(first.value_or(model_.reduction.first_of(e)), e.x);
   }
 }
 
@@ -164,8 +161,8 @@ std::vector<HeavyFeature> HeavyFeatures::top(std::size_t count) {
                       });
     for (std::size_t n = 0; n < shown; ++n) {
       const Sums& sums = order[n]->second;
-      out.push_back(
-          {name_of(order[n]->first), c, sums.examples, sums.mean(sums.all), sums.mean(sums.shared), sums.mean(sums.own)});
+      out.push_back({name_of(order[n]->first), model_.reduction.towards(c), sums.examples, sums.mean(sums.all),
+                     sums.mean(sums.shared), sums.mean(sums.own)});
     }
   }
   return out;

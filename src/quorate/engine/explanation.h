@@ -23,18 +23,17 @@ struct Reason {
 /// The `count` features that brought most to the margin for x, in magnitude; features that brought nothing are left out.
 /// With classes it is the margin of the class `predicted`: one-vs-rest its own, one-vs-one the sum of those against the
 /// others. All reasons together sum to it: what the learner's rounding leaves is the largest one's. first: as
-/// Classes::example; names: Featurizer::names(). Throws UsageError for a learner that is not `additive`. O(non-zeros x tasks
-/// of the instance).
+/// Reduction::example; names: Featurizer::names(). Throws UsageError for a learner that is not `additive`. O(non-zeros x
+/// tasks of the instance).
 std::vector<Reason> explain(const Model& model, Task first, const Features& x,
                             std::span<const std::pair<Index, std::string>> names, std::size_t predicted, std::size_t count);
 
 /// A feature that decided much over some examples.
 struct HeavyFeature {
   std::string feature;         ///< its name in the data; #place if none is known
-  std::size_t label = 0;       ///< with classes: the class, to whose margin it brings something
+  std::size_t label = 0;       ///< to whose margin it brings something: the positive one, or a class
   std::uint64_t examples = 0;  ///< that have it
-  /// Mean size of its part of their margins. Above 0: more of it speaks for the positive label, or the
-  /// class.
+  /// Mean size of its part of their margins. Above 0: more of it speaks for the label.
   double contribution = 0;
   double shared = 0, own = 0;  ///< the same of the two parts, each with a sign of its own
 };
@@ -46,7 +45,7 @@ class HeavyFeatures {
   /// The model outlives this. Throws UsageError as check_explains.
   explicit HeavyFeatures(const Model& model);
 
-  /// One more example. first: whose weights are looked at, as Classes::example; names: Featurizer::names().
+  /// One more example. first: whose weights are looked at, as Reduction::example; names: Featurizer::names().
   /// O(non-zeros x tasks of the instance x classes).
   void add(Task first, const Features& x, std::span<const std::pair<Index, std::string>> names = {});
   /// The examples of the kept labels that were learned from, each with the weights of its task, or of the task `first`.
@@ -74,7 +73,7 @@ class HeavyFeatures {
   const Model& model_;
   std::uint64_t examples_ = 0;
   bool unnamed_ = false;
-  std::vector<std::unordered_map<Index, Sums>> sums_;  // of each class; without classes one
+  std::vector<std::unordered_map<Index, Sums>> sums_;  // of each class, or of the positive label
   std::unordered_map<Index, std::vector<std::string>> names_;
 };
 

@@ -1,7 +1,9 @@
 #include "quorate/engine/model.h"
 
+#include "quorate/base/portable_math.h"
 #include "quorate/base/utf8.h"
 #include "quorate/engine/rounds.h"
+#include "quorate/learner.h"
 #include "quorate/registry.h"
 #include "quorate/store/files.h"
 
@@ -19,7 +21,7 @@ Featurizer make_featurizer(const FeatureSettings& settings, std::size_t limit) {
 }
 
 /// The classes of a model file.
-Classes read_classes(const std::string& name, bool users, Reader& reader, const Session& session) {
+Reduction read_reduction(Reduction::Kind kind, bool users, Reader& reader, const Session& session) {
   NameTable names;
   reader("classes", names);
   std::vector<std::string> words;
@@ -27,9 +29,8 @@ Classes read_classes(const std::string& name, bool users, Reader& reader, const 
     words.emplace_back(names[c]);
     if (find_not_utf8(words.back()) != std::string::npos) throw DataError("model file: a class's name is not UTF-8");
   }
-  const auto reduction = reduction_named(name);
-  if (words.size() > ClassNames::kMost || !reduction) throw DataError("model file: invalid classes or reduction");
-  Classes out(*reduction, std::move(words), users);
+  if (words.size() > ClassNames::kMost) throw DataError("model file: too many classes");
+  Reduction out(kind, std::move(words), users);
   if (session.tasks_per_name() != (users ? out.tasks() : 1))
     throw DataError("model file: its tasks are not those of its users");
   const NameTable& tasks = session.tasks();
@@ -42,9 +43,9 @@ Classes read_classes(const std::string& name, bool users, Reader& reader, const 
 /// Counts as memory of the model the names of classes, here and in the labels, and the decisions of all of their tasks.
 /// Throws MemoryError.
 void count_classes(Model& model) {
-  if (!model.classes) return;
-  model.session.memory().take(model.classes->bytes());
-  if (model.session.memory().limited()) model.session.memory().take(model.classes->tasks() * Session::kBytesOfDecision);
+  if (!model.reduction.has_classes()) return;
+  model.session.memory().take(model.reduction.bytes());
+  if (model.session.memory().limited()) model.session.memory().take(model.reduction.tasks() * Session::kBytesOfDecision);
 }
 
 /// To be used while the model stays as it is.
@@ -57,11 +58,11 @@ Tensors tensors_of(const Model& model) {
   if (model.labels.yes_no()) out.metadata["yes_no"] = "true";
   if (model.rounds) out.metadata["rounds"] = word_of(*model.rounds);
   model.session.save(writer);
-  out.metadata["classes"] = model.classes ? to_text(model.classes->reduction()) : "";
-  if (model.users()) out.metadata["users"] = "yes";
-  if (model.classes) {
+  out.metadata["classes"] = word_of(model.reduction.kind());
+  if (model.reduction.users()) out.metadata["users"] = "yes";
+  if (model.reduction.has_classes()) {
     NameTable names;
-    for (const std::string& name : model.classes->names()) names.intern(name);
+    for (const std::string& name : model.reduction.classes()) names.intern(name);
     Writer{out}("classes", names);
   }
   writer("input", model.featurizer);
@@ -93,11 +94,13 @@ Model read_model(const Column<std::byte>& file) {
       if (!out.rounds) throw DataError("model file: rounds " + quoted_value(rounds->second));
       resolve_rounds(out.rounds, !text("classes").empty(), out.session.capabilities());
     }
-    if (const std::string reduction = text("classes"); !reduction.empty()) {
+    const auto kind = value_named<Reduction::Kind>(text("classes"));
+    if (!kind) throw DataError("model file: classes " + quoted_value(text("classes")));
+    if (*kind != Reduction::Kind::kNone) {
       const bool users = in.metadata.contains("users");
       if (users) check_can_group(out.session.spec());
-      out.classes = read_classes(reduction, users, reader, out.session);
-      out.labels = Labels::of_classes(ClassNames(out.classes->names()), false);
+      out.reduction = read_reduction(*kind, users, reader, out.session);
+      out.labels = Labels::of_classes(ClassNames(out.reduction.classes()), false);
       count_classes(out);
     } else if (out.session.tasks_per_name() > 1) {
       throw DataError("model file: users without classes");
@@ -114,40 +117,43 @@ Model read_model(const Column<std::byte>& file) {
 }  // namespace
 
 Model Model::make(const Spec& learner, SessionOptions options, const FeatureSettings& features, Labels labels,
-                  std::optional<Classes> classes) {
+                  Reduction reduction) {
   NameTable tasks;
-  if (classes) {
-    options.spread_over *= classes->tasks();
-    options.exclusive = classes->exclusive();
-    if (classes->users()) {
-      check_can_group(learner);
-      options.tasks_per_name = classes->tasks();
-    } else {
-      tasks = classes->task_names();
-      options.tasks = &tasks;
-    }
+  options.spread_over *= reduction.tasks();
+  options.exclusive = reduction.exclusive();
+  if (reduction.by_task()) {
+    if (reduction.users()) check_can_group(learner);
+    options.tasks_per_name = reduction.tasks();
+  } else {
+    tasks = reduction.task_names();
+    options.tasks = &tasks;
   }
   options.memory_for_names = memory_for_names(features.bits, options.memory_limit);
   Model out{Session(learner, options), make_featurizer(features, options.memory_limit), std::move(labels),
-            std::move(classes)};
-  if (out.classes && !out.users() && out.session.tasks().size() > out.classes->tasks())
+            std::move(reduction)};
+  if (const std::size_t all = out.reduction.tasks(); !out.reduction.by_task() && out.session.tasks().size() > all)
     throw UsageError("learner: a file of it names the task " +
-                     quoted_value(out.session.tasks()[static_cast<std::uint32_t>(out.classes->tasks())]) +
+                     quoted_value(out.session.tasks()[static_cast<std::uint32_t>(all)]) +
                      "; expected tasks of the classes, as " + quoted_value(out.session.tasks()[0]));
   out.session.set_kinds(out.featurizer.kinds());
   count_classes(out);
   return out;
 }
 
-std::string Model::question(const Example& e) const {
-  std::string name(session.name_of(e.task));
-  if (!classes) return name;
-  return (classes->users() && !name.empty() ? name + ": " : "") + classes->question(classes->task_of(e));
+std::optional<double> Model::threshold() const {
+  if (reduction.has_classes() || !session.capabilities().calibrated) return std::nullopt;
+  return logistic(session.learner().log_odds(0));
+}
+
+std::optional<std::string> Model::question(const Example& e) const {
+  if (!reduction.has_classes()) return std::nullopt;
+  const std::string name(session.name_of(e.task));
+  return (reduction.users() && !name.empty() ? name + ": " : "") + reduction.question(reduction.task_of(e));
 }
 
 std::string Model::answer_word(Answer y) const {
   if (y == kNeither) return "neither";
-  return !classes ? labels.word(y) : y == kYes ? "yes" : "no";
+  return !reduction.has_classes() ? labels.word(y) : y == kYes ? "yes" : "no";
 }
 
 void Model::begin_file() {

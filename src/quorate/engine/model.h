@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "quorate/engine/classes.h"
+#include "quorate/engine/reduction.h"
 #include "quorate/engine/session.h"
 #include "quorate/stream/featurize.h"
 #include "quorate/stream/labels.h"
@@ -14,28 +14,28 @@ enum class Rounds;  // engine/rounds.h
 
 /// Thread-safety: one thread at a time; or any number that call const members only.
 struct Model {
-  /// A new model; its tasks are those of the classes, if it has any without users; options.tasks_per_name follows from them.
-  /// Under a memory limit, names of features that are kept
-  /// (bits 0) have a quarter of it. Throws as Session.
+  /// A new model; its tasks are those of the classes, if it has any without users; options.tasks_per_name follows from the
+  /// reduction. Under a memory limit, names of features that are kept (bits 0) have a quarter of it. Throws as Session.
   static Model make(const Spec& learner, SessionOptions options, const FeatureSettings& features, Labels labels,
-                    std::optional<Classes> classes = {});
+                    Reduction reduction = {});
 
   Session session;
   Featurizer featurizer;
   Labels labels;
-  std::optional<Classes> classes = {};  ///< whose tasks are the session's (of each user); labels are theirs
-  std::optional<Rounds> rounds = {};    ///< that were asked for; nothing: resolve_rounds' default
-  std::size_t names_counted_ = 0;       // bytes of names that are part of the session's memory
+  Reduction reduction = {};           ///< whose tasks are the session's, of each task of the stream; labels are its
+  std::optional<Rounds> rounds = {};  ///< that were asked for; nothing: resolve_rounds' default
+  std::size_t names_counted_ = 0;     // bytes of names that are part of the session's memory
 
-  bool users() const { return classes && classes->users(); }
-  /// Whether the task of an example is looked at; not where classes are all the tasks there are.
-  bool by_task() const { return !classes || classes->users(); }
-  /// What the annotator is asked about an example: "class = 3?", "3 or 8?", of a user "ann: class = 3?"; without classes
-  /// the task's name.
-  std::string question(const Example& e) const;
+  /// What the annotator is asked about an example of classes: "class = 3?", "3 or 8?", of a user "ann: class = 3?"; nothing
+  /// of two labels, where it is always the same.
+  std::optional<std::string> question(const Example& e) const;
 
-  /// How an answer to question() is written: the label; of classes "yes" or "no"; "neither".
+  /// How an answer is written: the label; to a question() "yes" or "no"; "neither".
   std::string answer_word(Answer y) const;
+
+  /// The probability from which the positive label is predicted; nothing with classes, of which the likeliest is predicted,
+  /// or if margins are not `calibrated`.
+  std::optional<double> threshold() const;
 
   /// To be called when the featurizer has begun a file: counts the names of columns as memory of the model, and tells the
   /// learner what columns are. Throws MemoryError, and then the featurizer has begun none.

@@ -99,26 +99,23 @@ Estimate QualityCount::average_precision() const {
   return {value, std::min(value, share(logit - half)), std::max(value, share(logit + half)), positive.examples, n};
 }
 
-Quality quality_now(const Session& session, const Classes* classes, std::size_t most) {
+Quality quality_now(const Session& session, const Reduction& reduction, std::size_t most) {
   const KeptLabels& labels = session.labels();
   const auto counts = [&](std::size_t i) { return labels[i].audit != 0 && labels[i].answer() != kNeither; };
   std::size_t audits = 0;
   for (std::size_t i = 0; i < labels.size(); ++i) audits += counts(i);
-  QualityCount out(classes != nullptr ? classes->size() : 2);
-  Classes::Work work;
+  QualityCount out(reduction.size());
+  Reduction::Work work;
   UnpackedInstance memory;
   const double sampled = audits > most ? static_cast<double>(most) / static_cast<double>(audits) : 1;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (!counts(i) || (sampled < 1 && !labels.drawn(i, sampled))) continue;
     const KeptLabel& label = labels[i];
     const Example e = labels.example(i, memory);
-    if (classes == nullptr) {
-      const double margin = session.learner().score(e);
-      out.add(label.answer() == kYes, predicted(margin) == kYes, margin, label.audit_weight);
-    } else if (const auto truth = classes->class_of(classes->task_of(e), label.answer())) {
-      const Task first = e.task == kUntracked || !classes->users() ? e.task : e.task - e.group;
-      out.add(*truth, classes->predict(session.learner(), first, e.x, false, work).index, 0, label.audit_weight);
-    }
+    const auto truth = reduction.said(reduction.task_of(e), label.answer());
+    if (!truth) continue;
+    const Reduction::Prediction p = reduction.predict(session.learner(), reduction.first_of(e), e.x, false, work);
+    out.add(*truth, p.label, p.margin, label.audit_weight);
   }
   return out.quality();
 }

@@ -23,10 +23,10 @@ namespace quorate {
 struct Quality {
   static constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-  Estimate accuracy{};                                  ///< of classes: of the class that all tasks say
+  Estimate accuracy{};                                  ///< of the label that all tasks say
   Estimate balanced_accuracy{};                         ///< mean recall of the classes that occur
   Estimate recall{}, precision{}, average_precision{};  ///< of the positive label; of classes none
-  std::size_t most_frequent = 0;                        ///< class; without classes 1: positive, 0: negative
+  std::size_t most_frequent = 0;                        ///< label: its number (Reduction)
   double always = kNan;                                 ///< the accuracy of that answer alone
   double fewest = kNan;                                 ///< share of the least frequent class that occurs
 
@@ -44,10 +44,10 @@ struct Quality {
 /// Counts predictions whose truth is known.
 class QualityCount {
  public:
-  /// classes: their number, 2 without any; then class 1 is positive.
-  explicit QualityCount(std::size_t classes) : of_(classes) {}
+  /// labels: their number; of 2 label 1 is positive.
+  explicit QualityCount(std::size_t labels) : of_(labels) {}
 
-  /// margin: of positive; not looked at with more than two classes. weight > 0.
+  /// margin: of positive; not looked at with more than two labels. weight > 0.
   void add(std::size_t truth, std::size_t predicted, double margin, double weight);
   Quality quality() const;  ///< O(n log n)
 
@@ -70,14 +70,14 @@ class QualityCount {
   std::vector<Scored> scored_;
 };
 
-/// The audits that are kept (KeptLabels), predicted by the session's model. `classes` may be null. Of a class against the
+/// The audits that are kept (KeptLabels), predicted by the session's model. Of a class against the
 /// rest an audit tells the class if the answer is yes; others tell nothing about the class. Beyond `most` audits a fair
 /// sample of about that number. O(audits, each as a prediction).
-Quality quality_now(const Session& session, const Classes* classes,
+Quality quality_now(const Session& session, const Reduction& reduction,
                     std::size_t most = std::numeric_limits<std::size_t>::max());
 
 inline Quality quality_of(const Model& model, std::size_t most = std::numeric_limits<std::size_t>::max()) {
-  return quality_now(model.session, model.classes ? &*model.classes : nullptr, most);
+  return quality_now(model.session, model.reduction, most);
 }
 
 /// "accuracy>=0.9", "error<=0.1", "recall>=0.8" or "precision>=0.8". Holds when the lower end of the estimate's interval is

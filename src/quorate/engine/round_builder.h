@@ -16,7 +16,7 @@
 namespace quorate {
 
 /// Shows a session one example after the other: each by itself; until a task comes again; or one instance to the tasks of
-/// all classes. An open round is copied; under a memory limit, into the part that the session sets aside for it
+/// all classes (Reduction). An open round is copied; under a memory limit, into the part that the session sets aside for it
 /// (Session::round_memory), which holds its decisions, too. A round that fills it ends early: that follows from the round
 /// and the number of tasks alone, so a builder for each round does what one for all of them does.
 class RoundBuilder {
@@ -24,10 +24,10 @@ class RoundBuilder {
   /// One example of a round, after it: called in the order in which examples came, of classes in that of their tasks.
   using Watch = std::function<void(const Example&, const Outcome&)>;
 
-  /// `classes` may be null. `later`: answers come later (Session::answer), whether the data have labels or not.
-  RoundBuilder(Session& session, const Classes* classes, Rounds rounds, bool later = false, Watch watch = {})
+  /// `later`: answers come later (Session::answer), whether the data have labels or not.
+  RoundBuilder(Session& session, const Reduction& reduction, Rounds rounds, bool later = false, Watch watch = {})
       : session_(session),
-        classes_(classes),
+        reduction_(reduction),
         rounds_(rounds),
         later_(later),
         watch_(std::move(watch)),
@@ -37,14 +37,14 @@ class RoundBuilder {
         ids_(&memory_),
         strangers_(&memory_),
         open_(&memory_),
-        progressive_(classes_) {
+        progressive_(reduction) {
     if (rounds == Rounds::kPerTask && memory_.limited() && !session.capabilities().selects)
       throw UsageError(
           "rounds per-task under a memory limit: " + to_text(session.spec()) +
           " does not select among a round's examples; expected a learner that does, as shampo, or query=shared");
   }
 
-  /// task: the session's (Session::task), not looked at with classes without users. stranger: of a task that memory has no
+  /// task: the session's (Session::task), not looked at unless Reduction::by_task. stranger: of a task that memory has no
   /// room for (kUntracked), a number by which it is known when it comes again, as the hash of its name. Throws as
   /// Session::decide and Session::reply.
   /// id: Example::id.
@@ -53,10 +53,7 @@ class RoundBuilder {
     if (rounds_ == Rounds::kPerTask) return add_to_round(task, label, time, x, weight, stranger, id);
     if (time) session_.set_time(*time);
     examples_.clear();
-    if (classes_ != nullptr)
-      classes_->add_examples(task, x, examples_, weight, id);
-    else
-      examples_.push_back({task, x, 0, weight, id});
+    reduction_.add_examples(task, x, examples_, weight, id);
     run([&](std::size_t) { return label; });
   }
 
@@ -150,17 +147,17 @@ class RoundBuilder {
   /// A round of examples_.
   template <class LabelOf>
   void run(LabelOf label) {
-    const auto reply = [&](std::size_t n) { return later_ ? Reply::later() : reply_of(label(n), classes_, examples_[n]); };
+    const auto reply = [&](std::size_t n) { return later_ ? Reply::later() : reduction_.reply(label(n), examples_[n]); };
     without_choice_ += examples_.size() <= session_.labels_per_round();
     ++ended_;
-    const auto outcomes = run_round(session_, {examples_, classes_ != nullptr ? classes_->tasks() : 1}, reply);
+    const auto outcomes = run_round(session_, {examples_, reduction_.tasks()}, reply);
     progressive_.add(examples_, outcomes, label);
     if (watch_)
       for (std::size_t n = 0; n < outcomes.size(); ++n) watch_(examples_[n], outcomes[n]);
   }
 
   Session& session_;
-  const Classes* classes_;
+  const Reduction& reduction_;
   Rounds rounds_;
   bool later_;
   Watch watch_;

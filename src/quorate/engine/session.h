@@ -48,7 +48,7 @@ struct SessionOptions {
   /// bought at once; if fewer, it stays unspent. For learners that are `paced`.
   std::uint64_t spread_over = 0;
   const NameTable* tasks = nullptr;  ///< named beforehand; others get their id when they come
-  /// Tasks that have one name: of a user with classes, the tasks of all of them (Classes::tasks).
+  /// Tasks that have one name: of a user with classes, the tasks of all of them (Reduction::tasks).
   std::size_t tasks_per_name = 1;
   bool exclusive = false;              ///< the tasks are classes against the rest, with or without users
   std::uint64_t labels_per_round = 1;  ///< that a learner which selects asks for in each round; at least 1

@@ -66,7 +66,7 @@ Comparison compare(const ExperimentData& data, const std::vector<std::string>& l
                        [](const auto& learner) { return capabilities(parse_spec(learner)).selects; });
   };
   // Learners of one comparison see the same rounds.
-  if (!run.rounds && !data.classes && any_selects()) run.rounds = Rounds::kPerTask;
+  if (!run.rounds && !data.reduction.has_classes() && any_selects()) run.rounds = Rounds::kPerTask;
   run.progress = &done.examples;
   run.per_task = true;
   run.points = 25;

@@ -6,16 +6,16 @@
 
 namespace quorate {
 
-ExperimentData::ExperimentData(const FeatureSettings& features, const std::string& positive, const std::string& reduction,
+ExperimentData::ExperimentData(const FeatureSettings& features, const std::string& positive, const std::string& classes,
                                bool users)
     : featurizer(features),
-      labels(reduction.empty() ? Labels(positive) : Labels::of_classes({}, true)),
-      reduction_(reduction_named(reduction)),
+      labels(classes.empty() ? Labels(positive) : Labels::of_classes({}, true)),
+      kind_(value_named<Reduction::Kind>(classes).value_or(Reduction::Kind::kNone)),
       positive_given_(!positive.empty()),
       users_(users) {
-  if (!positive.empty() && !reduction.empty()) throw UsageError("--classes and --positive: expected one of them");
-  if (!reduction.empty() && !reduction_)
-    throw UsageError("classes " + quoted_value(reduction) + "; expected one-vs-rest or one-vs-one");
+  if (!positive.empty() && !classes.empty()) throw UsageError("--classes and --positive: expected one of them");
+  if (!value_named<Reduction::Kind>(classes))
+    throw UsageError("classes " + quoted_value(classes) + "; expected one-vs-rest or one-vs-one");
 }
 
 auto ExperimentData::read(const std::string& file, const ReadOptions& options, Dataset& part) -> Skipped {
@@ -32,27 +32,27 @@ auto ExperimentData::read(const std::string& file, const ReadOptions& options, D
 void ExperimentData::finish() {
   if (const std::string none = labels.no_positive(); positive_given_ && !none.empty())
     throw DataError(path + ": no example " + none);
-  if (!reduction_) return;
+  if (kind_ == Reduction::Kind::kNone) return;
   const auto index = labels.classes().sort();
   train.move_classes(index);
   test.move_classes(index);
   const bool named = tasks.size() > 1 || (tasks.size() == 1 && tasks[0] != kOnlyTask);
   try {
     check_one_label_each(labels.classes().names());
-    classes = Classes(*reduction_, labels.classes().names(), users_ && named);
+    reduction = Reduction(kind_, labels.classes().names(), users_ && named);
   } catch (const DataError& e) {
     throw DataError(path + ": " + e.what());
   }
-  if (!classes->users()) tasks = classes->task_names();
+  if (!reduction.by_task()) tasks = reduction.task_names();
 }
 
 std::string ExperimentData::question(Task task) const {
-  if (!users()) return classes->question(task);
-  return std::string(task_name(task)) + ": " + classes->question(task % static_cast<Task>(classes->tasks()));
+  if (!reduction.by_task()) return reduction.question(task);
+  return std::string(task_name(task)) + ": " + reduction.question(task % static_cast<Task>(reduction.tasks()));
 }
 
 std::uint64_t ExperimentData::examples(SimulateOptions run) const {
-  run.classes = classes ? &*classes : nullptr;
+  run.reduction = reduction;
   return examples_to_learn(train.size(), tasks.size(), run);
 }
 
@@ -65,7 +65,7 @@ LabelLimits ExperimentData::limits(const SimulateOptions& run) const {
 
 SimulateResult ExperimentData::simulate(SimulateOptions run) const {
   run.limits = limits(run);
-  run.classes = classes ? &*classes : nullptr;
+  run.reduction = reduction;
   run.kinds = featurizer.kinds();
   try {
     return quorate::simulate(train, tested ? &test : nullptr, tasks, run);

@@ -16,14 +16,14 @@ struct WorkDone {
   double fraction() const { return static_cast<double>(examples) / all; }
 };
 
-/// Add all examples, then call finish(), then use `tasks`, `classes`, simulate(). Const members may be called by many
+/// Add all examples, then call finish(), then use `tasks`, `reduction`, simulate(). Const members may be called by many
 /// threads.
 class ExperimentData {
  public:
-  /// `positive`: the word for +1, or empty; `reduction`: empty for binary labels. `users`: with classes, tasks of the data
-  /// are users; otherwise they are not looked at. Throws UsageError.
+  /// `positive`: the word for +1, or empty; `classes`: the word of a Reduction::Kind, empty for binary labels. `users`: with
+  /// classes, tasks of the data are users; otherwise they are not looked at. Throws UsageError.
   explicit ExperimentData(const FeatureSettings& features = {}, const std::string& positive = "",
-                          const std::string& reduction = "", bool users = true);
+                          const std::string& classes = "", bool users = true);
 
   struct Skipped {
     std::string path;  ///< of the file, with its ending
@@ -37,9 +37,10 @@ class ExperimentData {
   /// Puts classes in order and makes tasks of them.
   void finish();
 
-  bool users() const { return classes && classes->users(); }
   /// The name of a task: of one of a user's, the user's.
-  std::string_view task_name(Task task) const { return tasks[users() ? task / static_cast<Task>(classes->tasks()) : task]; }
+  std::string_view task_name(Task task) const {
+    return tasks[reduction.by_task() ? task / static_cast<Task>(reduction.tasks()) : task];
+  }
   /// What the annotator is asked about an example of a task of classes, as Model::question.
   std::string question(Task task) const;
 
@@ -52,14 +53,14 @@ class ExperimentData {
 
   std::string path;  ///< of the data to learn from, for messages; set by read()
   Dataset train, test;
-  bool tested = false;             ///< whether there is a test set
-  NameTable tasks;                 ///< of the data; of the classes if there are any without users
-  std::optional<Classes> classes;  ///< set by finish()
+  bool tested = false;  ///< whether there is a test set
+  NameTable tasks;      ///< of the data; of the classes if there are any without users
+  Reduction reduction;  ///< set by finish()
   Featurizer featurizer;
   Labels labels;
 
  private:
-  std::optional<Classes::Reduction> reduction_;
+  Reduction::Kind kind_;
   bool positive_given_, users_;
 };
 

@@ -121,8 +121,8 @@ Json document(const SimulateResult& result, const ExperimentData& data, const Si
   out["learner"] = to_text(result.learner);
   out["rounds"] = word_of(result.rounds);
   out["limits"] = limits_json(data.limits(options), options.pace_even);
-  if (data.classes) out["classes"] = data.classes->names();
-  if (data.users()) out["users"] = data.tasks.size();
+  if (data.reduction.has_classes()) out["classes"] = data.reduction.classes();
+  if (data.reduction.users()) out["users"] = data.tasks.size();
   out["tasks"] = result.tasks;
   out["features"] = result.features;
   out["examples"] = result.examples;
@@ -130,10 +130,10 @@ Json document(const SimulateResult& result, const ExperimentData& data, const Si
   for (const RunResult& r : result.runs) {
     Json run = {{"seed", r.seed}};
     run.update(object(measures(r)));
-    if (data.classes) {
+    if (data.reduction.has_classes()) {
       run["recall"] = Json::object();
-      for (std::size_t c = 0; c < data.classes->size(); ++c)
-        run["recall"][data.classes->name(c)] = number(class_confusion(r).recall(c));
+      for (std::size_t c = 0; c < data.reduction.size(); ++c)
+        run["recall"][data.reduction.classes()[c]] = number(class_confusion(r).recall(c));
       if (r.test.total() > 0) run["confusion"] = matrix(r.test);
       run["progressive_confusion"] = matrix(r.progressive);
     }
@@ -176,7 +176,7 @@ Json trace_json(const TraceLine& t, const ExperimentData& data) {
   if (t.outcome.audited) out["audited"] = true;
   if (t.outcome.ticket) out["ticket"] = *t.outcome.ticket;
   if (t.late) out["late"] = true;
-  if (data.classes) out["question"] = data.question(t.task);
+  if (data.reduction.has_classes()) out["question"] = data.question(t.task);
   if (!std::isnan(d.peer_margin)) {
     out["peer_margin"] = d.peer_margin;
     out["peer_draw"] = d.peer_draw;

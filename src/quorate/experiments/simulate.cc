@@ -21,53 +21,50 @@ namespace {
 
 constexpr std::uint64_t kOrderStream = 0;
 
-/// The first task of the user at this place.
-Task first_task(const Classes& classes, std::uint32_t user) { return static_cast<Task>(user * classes.tasks()); }
+/// The first task of the stream's task at this place.
+Task first_task(const Reduction& reduction, std::uint32_t place) { return static_cast<Task>(place * reduction.tasks()); }
 
-/// What a run finds on its test set, whether labels are binary or classes.
+/// What a run finds on its test set.
 class TestCount {
  public:
-  TestCount(const Classes* classes, std::size_t tasks, bool per_task) : classes_(classes) {
-    const bool users = classes != nullptr && classes->users();
-    if (per_task) users ? per_user_.resize(tasks) : per_task_.resize(tasks);
-    if (classes != nullptr) confusion_ = ClassConfusion(classes->size());
+  TestCount(const Reduction& reduction, std::size_t tasks, bool per_task)
+      : reduction_(reduction), confusion_(reduction.size()) {
+    if (per_task) reduction.users() ? per_user_.resize(tasks) : per_task_.resize(tasks);
   }
 
-  /// e: of a user, `e.task` is the user's place.
+  /// e.task: the place of the stream's task.
   void add(const Learner& learner, const Example& e, Label label) {
     if (!label.known()) return;
-    if (classes_ == nullptr) {
-      const Answer y = label.answer();
-      const double margin = learner.score(e);
-      all_.add(y, margin);
-      if (learner.capabilities().calibrated) reliability_.add(y, logistic(learner.log_odds(margin)));
-      if (!per_task_.empty()) per_task_[e.task].add(y, margin);
-      return;
+    const std::size_t truth = reduction_.number_of(label);
+    const Task first = first_task(reduction_, e.task);
+    reduction_.score(learner, first, e.x, margins_);
+    const auto [said, margin] = reduction_.predict(margins_, ballot_);
+    confusion_.add(truth, said);
+    if (!reduction_.has_classes()) {
+      all_.add(label.answer(), margin);
+      if (learner.capabilities().calibrated) reliability_.add(label.answer(), logistic(learner.log_odds(margin)));
     }
-    const std::size_t truth = label.class_index();
-    classes_->score(learner, first_task(*classes_, e.task), e.x, margins_);
-    for (Task task = 0; task < per_task_.size(); ++task)
-      if (const Answer y = classes_->feedback(task, truth); y != kNeither) per_task_[task].add(y, margins_[task]);
-    const std::size_t predicted_class = classes_->predict(margins_, ballot_).index;
-    confusion_.add(truth, predicted_class);
-    if (!per_user_.empty()) per_user_[e.task].add(truth, predicted_class);
+    if (!per_user_.empty()) per_user_[e.task].add(truth, said);
+    for (Task task = 0; task < margins_.size() && !per_task_.empty(); ++task)
+      if (const Answer y = reduction_.feedback(task, truth); y != kNeither)
+        per_task_[reduction_.example(first, task, e.x).task].add(y, margins_[task]);
   }
 
-  Measures all() const { return classes_ != nullptr ? confusion_.measures() : all_.measures(); }
+  Measures all() const { return reduction_.has_classes() ? confusion_.measures() : all_.measures(); }
   Measures of(Task task) const { return per_task_[task].measures(); }
-  Measures of_user(std::size_t user) const { return per_user_[user].confusion(classes_->size()).measures(); }
+  Measures of_user(std::size_t user) const { return per_user_[user].confusion(reduction_.size()).measures(); }
   const ClassConfusion& confusion() const { return confusion_; }
   const Reliability& reliability() const { return reliability_; }
 
  private:
-  const Classes* classes_;
-  Scores all_;
-  Reliability reliability_;
+  const Reduction& reduction_;
+  Scores all_;               // of yes or no
+  Reliability reliability_;  // of yes or no
   ClassConfusion confusion_;
   std::vector<Scores> per_task_;
   std::vector<ClassPredictions> per_user_;
   std::vector<double> margins_;  // of all tasks on one instance
-  Classes::Ballot ballot_;
+  Reduction::Ballot ballot_;
 };
 
 /// A simulated annotator who knows the labels of the data, and may be late.
@@ -131,10 +128,10 @@ class Simulation {
     const auto start = std::chrono::steady_clock::now();
     Session session(o_.learner, {.seed = o_.seed + r,
                                  .limits = o_.limits,
-                                 .spread_over = o_.pace_even ? o_.passes * split.learn.size() * shown_to() : 0,
+                                 .spread_over = o_.pace_even ? o_.passes * split.learn.size() * o_.reduction.tasks() : 0,
                                  .tasks = &tasks_,
-                                 .tasks_per_name = has_users() ? shown_to() : 1,
-                                 .exclusive = o_.classes != nullptr && o_.classes->exclusive(),
+                                 .tasks_per_name = o_.reduction.by_task() ? o_.reduction.tasks() : 1,
+                                 .exclusive = o_.reduction.exclusive(),
                                  .labels_per_round = o_.labels_per_round,
                                  .memory_limit = o_.memory,
                                  .audit = o_.audit,
@@ -143,10 +140,10 @@ class Simulation {
     session.set_kinds(o_.kinds);
     RunResult out{};
     out.seed = o_.seed + r;
-    ProgressiveCount progressive(o_.classes, o_.per_task ? tasks_.size() : 0);
+    ProgressiveCount progressive(o_.reduction, o_.per_task ? tasks_.size() : 0);
     const std::optional<std::uint64_t> seen = learn(r, session, split, order, progressive, out);
     if (!seen) return std::nullopt;
-    TestCount test(o_.classes, tasks_.size(), o_.per_task);
+    TestCount test(o_.reduction, tasks_.size(), o_.per_task);
     for (const std::uint64_t i : split.test) test.add(session.learner(), train_.example(i), train_.label(i));
     if (test_ != nullptr)
       for (std::uint64_t i = 0; i < test_->size(); ++i) test.add(session.learner(), test_->example(i), test_->label(i));
@@ -173,20 +170,19 @@ class Simulation {
       for (std::size_t n_round = 0; n_round < schedule.rounds(); ++n_round, ++round_number) {
         if (o_.stop.stop_requested()) return std::nullopt;
         const std::span<const std::uint64_t> examples = schedule.round(n_round);
-        const auto example = [&](std::size_t n) { return examples[o_.classes != nullptr ? 0 : n]; };
+        const auto example = [&](std::size_t n) { return examples[n / o_.reduction.tasks()]; };
         const auto label = [&](std::size_t n) { return train_.label(example(n)); };
         round.clear();
-        if (o_.classes != nullptr) {
-          const Example e = train_.example(examples[0]);
-          o_.classes->add_examples(first_task(*o_.classes, e.task), e.x, round, e.weight);
-        } else
-          for (const std::uint64_t i : examples) round.push_back(train_.example(i));
+        for (const std::uint64_t i : examples) {
+          const Example e = train_.example(i);
+          o_.reduction.add_examples(first_task(o_.reduction, e.task), e.x, round, e.weight);
+        }
         if (rounds_ == Rounds::kEach && n_round + 1 < schedule.rounds())
           prefetcher.example(train_.example(schedule.example[n_round + 1]));
         if (timed)
           for (const std::uint64_t i : examples) session.set_time(*train_.time(i));
-        const auto outcomes = run_round(session, {round, shown_to()}, [&](std::size_t n) {
-          return annotator.reply(reply_of(label(n), o_.classes, round[n]), n, seen + (o_.classes != nullptr ? 1 : n + 1));
+        const auto outcomes = run_round(session, {round, o_.reduction.tasks()}, [&](std::size_t n) {
+          return annotator.reply(o_.reduction.reply(label(n), round[n]), n, seen + n / o_.reduction.tasks() + 1);
         });
         annotator.note(round, outcomes, example);
         progressive.add(round, outcomes, label);
@@ -201,7 +197,7 @@ class Simulation {
           out.curve.push_back({seen, progressive.mistakes(), session.total().labels});
         if (o_.progress != nullptr) o_.progress->fetch_add(examples.size(), std::memory_order_relaxed);
         if (stop_when && stop_when->due(session.audit()->scored()) &&
-            stop_when->holds(session.audit()->scored(), quality_now(session, o_.classes))) {
+            stop_when->holds(session.audit()->scored(), quality_now(session, o_.reduction))) {
           out.stopped = true;
           return seen;
         }
@@ -213,7 +209,7 @@ class Simulation {
   void report(const Session& session, std::uint64_t seen, const ProgressiveCount& progressive, const TestCount& test,
               RunResult& out) const {
     out.all = {test.all(), progressive.f1(), progressive.mistakes(), session.total().labels, session.total().updates, seen};
-    for (std::uint32_t user = 0; o_.per_task && has_users() && user < tasks_.size(); ++user) {
+    for (std::uint32_t user = 0; o_.per_task && o_.reduction.users() && user < tasks_.size(); ++user) {
       const ClassConfusion before = progressive.of_user(user);
       RunTotals of{test.of_user(user), before.measures().f1, before.mistakes(), 0, 0, 0};
       for (Task task = session.first_task(user); task < session.first_task(user + 1); ++task) {
@@ -224,16 +220,18 @@ class Simulation {
       }
       out.per_task.push_back(of);
     }
-    for (Task task = 0; o_.per_task && !has_users() && task < tasks_.size(); ++task) {
+    for (Task task = 0; o_.per_task && !o_.reduction.users() && task < tasks_.size(); ++task) {
       const TaskCounters count = session.count(task);
       const Confusion& before = progressive.of(task);
       out.per_task.push_back({test.of(task), before.f1(), before.mistakes(), count.labels, count.updates, count.examples});
     }
-    out.test = test.confusion();
     out.reliability = test.reliability();
-    out.progressive = progressive.classes();
+    if (o_.reduction.has_classes()) {
+      out.test = test.confusion();
+      out.progressive = progressive.confusion();
+    }
     if (const Audit* audit = session.audit()) {
-      out.audit = {*audit, quality_now(session, o_.classes), {}};
+      out.audit = {*audit, quality_now(session, o_.reduction), {}};
       if (o_.forecast) out.audit->forecast = audit->forecast(*o_.forecast);
     }
     out.late = static_cast<bool>(o_.delay);
@@ -243,18 +241,14 @@ class Simulation {
     out.peak_bytes = session.peak_bytes();
   }
 
-  /// Tasks that an example of the data is shown to.
-  std::size_t shown_to() const { return o_.classes != nullptr ? o_.classes->tasks() : 1; }
-  bool has_users() const { return o_.classes != nullptr && o_.classes->users(); }
-
   Split make_split(std::uint64_t r, Rng& order) const {
     Split split;
     if (o_.folds > 1) {
       split = split_folds(train_.size(), o_.folds, r % o_.folds, make_rng(o_.seed, kOrderStream));
-    } else if (o_.train_per_task > 0 && o_.classes != nullptr) {
+    } else if (o_.train_per_task > 0 && o_.reduction.has_classes()) {
       const auto of_class = [&](std::uint64_t i) { return train_.label(i).class_index(); };
       split = split_per_group(
-          train_, o_.classes->size(), of_class, [&](std::size_t c) { return "class '" + o_.classes->name(c) + "'"; },
+          train_, o_.reduction.size(), of_class, [&](std::size_t c) { return "class '" + o_.reduction.classes()[c] + "'"; },
           o_.train_per_task, order);
     } else if (o_.train_per_task > 0) {
       split = split_per_group(
@@ -285,7 +279,7 @@ class Simulation {
 std::size_t examples_to_learn(std::size_t available, std::size_t tasks, const SimulateOptions& o) {
   if (o.folds > 1) available -= (available + o.folds - 1) / o.folds;
   if (o.test_share > 0 && available > 1) available -= test_examples(available, o.test_share);
-  if (o.train_per_task > 0) available = o.train_per_task * (o.classes != nullptr ? o.classes->size() : tasks);
+  if (o.train_per_task > 0) available = o.train_per_task * (o.reduction.has_classes() ? o.reduction.size() : tasks);
   return static_cast<std::size_t>(std::ceil(o.share * static_cast<double>(available)));
 }
 
@@ -309,10 +303,9 @@ SimulateResult simulate(const Dataset& train, const Dataset* test, const NameTab
   at_least_one("passes", o.passes);
   at_least_one("threads", o.threads);
   at_least_one("labels-per-round", o.labels_per_round);
-  const Rounds rounds = resolve_rounds(o.rounds, o.classes != nullptr, capabilities(o.learner));
-  const bool users = o.classes != nullptr && o.classes->users();
-  if (users) check_can_group(o.learner);
-  if (o.classes != nullptr && !users && o.classes->tasks() != tasks.size())
+  const Rounds rounds = resolve_rounds(o.rounds, o.reduction.has_classes(), capabilities(o.learner));
+  if (o.reduction.users()) check_can_group(o.learner);
+  if (!o.reduction.by_task() && o.reduction.tasks() != tasks.size())
     throw UsageError("classes: expected the tasks of the classes, and no others");
   if ((o.train_per_task > 0) + (o.test_share > 0) + (test != nullptr) > 1)
     throw UsageError("a test set, test-share and train-per-task: expected one of them, or none");
@@ -346,7 +339,7 @@ SimulateResult simulate(const Dataset& train, const Dataset* test, const NameTab
 
   SimulateResult out{canonical(o.learner),
                      rounds,
-                     tasks.size() * (users ? o.classes->tasks() : 1),
+                     tasks.size() * (o.reduction.by_task() ? o.reduction.tasks() : 1),
                      train.distinct_features(),
                      examples_to_learn(train.size(), tasks.size(), o),
                      {},

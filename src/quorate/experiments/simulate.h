@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "quorate/engine/classes.h"
 #include "quorate/engine/label_budget.h"
 #include "quorate/engine/learning_options.h"
 #include "quorate/engine/quality.h"
+#include "quorate/engine/reduction.h"
 #include "quorate/engine/rounds.h"
 #include "quorate/engine/session.h"
 #include "quorate/experiments/annotator.h"
@@ -43,8 +43,8 @@ struct SimulateOptions {
   std::uint64_t labels_per_round = 1;     ///< of learners that choose among a round's examples
   std::size_t memory = Memory::kNoLimit;  ///< bytes that a model never exceeds
   std::optional<Rounds> rounds;           ///< nothing: as resolve_rounds
-  /// Labels are classes. `tasks` are theirs, and those of the data are not looked at; or, with users, the users.
-  const Classes* classes = nullptr;
+  /// `tasks` are its own if it is not by_task(): then those of the data are not looked at.
+  Reduction reduction;
   FeatureKinds kinds;  ///< of the data's features
   std::uint64_t runs = 1, passes = 1, seed = 1, threads = 1;
   std::uint64_t train_per_task =

@@ -66,6 +66,9 @@ class Labels {
 
   /// The word for a predicted +1 or -1, as the data write it.
   std::string word(int y) const;
+  /// The words of labels by their numbers (Reduction): the classes; or the negative label and the positive one.
+  std::vector<std::string> names() const { return many_ ? classes_.names() : std::vector{word(-1), word(1)}; }
+  std::string name(std::size_t number) const { return many_ ? classes_.names()[number] : word(number == 1 ? 1 : -1); }
   const std::string& positive() const { return positive_; }
   const std::string& negative() const { return negative_; }
   /// With a positive word: the others seen, at most 1000, in order; none of a model that was loaded.

@@ -1,4 +1,4 @@
-#include "quorate/engine/classes.h"
+#include "quorate/engine/reduction.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,58 +9,62 @@
 
 namespace quorate {
 
-Classes::Classes(Reduction reduction, std::vector<std::string> names, bool users)
-    : reduction_(reduction), names_(std::move(names)), users_(users) {
-  if (names_.size() < 2)
-    throw DataError("classes: the data have " + std::to_string(names_.size()) + "; expected at least two different labels");
-  if (reduction_ == Reduction::kOneVsRest) return;
-  const auto C = static_cast<std::uint32_t>(names_.size());
+Reduction::Reduction(Kind kind, std::vector<std::string> classes, bool users)
+    : kind_(kind), classes_(std::move(classes)), by_task_(users) {
+  if (classes_.size() < 2)
+    throw DataError("classes: the data have " + std::to_string(classes_.size()) +
+                    "; expected at least two different labels");
+  if (kind_ != Kind::kOneVsOne) return;
+  const auto C = static_cast<std::uint32_t>(classes_.size());
   for (std::uint32_t i = 0; i < C; ++i)
     for (std::uint32_t j = i + 1; j < C; ++j) pairs_.emplace_back(i, j);
 }
 
-std::size_t Classes::bytes() const {
+std::size_t Reduction::bytes() const {
   std::size_t out = pairs_.size() * sizeof(pairs_[0]);
-  for (const std::string& name : names_) out += 2 * (sizeof(name) + name.size());
+  for (const std::string& name : classes_) out += 2 * (sizeof(name) + name.size());
   return out;
 }
 
-std::string Classes::task_name(Task task) const {
-  if (reduction_ == Reduction::kOneVsRest) return names_[task];
-  return names_[pairs_[task].first] + " or " + names_[pairs_[task].second];
+std::string Reduction::task_name(Task task) const {
+  if (kind_ == Kind::kOneVsRest) return classes_[task];
+  return classes_[pairs_[task].first] + " or " + classes_[pairs_[task].second];
 }
 
-std::string Classes::question(Task task) const {
-  return reduction_ == Reduction::kOneVsRest ? "class = " + task_name(task) + "?" : task_name(task) + "?";
+std::string Reduction::question(Task task) const {
+  return kind_ == Kind::kOneVsRest ? "class = " + task_name(task) + "?" : task_name(task) + "?";
 }
 
-NameTable Classes::task_names() const {
+NameTable Reduction::task_names() const {
   NameTable out;
   for (Task task = 0; task < tasks(); ++task)
     if (out.intern(task_name(task)) != task) throw DataError("classes: two questions are called '" + task_name(task) + "'");
   return out;
 }
 
-Answer Classes::feedback(Task task, std::size_t truth) const {
-  if (reduction_ == Reduction::kOneVsRest) return task == truth ? kYes : kNo;
+Answer Reduction::feedback(Task task, std::size_t truth) const {
+  if (kind_ == Kind::kNone) return truth == 1 ? kYes : kNo;
+  if (kind_ == Kind::kOneVsRest) return task == truth ? kYes : kNo;
   const auto& [plus, minus] = pairs_[task];
   return plus == truth ? kYes : minus == truth ? kNo : kNeither;
 }
 
-std::optional<std::size_t> Classes::class_of(Task task, Answer answer) const {
+std::optional<std::size_t> Reduction::said(Task task, Answer answer) const {
   if (answer == kNeither) return std::nullopt;
-  if (reduction_ == Reduction::kOneVsOne) return answer == kYes ? pairs_[task].first : pairs_[task].second;
+  if (kind_ == Kind::kNone) return answer == kYes;
+  if (kind_ == Kind::kOneVsOne) return answer == kYes ? pairs_[task].first : pairs_[task].second;
   return answer == kYes ? std::optional<std::size_t>(task) : std::nullopt;
 }
 
-void Classes::score(const Learner& learner, Task first, const Features& x, std::vector<double>& out) const {
+void Reduction::score(const Learner& learner, Task first, const Features& x, std::vector<double>& out) const {
   out.resize(tasks());
   for (Task task = 0; task < tasks(); ++task) out[task] = learner.score(example(first, task, x));
 }
 
-Classes::Prediction Classes::predict(std::span<const double> margins, Ballot& ballot) const {
+Reduction::Prediction Reduction::predict(std::span<const double> margins, Ballot& ballot) const {
+  if (kind_ == Kind::kNone) return {predicted(margins[0]) == kYes, margins[0]};
   ballot.votes.assign(size(), 0);
-  if (reduction_ == Reduction::kOneVsRest) {
+  if (kind_ == Kind::kOneVsRest) {
     ballot.sums.assign(margins.begin(), margins.end());
   } else {
     ballot.sums.assign(size(), 0);
@@ -79,10 +83,15 @@ Classes::Prediction Classes::predict(std::span<const double> margins, Ballot& ba
   return {best, ballot.sums[best]};
 }
 
-void Classes::probabilities(std::span<const double> log_odds, std::size_t predicted, std::vector<double>& out) const {
+void Reduction::probabilities(std::span<const double> log_odds, std::size_t predicted, std::vector<double>& out) const {
+  if (kind_ == Kind::kNone) {
+    const double yes = logistic(log_odds[0]);
+    out.assign({1 - yes, yes});
+    return;
+  }
   // Each is proportional to exp(shift[c]) / sum[c]; shifts keep the exponents at 0 or below.
   std::vector<double> shift(size(), 0), sum(size(), 1);
-  if (reduction_ == Reduction::kOneVsRest) {
+  if (kind_ == Kind::kOneVsRest) {
     for (std::size_t c = 0; c < size(); ++c) {
       shift[c] = std::min(log_odds[c], 0.0);
       sum[c] += exp_negative(-std::abs(log_odds[c]));
@@ -106,31 +115,21 @@ void Classes::probabilities(std::span<const double> log_odds, std::size_t predic
   std::swap(out[predicted], *std::max_element(out.begin(), out.end()));
 }
 
-Classes::Prediction Classes::predict(const Learner& learner, Task first, const Features& x, bool with_probabilities,
-                                     Work& work) const {
+Reduction::Prediction Reduction::predict(const Learner& learner, Task first, const Features& x, bool with_probabilities,
+                                         Work& work) const {
   score(learner, first, x, work.margins);
   return predict(learner, with_probabilities, work);
 }
 
-Classes::Prediction Classes::predict(const Learner& learner, bool with_probabilities, Work& work) const {
+Reduction::Prediction Reduction::predict(const Learner& learner, bool with_probabilities, Work& work) const {
   const Prediction out = predict(work.margins, work.ballot);
   if (with_probabilities) {
     std::vector<double>& odds = work.odds;
     odds.resize(work.margins.size());
     for (std::size_t task = 0; task < odds.size(); ++task) odds[task] = learner.log_odds(work.margins[task]);
-    probabilities(odds, out.index, work.probabilities);
+    probabilities(odds, out.label, work.probabilities);
   }
   return out;
-}
-
-std::string to_text(Classes::Reduction reduction) {
-  return reduction == Classes::Reduction::kOneVsOne ? "one-vs-one" : "one-vs-rest";
-}
-
-std::optional<Classes::Reduction> reduction_named(std::string_view name) {
-  for (const auto reduction : {Classes::Reduction::kOneVsRest, Classes::Reduction::kOneVsOne})
-    if (name == to_text(reduction)) return reduction;
-  return {};
 }
 
 }  // namespace quorate
