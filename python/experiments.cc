@@ -55,7 +55,7 @@ SimulateOptions simulate_options(const nb::dict& given) {
   take(given, "folds", out.folds);
   if (!learner.empty()) {
     out.learner = parse_spec(learner);
-    check_labels_per_round(out.labels_per_round, learner, capabilities(out.learner));
+    check_labels_per_round(out.session.labels_per_round, learner, capabilities(out.learner));
   }
   return out;
 }

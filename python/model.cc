@@ -128,7 +128,7 @@ ColumnKind kind_named(const std::string& name) {
   throw UsageError("kind " + quoted_value(name) + ": expected " + joined(all_words<ColumnKind>()));
 }
 
-Model make_model(const std::string& spec, SessionOptions options, const FeatureSettings& features,
+Model make_model(const std::string& spec, const LearningOptions& learning, const FeatureSettings& features,
                  const std::string& reduction, const std::vector<std::string>& classes,
                  const std::vector<std::string>& tasks, bool users) {
   const Spec learner = parse_spec(spec);
@@ -140,14 +140,12 @@ Model make_model(const std::string& spec, SessionOptions options, const FeatureS
     if (classes.size() > ClassNames::kMost)
       throw UsageError(std::to_string(classes.size()) + " classes; expected at most " + std::to_string(ClassNames::kMost));
     check_one_label_each(classes);
-    if (users) options.tasks = &names;
-    return Model::make(learner, options, features, Labels::of_classes(ClassNames(classes), false),
-                       Reduction(*kind, classes, users));
+    return Model::make(learner, learning, features, Labels::of_classes(ClassNames(classes), false),
+                       Reduction(*kind, classes, users), &names);
   }
-  options.tasks = &names;
   Labels labels;
   labels.restore(classes.at(1), classes.at(0));
-  return Model::make(learner, options, features, std::move(labels));
+  return Model::make(learner, learning, features, std::move(labels), {}, &names);
 }
 
 class Core {
@@ -204,26 +202,20 @@ class Core {
     {
       const nb::gil_scoped_release others;
       const std::unique_lock lock(mutex_);
-      Session& session = model().session;
-      const Reduction& reduction = model().reduction;
-      const Capabilities& can = session.capabilities();
-      if (!rounds.empty()) model().rounds = rounds_of(rounds);
-      const Rounds cut = resolve_rounds(model().rounds, reduction.has_classes(), can);
-      check_labels_per_round(session.labels_per_round(), to_text(session.spec()), can);
+      if (!rounds.empty()) model().learning.rounds = rounds_of(rounds);
+      RoundBuilder::Watch watch;
+      if (trace || !labels) watch = [&](const Example& e, const Outcome& outcome) { columns.add(e, outcome); };
+      RoundBuilder builder(model(), !labels, watch);
       check_times(times.has_value());
       batch.begin(model().featurizer, true);
       model().begin_file();
-      RoundBuilder::Watch watch;
-      if (trace || !labels) watch = [&](const Example& e, const Outcome& outcome) { columns.add(e, outcome); };
-      RoundBuilder builder(session, reduction, cut, !labels, watch);
-      const bool named = tasks && reduction.by_task();
+      const bool named = tasks && model().reduction.by_task();
       std::vector<std::optional<Task>> places(named ? tasks->names.size() : 1);
       for (std::size_t n = 0; n < size && !interrupted; ++n) {
         const Features x = batch.instance(n, model().featurizer, true, scratch_);
         std::optional<Task>& place = places[named ? tasks->codes(n) : 0];
         if (!place)  // a task has its place from when it comes
-          place =
-              reduction.by_task() ? session.task(named ? std::string_view(tasks->names[tasks->codes(n)]) : kOnlyTask) : 0;
+          place = model().task(named ? std::string_view(tasks->names[tasks->codes(n)]) : kOnlyTask);
         const double weight = weights ? (*weights)(n) : 1;
         builder.add(*place, labels && weight != 0 ? Label::from_code((*labels)(n)) : Label(),
                     times ? std::optional(time_of((*times)(n), n)) : std::nullopt, x, weight == 0 ? 1 : weight,
@@ -256,7 +248,7 @@ class Core {
         const Features x = batch.instance(n, model().featurizer, true, scratch_);
         pool.add(x);
         const std::string_view name = tasks ? std::string_view(tasks->names[tasks->codes(n)]) : kOnlyTask;
-        reduction.add_examples(reduction.by_task() ? session.task(name) : 0, {}, examples);
+        reduction.add_examples(model().task(name), {}, examples);
       }
       for (std::size_t n = 0; n < examples.size(); ++n) examples[n].x = pool[n / reduction.tasks()];
       const auto outcomes = run_round_later(session, {examples, reduction.tasks()});
@@ -383,9 +375,9 @@ class Core {
       Featurizer::Scratch scratch;
       std::vector<Task> places;
       if (tasks)
-        for (const std::string& name : tasks->names) places.push_back(model().session.known_task(name));
+        for (const std::string& name : tasks->names) places.push_back(model().known_task(name));
       else
-        places.push_back(model().session.known_task(kOnlyTask));
+        places.push_back(model().known_task(kOnlyTask));
       const bool classes = model().reduction.has_classes();
       if (classes) shape.push_back(model().reduction.size());
       out.reserve(size * (shape.size() > 1 ? shape[1] : 1));
@@ -418,8 +410,8 @@ class Core {
       Reduction::Work work;
       for (std::size_t n = 0; n < batch.size() && !interrupted; ++n) {
         const Features x = batch.instance(n, model().featurizer, false, scratch);
-        const Task task = model().session.known_task(tasks ? std::string_view(tasks->names[tasks->codes(n)]) : kOnlyTask);
-        const std::size_t predicted = model().reduction.predict(model().session.learner(), task, x, false, work).label;
+        const Task task = model().known_task(tasks ? std::string_view(tasks->names[tasks->codes(n)]) : kOnlyTask);
+        const std::size_t predicted = model().predict(task, x, work).label;
         found.push_back(explain(model(), task, x, batch.names(n, model().featurizer), predicted, count));
         interrupted = interrupt();
       }
@@ -459,7 +451,7 @@ class Core {
     if (time) session.set_time(time_of(*time, 0));
     one_.clear();
     const Reduction& reduction = model().reduction;
-    reduction.add_examples(reduction.by_task() ? session.task(task) : 0, features, one_, weight);
+    reduction.add_examples(model().task(task), features, one_, weight);
     const Label y = Label::from_code(static_cast<std::int16_t>(label));
     const auto outcomes =
         run_round(session, {one_, reduction.tasks()}, [&](std::size_t n) { return reduction.reply(y, one_[n]); });
@@ -469,14 +461,15 @@ class Core {
     const Reading lock(mutex_);
     thread_local Featurizer::Scratch scratch;
     const Features features = instance(x, skip, scratch, false);
-    return model().session.learner().score({model().session.known_task(task), features});
+    thread_local Reduction::Work work;
+    return model().predict(model().known_task(task), features, work).margin;
   }
 
   /// Other limits from now on; what was bought counts.
   void set_limits(const std::vector<std::string>& labels, std::optional<std::uint64_t> labels_per_task) {
     const LabelLimits limits = limits_of(labels, labels_per_task);
     const Writing lock(mutex_);
-    model().session.set_limits(limits);
+    model().set_limits(limits);
   }
 
   /// Whether it learned about tasks, or users, that had names.
@@ -561,12 +554,6 @@ class Core {
     if (const auto vectors = s.support_vectors()) out["support_vectors"] = *vectors;
     out["model_bytes"] = model().bytes();
     out["peak_bytes"] = model().peak_bytes();
-    out["keep_labels"] = s.keep_labels();
-    out["memory_limit"] =
-        s.memory_limit() == Memory::kNoLimit ? nb::object(nb::none()) : nb::object(nb::int_(s.memory_limit()));
-    if (model().rounds) out["rounds"] = std::string(word_of(*model().rounds));
-    if (s.pace().even()) out["pace"] = std::string(word_of(PaceRule::kEven));
-    if (s.seed()) out["seed"] = *s.seed();
     out["scale"] = s.scale();
     out["selects"] = s.capabilities().selects;
     out["calibrated"] = s.capabilities().calibrated;
@@ -574,14 +561,10 @@ class Core {
     out["questions"] = model().reduction.tasks();
     out["reduction"] = std::string(word_of(model().reduction.kind()));
     out["classes"] = model().labels.names();
-    const FeatureSettings& f = model().featurizer.settings();
-    out["bits"] = f.bits;
-    out["bias"] = f.bias;
-    out["normalize"] = f.normalize;
-    out["ngrams"] = f.ngrams;
-    out["char_ngrams"] = f.char_ngrams;
-    out["interactions"] = f.interactions;
-    out["binary"] = f.binary;
+    nb::dict settings;
+    write_options(model().learning, settings);
+    write_options(model().featurizer.settings(), settings);
+    out["settings"] = settings;
     std::vector<std::string> columns;
     for (std::uint32_t i = 0; i < model().featurizer.column_names().size(); ++i)
       columns.emplace_back(model().featurizer.column_names()[i]);
@@ -603,9 +586,6 @@ class Core {
     limit["per_task"] = number(limits.per_task);
     limit["rate"] = limits.rate ? nb::object(nb::str(to_text(*limits.rate).c_str())) : nb::object(nb::none());
     out["limits"] = limit;
-    out["labels_per_round"] = s.labels_per_round();
-    out["audit_share"] = s.audit() ? s.audit()->share() : 0.0;
-    out["audit_floor"] = s.audit() ? s.audit()->floor() : 0.0;
     out["audit"] = nb::none();
     if (const Audit* a = s.audit()) {
       const auto interval = [](const Estimate& x) { return nb::make_tuple(x.value, x.low, x.high); };
@@ -662,7 +642,7 @@ class Core {
   void decide_class(Task first, const Features& x, bool probabilities, std::vector<double>& out) const {
     thread_local Reduction::Work work;
     const Reduction& reduction = model().reduction;
-    reduction.predict(model().session.learner(), first, x, probabilities, work);
+    model().predict(first, x, work, probabilities);
     if (probabilities || reduction.exclusive()) {
       const std::vector<double>& found = probabilities ? work.probabilities : work.margins;
       out.insert(out.end(), found.begin(), found.end());
@@ -714,9 +694,7 @@ void add_model(nb::module_& m) {
             FeatureSettings features;
             read_options(options, learning);
             read_options(options, features);
-            Model model = make_model(spec, learning.session(), features, reduction, classes, tasks, users);
-            model.rounds = learning.rounds;
-            new (self) Core(std::move(model));
+            new (self) Core(make_model(spec, learning, features, reduction, classes, tasks, users));
           },
           nb::kw_only(), "spec"_a, "classes"_a, "reduction"_a, "tasks"_a, "users"_a, "options"_a)
       .def_static("from_bytes", &Core::from_bytes, "data"_a)

@@ -7,6 +7,7 @@
 #include <string>
 #include <tuple>
 
+#include "quorate/base/byte_size.h"
 #include "quorate/params/params.h"
 
 namespace quorate::python {
@@ -53,6 +54,32 @@ void read_options(const nanobind::dict& given, P& into) {
       }
     }
     read(object);
+  };
+  std::apply([&](const auto&... f) { (one(f), ...); }, P::fields());
+}
+
+/// The options of P as Python's parameters take them. Bytes are numbers; a list that is empty is None.
+template <Described P>
+void write_options(const P& params, nanobind::dict& out) {
+  namespace nb = nanobind;
+  const auto object_of = [](const auto& self, const auto& value) -> nb::object {
+    using T = std::remove_cvref_t<decltype(value)>;
+    if constexpr (is_optional<T>) {
+      return value ? self(self, *value) : nb::none();
+    } else if constexpr (std::same_as<T, TextList>) {
+      nb::list all;
+      for (const std::string& text : value) all.append(text);
+      return value.empty() ? nb::object(nb::none()) : nb::object(all);
+    } else if constexpr (std::same_as<T, ByteSize>) {
+      return nb::int_(value.bytes);
+    } else if constexpr (std::is_arithmetic_v<T>) {
+      return nb::cast(value);
+    } else {
+      return nb::cast(write_value(value).word);
+    }
+  };
+  const auto one = [&](const auto& field) {
+    out[python_name(field.name).c_str()] = object_of(object_of, params.*(field.member));
   };
   std::apply([&](const auto&... f) { (one(f), ...); }, P::fields());
 }

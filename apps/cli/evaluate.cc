@@ -189,9 +189,9 @@ int run(const EvaluateOptions& o) {
         ++unlabelled;
         continue;
       }
-      const Task place = tasks ? model.session.known_task(item.task) : 0;
+      const Task place = model.known_task(item.task);
       unknown += tasks && place == kUntracked;
-      const auto [said, margin] = reduction.predict(learner, place, item.x, calibrated, work);
+      const auto [said, margin] = model.predict(place, item.x, work, true);
       Judged j{reduction.number_of(item.label), said, margin,
                calibrated ? work.probabilities[reduction.towards(said)] : NAN};
       if (o.threshold) {  // the same order, and 0 where the threshold is

@@ -60,7 +60,7 @@ ExperimentData ExperimentOptions::load() {
   run.delay = parse_delay(delay);
   run.delay.lost = lost;
   run.stop = interrupt();
-  read.read.times_decide = run.limits.rate && run.limits.rate->seconds;
+  read.read.times_decide = run.session.limits.rate && run.session.limits.rate->seconds;
   return cli::load(data, test, read, features, classes);
 }
 

@@ -133,7 +133,7 @@ HeavyFeatures heavy_features(const InspectOptions& o, Model& model) {
   Record record;
   while (!reading.stop.stop_requested() && reader->next(record)) {
     const std::string_view name = record.task.empty() ? kOnlyTask : record.task;
-    const Task task = only ? *only : model.reduction.by_task() ? model.session.known_task(name) : 0;
+    const Task task = only ? *only : model.known_task(name);
     out.add(task, model.featurizer(record, false), model.featurizer.names(record));
   }
   if (out.examples() == 0) throw DataError(reader->path() + ": no examples");

@@ -99,8 +99,8 @@ int run(const PredictOptions& o) {
       const std::string task(record.task.empty() ? kOnlyTask : record.task);
       with_id += !record.id.empty();
       with_task += !record.task.empty();
-      const Task place = tasks ? model.session.known_task(task) : 0;
-      auto [predicted, margin] = model.reduction.predict(learner, place, x, o.probabilities, work);
+      const Task place = model.known_task(task);
+      auto [predicted, margin] = model.predict(place, x, work, o.probabilities);
       if (o.threshold) predicted = logistic(learner.log_odds(margin)) >= *o.threshold;
       const std::string label = model.labels.name(predicted);
       const std::span<const double> probabilities =

@@ -61,15 +61,7 @@ ClassesAndUsers read_class_names(const TrainOptions& o) {
 
 /// Throws UsageError for an option that the model has otherwise.
 void check_options(const TrainOptions& o, const Model& model) {
-  const Session& session = model.session;
-  LearningOptions of_model;
-  of_model.audit = session.audit() != nullptr ? session.audit()->share() : 0;
-  of_model.audit_floor = session.audit() != nullptr ? session.audit()->floor() : 0;
-  of_model.labels_per_round = session.labels_per_round();
-  of_model.seed = session.seed().value_or(o.learning.seed);
-  of_model.keep_labels = ByteSize{session.keep_labels()};
-  if (session.memory().limited()) of_model.memory = ByteSize{session.memory_limit()};
-  check_unchanged(*o.app, o.learning, of_model, o.model,
+  check_unchanged(*o.app, o.learning, model.learning, o.model,
                   {"labels", "labels-per-task", "pace", "length", "rounds", "max-pending"});
   check_unchanged(*o.app, o.features.settings, model.featurizer.settings(), o.model);
   const auto check = [&](const std::string& option, const std::string& given, const std::string& is) {
@@ -91,8 +83,8 @@ void spread(Session& session, std::uint64_t length) {
 }
 
 Model open_model(const TrainOptions& o) {
-  const SessionOptions options = o.learning.session();
   if (file_exists(o.model)) {
+    const SessionOptions options = o.learning.session();
     Model model = Model::load(o.model);
     if (!o.learner.empty() && to_text(canonical(parse_spec(o.learner))) != to_text(model.session.spec()))
       throw UsageError(o.model + " holds the learner " + to_text(model.session.spec()) + ", not " + o.learner +
@@ -102,18 +94,20 @@ Model open_model(const TrainOptions& o) {
     if (options.limits.total != LabelLimits::kNone) limits.total = options.limits.total;
     if (options.limits.per_task != LabelLimits::kNone) limits.per_task = options.limits.per_task;
     if (options.limits.rate) limits.rate = options.limits.rate;
-    model.session.set_limits(limits);
-    if (o.learning.rounds) model.rounds = o.learning.rounds;
-    if (o.learning.pace) spread(model.session, options.spread_over * model.reduction.tasks());
+    model.set_limits(limits);
+    if (o.learning.rounds) model.learning.rounds = o.learning.rounds;
+    if (o.learning.pace) {
+      spread(model.session, options.spread_over * model.reduction.tasks());
+      model.learning.pace = o.learning.pace;
+      model.learning.length = o.learning.length;
+    }
     return model;
   }
   const Spec learner = parse_spec(o.learner.empty() ? kDefaultLearner : o.learner);
   ClassesAndUsers found = o.classes ? read_class_names(o) : ClassesAndUsers();
   Labels labels = o.classes.labels(o.features, std::move(found.names));
   Reduction reduction = o.classes.make(labels.classes(), found.users, find_data(o.data));
-  Model model = Model::make(learner, options, o.features.settings, std::move(labels), std::move(reduction));
-  model.rounds = o.learning.rounds;
-  return model;
+  return Model::make(learner, o.learning, o.features.settings, std::move(labels), std::move(reduction));
 }
 
 /// A line at 1, 2, 4, 8, ... examples: the labels bought and the accuracy of predictions, in all and since the line before.
@@ -224,8 +218,7 @@ int run(const TrainOptions& o) {
   free_large_arrays_at_once(model);
   Session& session = model.session;
   const Capabilities& can = session.capabilities();
-  const Rounds rounds = resolve_rounds(model.rounds, model.reduction.has_classes(), can);
-  check_labels_per_round(session.labels_per_round(), to_text(session.spec()), can);
+  RoundBuilder builder(model);
   ReadOptions reading = o.read.options(model.featurizer.settings());
   reading.labelled = true;
   const auto& rate = session.budget().limits().rate;
@@ -238,7 +231,6 @@ int run(const TrainOptions& o) {
 
   std::atomic<std::uint64_t> seen = 0, consumed = 0;
   const Prefetcher prefetcher(session);
-  RoundBuilder builder(session, model.reduction, rounds);
   Lines lines(o, model, builder.progressive());
   std::uint64_t labelled = 0, with_task = 0, unknown = 0, first_unknown = 0, again = 0, first_again = 0;
   std::unordered_set<std::uint64_t> known;  // hashes of the ids of labels
@@ -277,8 +269,7 @@ int run(const TrainOptions& o) {
                     << " " << labels << "\n";
       with_task += item.task != kOnlyTask;
       prefetcher.tasks([&](std::size_t ahead) { return examples.coming_task(ahead); });
-      const bool by_task = model.reduction.by_task();  // otherwise an instance is shown to all tasks there are
-      const Task task = by_task ? session.task(item.task) : 0;
+      const Task task = model.task(item.task);
       builder.add(task, item.label, item.time, item.x, item.weight, task == kUntracked ? hash64(item.task) : 0, item.id);
       lines(seen - o.skip);
       if (o.save_every > 0 && (seen - o.skip) % o.save_every == 0) saved |= save_meanwhile(o, model);

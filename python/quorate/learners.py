@@ -127,18 +127,11 @@ def from_spec(spec: str, **shared: Any) -> Estimator:
 
 def _from_model(model: Any) -> Estimator:
     info = model.info()
-    shared = {name: info[name] for name in ("bits", "bias", "normalize", "ngrams", "char_ngrams", "binary")}
-    shared["interactions"] = info["interactions"] or None
-    shared["time_parts"] = info["time_parts"]
-    shared["memory"] = info["memory_limit"]
-    shared["keep_labels"] = info["keep_labels"]
-    shared["audit"], shared["audit_floor"] = info["audit_share"], info["audit_floor"]
-    shared["labels_per_round"] = info["labels_per_round"]
-    shared |= {name: info[name] for name in ("rounds", "pace", "seed") if name in info}
-    limits = info["limits"]
-    shared["labels_per_task"] = limits["per_task"]
-    labels = [limit for limit in (limits["total"], limits["rate"]) if limit is not None]
+    known = {name for name, *_ in _SHARED}
+    shared = {name: value for name, value in info["settings"].items() if name in known}
+    labels = [int(text) if text.isdigit() else text for text in shared["labels"] or ()]
     shared["labels"] = labels if len(labels) > 1 else labels[0] if labels else None
+    shared["time_parts"] = info["time_parts"]
     if info["reduction"]:
         shared["reduction"] = info["reduction"]
     out = from_spec(info["spec"], **shared)

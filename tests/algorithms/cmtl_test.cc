@@ -89,7 +89,7 @@ TEST(Cmtl, TheModelHoldsWhatTheGraphFileSaid) {
   session.save(saved);
   std::filesystem::remove(file);
   Reader reader(saved);
-  const Session loaded = Session::load(session.spec(), reader);
+  const Session loaded = Session::load(session.spec(), session.options(), reader);
   EXPECT_EQ(loaded.learner().influence(0, 1), session.learner().influence(0, 1));
   EXPECT_GT(loaded.learner().influence(0, 1), 0);
 }

@@ -429,7 +429,7 @@ TEST(Cohort, HugeValuesNeverMakeAModelThatIsNoNumberOrCannotBeLoaded) {
   Tensors saved;
   session.save(saved);
   Reader reader(saved);
-  EXPECT_NO_THROW(Session::load(session.spec(), reader));
+  EXPECT_NO_THROW(Session::load(session.spec(), session.options(), reader));
 }
 
 TEST(Cohort, ScoreIsPureAndTheSameFromFourThreadsAtOnce) {

@@ -25,7 +25,9 @@ constexpr Task kTasks = 6;
 constexpr double kTie = std::numeric_limits<double>::min();  // a margin of 0, where 0 predicts +1
 
 std::unique_ptr<Model> new_model(const Spec& spec, std::uint64_t seed = 3, std::uint64_t labels = LabelLimits::kNone) {
-  return std::make_unique<Model>(Model{Session(spec, {.seed = seed, .limits = {.total = labels}}), Featurizer{}, Labels{}});
+  LearningOptions learning{.keep_labels = {0}, .seed = seed};
+  if (labels != LabelLimits::kNone) learning.labels = {std::to_string(labels)};
+  return std::make_unique<Model>(Model::make(spec, learning, {}, Labels{}));
 }
 
 std::string state_of(const Session& session) {
@@ -97,6 +99,10 @@ class Arriving {
   bool late_;
 };
 
+std::optional<ByteSize> memory_of(std::size_t limit) {
+  return limit == Memory::kNoLimit ? std::nullopt : std::optional(ByteSize{limit});
+}
+
 /// Decisions by the memory that is left, as who leaves a full set, or whether the model is full, are those of the model that
 /// was never saved.
 TEST_P(Contract, SaveAndContinueEqualsNeverSavedUnderAMemoryLimit) {
@@ -106,8 +112,9 @@ TEST_P(Contract, SaveAndContinueEqualsNeverSavedUnderAMemoryLimit) {
   // Every other setting keeps its labels, too.
   const std::size_t keep_labels = std::hash<std::string>()(GetParam().name) % 2 == 0 ? 16'000'000 : 0;
   const auto new_model = [&](std::size_t limit) {
-    return std::make_unique<Model>(Model::make(
-        spec, {.seed = 3, .memory_limit = limit, .audit = 0.15, .keep_labels = keep_labels}, FeatureSettings{}, Labels{}));
+    return std::make_unique<Model>(
+        Model::make(spec, {.audit = 0.15, .memory = memory_of(limit), .keep_labels = {keep_labels}, .seed = 3},
+                    FeatureSettings{}, Labels{}));
   };
   const bool decides = GetParam().can().forgets || GetParam().can().untracked_tasks;
   std::vector<double> shares{0.3, 0.5, 0.65, 0.8, 0.95};
@@ -163,7 +170,7 @@ TEST_P(Contract, AModelThatRanOutOfMemoryIsWhatItWasAndLoads) {
   if (GetParam().can().forgets) return;  // it makes room instead
   const auto new_model = [&](std::size_t limit) {
     return std::make_unique<Model>(
-        Model::make(spec(), {.seed = 3, .memory_limit = limit, .keep_labels = 10'000}, FeatureSettings{}, Labels{}));
+        Model::make(spec(), {.memory = memory_of(limit), .keep_labels = {10'000}, .seed = 3}, FeatureSettings{}, Labels{}));
   };
   std::vector<double> shares{0.25, 0.4, 0.55, 0.7, 0.8, 0.9, 0.97, 1.0};  // of the peak without a limit
   if (std::getenv("QUORATE_LIMITS") == nullptr) {
@@ -237,8 +244,8 @@ TEST_P(Contract, AModelThatRanOutOfMemoryIsWhatItWasAndLoads) {
 TEST_P(Contract, ARebuildInFullMemoryLeavesASessionThatGoesOn) {
   if (!GetParam().can().rebuilds || GetParam().can().forgets) return;
   const auto new_model = [&](std::size_t limit) {
-    return std::make_unique<Model>(
-        Model::make(spec(), {.seed = 3, .memory_limit = limit, .keep_labels = 1'000'000}, FeatureSettings{}, Labels{}));
+    return std::make_unique<Model>(Model::make(spec(), {.memory = memory_of(limit), .keep_labels = {1'000'000}, .seed = 3},
+                                               FeatureSettings{}, Labels{}));
   };
   const Arriving stream(true, false);
   const auto free = new_model(Memory::kNoLimit);
@@ -496,7 +503,7 @@ TEST_P(Contract, WithoutLabelsThatWereTakenBackItIsTheModelThatNeverHadThem) {
                                        std::copy_n(raw.data() + begin, out.size(), out.data());
                                      }});
     Reader reader(in);
-    return std::make_unique<Session>(Session::load(spec(), reader));
+    return std::make_unique<Session>(Session::load(spec(), all->options(), reader));
   };
   Rng rng = make_rng(8, 0);
   for (int history = 0; history < 8; ++history) {

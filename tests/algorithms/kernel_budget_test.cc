@@ -174,7 +174,7 @@ TEST(Projectron, NoFiniteInstanceEndsARunOrMakesAModelThatCannotBeLoaded) {
           Tensors saved;
           session.save(saved);
           Reader reader(saved);
-          ASSERT_NO_THROW(Session::load(parse_spec(spec), reader)) << spec;
+          ASSERT_NO_THROW(Session::load(parse_spec(spec), session.options(), reader)) << spec;
         }
 }
 
@@ -190,7 +190,7 @@ TEST(BudgetForgetron, HugeWeightsOfAModelFileGiveFiniteMargins) {
   for (std::size_t i = 0; i < weights; ++i) huge[i] = i % 2 == 0 ? 1.7e308 : -1.7e308;
   Writer{saved}("learner.beta", huge);
   Reader reader(saved);
-  Session loaded = Session::load(spec, reader);
+  Session loaded = Session::load(spec, session.options(), reader);
   for (std::size_t n = 0; n < s.size(); ++n) {
     EXPECT_TRUE(std::isfinite(loaded.learner().score({s.task[n], dense({1e9, 1e9, 1e9, 1e9, 1e9})})));
     EXPECT_TRUE(std::isfinite(feed(loaded, s, n).decision.margin));

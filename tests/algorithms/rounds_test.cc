@@ -27,9 +27,9 @@ std::vector<Setting> all_sharing() {
 std::unique_ptr<Model> new_model(const Spec& spec, std::uint64_t m, std::uint64_t seed = 3,
                                  std::uint64_t labels = LabelLimits::kNone) {
   const NameTable names = task_names(kTasks);
-  return std::make_unique<Model>(
-      Model{Session(spec, {.seed = seed, .limits = {.total = labels}, .tasks = &names, .labels_per_round = m}), Featurizer{},
-            Labels{}});
+  LearningOptions learning{.keep_labels = {0}, .labels_per_round = m, .seed = seed};
+  if (labels != LabelLimits::kNone) learning.labels = {std::to_string(labels)};
+  return std::make_unique<Model>(Model::make(spec, learning, {}, Labels{}, {}, &names));
 }
 
 /// Round r, of which some answers are 0 or not known.

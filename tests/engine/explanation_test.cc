@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 
 /// A model of two users that learned which of two words means +1; "own" does so for ann only.
-Model learned(const std::string& learner, Reduction reduction = {}, const SessionOptions& options = {},
+Model learned(const std::string& learner, Reduction reduction = {}, const LearningOptions& options = {},
               std::uint32_t bits = 0) {
   const bool classes = reduction.has_classes();
   Labels labels = classes ? Labels::of_classes(ClassNames(reduction.classes()), false) : Labels("");
@@ -131,8 +131,8 @@ TEST(HeavyFeatures, AreMeansOfWhatExamplesAreExplainedBy) {
 }
 
 TEST(HeavyFeatures, OfTheKeptLabelsAreOfTheirTasksOrOfOne) {
-  SessionOptions options;
-  options.keep_labels = 1 << 20;
+  LearningOptions options;
+  options.keep_labels = {1 << 20};
   Model model = learned("cohort(query=always, scale=none)", {}, options);
   HeavyFeatures each(model), of_ann(model), of_a_stranger(model);
   each.add_kept();

@@ -29,7 +29,8 @@ Model trained(const Spec& spec, const TempDir& dir) {
             std::string(n % 7, 'x') + " other," + (n % 2 ? "odd" : "even") + "\n";
   ReadOptions options;
   options.categorical = {"kind"};
-  Model model{Session(spec, {.seed = 3, .limits = {.total = 50}}), Featurizer({.bits = 0, .ngrams = 2}), Labels("yes")};
+  const LearningOptions learning{.labels = {"50"}, .keep_labels = {0}, .seed = 3};
+  Model model = Model::make(spec, learning, {.bits = 0, .ngrams = 2}, Labels("yes"));
   ExampleReader examples(dir.write("train.csv", text), options, model.featurizer, model.labels);
   for (ExampleReader::Item item; examples.next(item);) {
     const Task task = model.session.task(item.task);
@@ -68,7 +69,9 @@ void learn_names(Model& model, const TempDir& dir, int begin, int end) {
 TEST(Model, NamesThatAreKeptStayWithinTheMemoryLimitAndSavingChangesNothing) {
   const TempDir dir;
   constexpr std::size_t kLimit = 200'000;
-  const auto make = [] { return Model::make(parse_spec("perceptron"), {.memory_limit = kLimit}, {.bits = 0}, Labels{}); };
+  const auto make = [] {
+    return Model::make(parse_spec("perceptron"), {.memory = ByteSize{kLimit}, .keep_labels = {0}}, {.bits = 0}, Labels{});
+  };
   Model whole = make(), parts = make();
   learn_names(whole, dir, 0, 3000);
   learn_names(parts, dir, 0, 1500);
@@ -93,11 +96,11 @@ TEST(Model, NamesOfColumnsCountAsMemoryOfTheModel) {
     header += ",column" + std::to_string(n);
     line += ",1";
   }
-  Model model = Model::make(parse_spec("perceptron"), {.memory_limit = 100'000}, {}, Labels{});
+  Model model = Model::make(parse_spec("perceptron"), {.memory = ByteSize{100'000}, .keep_labels = {0}}, {}, Labels{});
   ExampleReader examples(dir.write("wide.csv", header + "\n" + line + "\n"), {}, model.featurizer, model.labels);
   EXPECT_THROW(model.begin_file(), MemoryError);
   EXPECT_EQ(Model::from_bytes(model.to_bytes()).to_bytes(), model.to_bytes()) << "they are not half there";
-  Model large = Model::make(parse_spec("perceptron"), {.memory_limit = 1'000'000}, {}, Labels{});
+  Model large = Model::make(parse_spec("perceptron"), {.memory = ByteSize{1'000'000}, .keep_labels = {0}}, {}, Labels{});
   ExampleReader again(dir.at("wide.csv"), {}, large.featurizer, large.labels);
   large.begin_file();
   EXPECT_GT(large.bytes(), 3000u * 24);
@@ -196,7 +199,7 @@ TEST(Model, MissingRenamedAndExtraTensorsAreRefused) {
     changed = whole;
     changed.tensors[name].dtype = tensor.dtype == "I8" ? "U8" : "I8";
     EXPECT_THROW(Model::from_bytes(to_bytes(changed)), DataError) << name << " of another type";
-    if (tensor.bytes.empty() || name == "seed") continue;  // which may be none
+    if (tensor.bytes.empty()) continue;
     changed = whole;
     const char last = tensor.dtype.back();  // F64, U64, U32, F32, U8, I8
     edit(changed.tensors[name].bytes)->resize(tensor.bytes.size() - (last == '4' ? 8 : last == '2' ? 4 : 1));
@@ -205,7 +208,7 @@ TEST(Model, MissingRenamedAndExtraTensorsAreRefused) {
   Tensors changed = whole;
   changed.tensors["learner.more"] = whole.tensors.begin()->second;
   EXPECT_THROW(Model::from_bytes(to_bytes(changed)), DataError);
-  for (const std::string key : {"learner", "positive", "negative"}) {
+  for (const std::string key : {"learner", "positive", "negative", "learning", "features", "classes"}) {
     changed = whole;
     changed.metadata.erase(key);
     EXPECT_THROW(Model::from_bytes(to_bytes(changed)), DataError) << key;
@@ -219,6 +222,36 @@ TEST(Model, ASpecThatSaysNothingIsADataError) {
     Tensors changed = whole;
     changed.metadata["learner"] = spec;
     EXPECT_THROW(Model::from_bytes(to_bytes(changed)), DataError) << spec;
+  }
+}
+
+TEST(Model, KeepsTheSettingsThatItWasMadeWithAndRefusesOthersInAFile) {
+  LearningOptions learning{.labels = {"500", "20/day"}, .audit = 0.1, .rounds = Rounds::kEach, .seed = 7};
+  Model model = Model::make(parse_spec("cohort"), learning, {.bits = 20, .interactions = {"a*b"}}, Labels{});
+  const Model back = Model::from_bytes(model.to_bytes());
+  EXPECT_EQ(back.learning.labels, learning.labels);
+  EXPECT_EQ(back.learning.rounds, Rounds::kEach);
+  EXPECT_EQ(back.learning.seed, 7u);
+  EXPECT_EQ(back.learning.audit_floor, LearningOptions::kAuditFloor) << "the default, which may change";
+  EXPECT_EQ(back.featurizer.settings(), model.featurizer.settings());
+  model.set_limits({.total = 600, .per_task = 9});
+  EXPECT_EQ(model.learning.labels, TextList{"600"});
+  EXPECT_EQ(model.learning.labels_per_task, 9u);
+  const Tensors whole = from_bytes(model.to_bytes());
+  for (const auto& [key, value] : {std::pair{"learning", "x"},
+                                   {"learning", "[]"},
+                                   {"learning", R"({"seed":7})"},
+                                   {"learning", R"({"seed":"x"})"},
+                                   {"learning", R"({"sed":"7"})"},
+                                   {"learning", R"({"memory":"0"})"},
+                                   {"learning", R"({"rounds":"all-tasks"})"},
+                                   {"features", R"({"bits":"32"})"},
+                                   {"features", R"({"ngrams":"0"})"},
+                                   {"features", R"({"interactions":["a"]})"},
+                                   {"classes", "one-vs-two"}}) {
+    Tensors changed = whole;
+    changed.metadata[key] = value;
+    EXPECT_THROW(Model::from_bytes(to_bytes(changed)), DataError) << key << " " << value;
   }
 }
 

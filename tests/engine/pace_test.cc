@@ -155,7 +155,7 @@ TEST(Pace, AnyGapInTimeMakesAModelThatIsLoadedAgain) {
     Tensors saved;
     session.save(saved);
     Reader reader(saved);
-    EXPECT_NO_THROW(Session::load(session.spec(), reader)) << times[n];
+    EXPECT_NO_THROW(Session::load(session.spec(), session.options(), reader)) << times[n];
   }
 }
 
@@ -170,7 +170,7 @@ TEST(Pace, SaveAndContinueEqualsNeverSaved) {
         Tensors saved;
         often->save(saved);
         Reader reader(saved);
-        often = std::make_unique<Session>(Session::load(never.spec(), reader));
+        often = std::make_unique<Session>(Session::load(never.spec(), never.options(), reader));
       }
       ASSERT_EQ(feed(never, s, n), feed(*often, s, n)) << learner << " " << n;
     }

@@ -27,7 +27,7 @@ std::unique_ptr<Session> reloaded(const Session& session) {
   Tensors saved;
   session.save(saved);
   Reader reader(saved);
-  auto out = std::make_unique<Session>(Session::load(session.spec(), reader));
+  auto out = std::make_unique<Session>(Session::load(session.spec(), session.options(), reader));
   reader.finish();
   return out;
 }
@@ -228,7 +228,7 @@ TEST(PendingQuestions, RefusesStateThatCannotBe) {
     Tensors t = saved;
     edit(t.tensors.at(name).bytes)->front() ^= std::byte{1};
     Reader reader(t);
-    EXPECT_THROW(Session::load(session.spec(), reader), DataError) << name;
+    EXPECT_THROW(Session::load(session.spec(), session.options(), reader), DataError) << name;
   }
 }
 

@@ -44,7 +44,7 @@ Tensors saved(const Session& session) {
 std::unique_ptr<Session> reloaded(const Session& session) {
   const Tensors tensors = saved(session);
   Reader reader(tensors);
-  auto out = std::make_unique<Session>(Session::load(session.spec(), reader));
+  auto out = std::make_unique<Session>(Session::load(session.spec(), session.options(), reader));
   reader.finish();
   return out;
 }
@@ -274,7 +274,7 @@ TEST(Audited, StateThatDoesNotHangTogetherIsRefused) {
   const Tensors good = saved(session);
   const auto load = [&](const Tensors& t) {
     Reader reader(t);
-    Session::load(session.spec(), reader);
+    Session::load(session.spec(), session.options(), reader);
     reader.finish();
   };
   EXPECT_NO_THROW(load(good));

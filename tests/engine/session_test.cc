@@ -49,7 +49,7 @@ TEST(Session, AHundredThousandTasksGrowWithoutASecondCopyAndThenNoMore) {
   Tensors saved;
   session.save(saved);
   Reader reader(saved);
-  const Session back = Session::load(session.spec(), reader);
+  const Session back = Session::load(session.spec(), session.options(), reader);
   EXPECT_EQ(back.tasks().size(), kTasks);
   EXPECT_LE(back.peak_bytes(), kLimit);
   EXPECT_EQ(back.count(77'777).examples, 2u);
@@ -70,7 +70,7 @@ TEST(Session, ALabelThatTheLearnerRefusesIsCountedSoThatItCanBeSaved) {
   Tensors saved;
   session.save(saved);
   Reader reader(saved);
-  EXPECT_EQ(Session::load(session.spec(), reader).total().labels, 2u);
+  EXPECT_EQ(Session::load(session.spec(), session.options(), reader).total().labels, 2u);
 }
 
 TEST(Session, TasksNamedBeforehandComeFirst) {
@@ -199,7 +199,7 @@ TEST(Session, WithoutMemoryForALabelNothingIsCountedAndTheTicketWaits) {
   Tensors saved;
   session.save(saved);
   Reader reader(saved);
-  EXPECT_EQ(Session::load(session.spec(), reader).total().labels, session.total().labels);
+  EXPECT_EQ(Session::load(session.spec(), session.options(), reader).total().labels, session.total().labels);
 }
 
 TEST(Session, MayBeMovedWhileItLearns) {
@@ -226,7 +226,7 @@ TEST(Session, AGiftAboutATaskThatWasNeverDecidedIsSavedAndLoaded) {
     Tensors saved;
     session.save(saved);
     Reader reader(saved);
-    const Session loaded = Session::load(session.spec(), reader);
+    const Session loaded = Session::load(session.spec(), session.options(), reader);
     for (const Task task : {Task{0}, late})
       EXPECT_EQ(loaded.learner().score({task, other}), session.learner().score({task, other})) << learner.name;
   }
@@ -246,7 +246,7 @@ TEST(Session, AnAnswerAboutATaskThatNoRoundHasShownIsCounted) {
     Tensors saved;
     session.save(saved);
     Reader reader(saved);
-    EXPECT_EQ(Session::load(session.spec(), reader).count(last).labels, 1u) << learner.name;
+    EXPECT_EQ(Session::load(session.spec(), session.options(), reader).count(last).labels, 1u) << learner.name;
   }
 }
 
@@ -268,7 +268,7 @@ TEST(Session, AQuestionAboutATaskThatWasNeverDecidedIsAnsweredAlsoAfterLoading) 
     saved.tensors[name] = unasked.tensors.at(name);
   }
   Reader reader(saved);
-  Session loaded = Session::load(session.spec(), reader);
+  Session loaded = Session::load(session.spec(), session.options(), reader);
   for (Session* one : {&session, &loaded}) {
     ASSERT_TRUE(one->answer(0, kYes));
     EXPECT_EQ(one->count(kLate).labels, 1u);
@@ -300,7 +300,7 @@ TEST(Session, FullOfTasksItIsSavedAndLoadedAndRebuilt) {
       Tensors saved;
       session.save(saved);
       Reader reader(saved);
-      Session loaded = Session::load(session.spec(), reader);
+      Session loaded = Session::load(session.spec(), session.options(), reader);
       EXPECT_LE(loaded.model_bytes(), session.model_bytes()) << learner << " " << limit;
       session.rebuild();
       session.undo({3, 7});
@@ -331,7 +331,7 @@ TEST(Session, LoadedKnowsEverythingThatWasSaved) {
   Tensors saved;
   session.save(saved);
   Reader reader(saved);
-  const Session loaded = Session::load(session.spec(), reader);
+  const Session loaded = Session::load(session.spec(), session.options(), reader);
   EXPECT_EQ(loaded.unanswered(), session.unanswered());
   EXPECT_EQ(loaded.budget().bought(), session.budget().bought());
   EXPECT_EQ(loaded.budget().limits().total, 40u);
@@ -355,7 +355,7 @@ TEST(Session, RefusesStateThatDoesNotHangTogether) {
   session.save(saved);
   const auto load = [&](const Tensors& t) {
     Reader reader(t);
-    return Session::load(session.spec(), reader);
+    return Session::load(session.spec(), session.options(), reader);
   };
   EXPECT_NO_THROW(load(saved));
   const auto broken = [&](const std::string& tensor, auto change) {
@@ -408,16 +408,8 @@ TEST(Session, TheAnswerNeitherCostsALabelTeachesAPerceptronNothingAndIsNoMistake
   EXPECT_EQ(count.mistakes, 1u) << "the +1; 0 is neither right nor wrong";
 }
 
-TEST(Session, LabelsPerRoundIsSavedAndZeroIsRefused) {
-  const NameTable names = task_names(3);
-  Session session(parse_spec("shampo"), {.seed = 1, .tasks = &names, .labels_per_round = 2});
-  Tensors saved;
-  session.save(saved);
-  Reader reader(saved);
-  EXPECT_EQ(Session::load(session.spec(), reader).labels_per_round(), 2u);
-  saved.tensors["labels_per_round"].bytes = std::vector<std::byte>(8);
-  Reader zero(saved);
-  EXPECT_THROW(Session::load(session.spec(), zero), DataError);
+TEST(Session, ZeroLabelsPerRoundAreRefused) {
+  EXPECT_THROW(Session(parse_spec("shampo"), {.labels_per_round = 0}), UsageError);
 }
 
 TEST(Session, MoreRoomForLabelsThanAnyMachineHasIsRefused) {
@@ -426,10 +418,7 @@ TEST(Session, MoreRoomForLabelsThanAnyMachineHasIsRefused) {
   Tensors saved;
   session.save(saved);
   Reader reader(saved);
-  EXPECT_NO_THROW(Session::load(session.spec(), reader));
-  saved.tensors["keep_labels"].bytes = std::vector<std::byte>(8, std::byte{7});
-  Reader huge(saved);
-  EXPECT_THROW(Session::load(session.spec(), huge), DataError);
+  EXPECT_NO_THROW(Session::load(session.spec(), session.options(), reader));
 }
 
 TEST(Session, QuestionsComeOneAtATimeAndWantOneReplyEach) {
@@ -512,7 +501,7 @@ TEST(Session, TasksThatMemoryDoesNotHoldAreAnsweredByWhatAllShare) {
   Tensors saved;
   session.save(saved);
   Reader reader(saved);
-  Session back = Session::load(session.spec(), reader);
+  Session back = Session::load(session.spec(), session.options(), reader);
   EXPECT_EQ(back.ledger().untracked().examples, untracked);
   EXPECT_EQ(back.task("another user"), session.task("another user"));
   EXPECT_EQ(feed_one(back, {kUntracked, x}, -1), feed_one(session, {kUntracked, x}, -1));

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 constexpr auto kOneVsRest = Reduction::Kind::kOneVsRest, kOneVsOne = Reduction::Kind::kOneVsOne;
 const std::vector<std::string> kNames{"ham", "spam", "urgent"};
 
-Model make(const std::string& learner, Reduction::Kind reduction = kOneVsRest, SessionOptions options = {}) {
+Model make(const std::string& learner, Reduction::Kind reduction = kOneVsRest, LearningOptions options = {}) {
   options.seed = 3;
   return Model::make(parse_spec(learner), options, {}, Labels::of_classes(ClassNames(kNames), false),
                      Reduction(reduction, kNames, true));
@@ -124,7 +124,7 @@ TEST(Users, AreSavedWithTheirQuestions) {
 }
 
 TEST(Users, WhoDoNotFitKeepTheClassOfTheirPendingQuestions) {
-  Model model = make("cohort(query=always, scale=none)", kOneVsRest, {.memory_limit = 300'000});
+  Model model = make("cohort(query=always, scale=none)", kOneVsRest, {.memory = ByteSize{300'000}, .keep_labels = {0}});
   const Vector x = dense({1, 0.5});
   std::size_t untracked = 0;
   for (std::uint32_t i = 0; i < 5000; ++i) {
@@ -163,7 +163,7 @@ TEST(Users, WhoDoNotFitKeepTheClassOfTheirPendingQuestions) {
 }
 
 TEST(Users, AskedAboutByASharedAnnotatorWithoutMemoryCostNone) {
-  Model model = make("cohort(query=shared, scale=none)", kOneVsRest, {.memory_limit = 300'000});
+  Model model = make("cohort(query=shared, scale=none)", kOneVsRest, {.memory = ByteSize{300'000}, .keep_labels = {0}});
   for (std::uint32_t i = 0; i < 3000; ++i)
     show(model, "a user with a rather long name " + std::to_string(i), dense({1, 0.5}), i % 3);
   EXPECT_GT(model.session.ledger().untracked().labels, 100u);
@@ -195,10 +195,7 @@ TEST(Users, OfAFileThatDoNotFitTheClassesAreRefused) {
     EXPECT_THROW(Model::from_bytes(to_bytes(t)), DataError);
   };
   bad([](Tensors& t) { t.metadata.erase("users"); });
-  bad([](Tensors& t) { t.tensors.erase("tasks_per_name"); });
-  for (const unsigned value : {0u, 1u, 2u, 4u})
-    bad([&](Tensors& t) { (*edit(t.tensors["tasks_per_name"].bytes))[0] = std::byte(value); });
-  bad([](Tensors& t) { (*edit(t.tensors["tasks_per_name"].bytes))[7] = std::byte{255}; });
+  bad([](Tensors& t) { t.metadata["classes"] = ""; });
 }
 
 }  // namespace

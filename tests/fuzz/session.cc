@@ -82,7 +82,7 @@ void play(fuzz::Input& in) {
           const std::string bytes = saved(session);
           const Tensors in_file = from_bytes(bytes);
           Reader reader(in_file);
-          const Session loaded = Session::load(session.spec(), reader);
+          const Session loaded = Session::load(session.spec(), session.options(), reader);
           fuzz::require(saved(loaded) == bytes, "a saved and loaded session has the same bytes");
           break;
         }

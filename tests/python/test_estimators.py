@@ -736,7 +736,7 @@ def test_memory_is_never_exceeded(memory):
             X = rng.normal(size=(500, 60))
             learner.partial_fit(X, rng.integers(2, size=500), classes=[0, 1], task=rng.integers(30, size=500))
             info = learner.info_
-            assert info["model_bytes"] <= info["peak_bytes"] <= limit == info["memory_limit"]
+            assert info["model_bytes"] <= info["peak_bytes"] <= limit == info["settings"]["memory"]
         assert len(learner.predict(X)) == 500
     unable = quorate.KernelPerceptron(memory=20_000)
     with pytest.raises(MemoryError):

@@ -29,7 +29,6 @@ void check_classes(const std::vector<std::string>& names) {
 
 Model make_model(const DeskSettings& s) {
   const Spec learner = parse_spec(s.learner);
-  SessionOptions options = s.learning.session();
   if (s.learning.rounds && *s.learning.rounds == Rounds::kPerTask)
     throw UsageError("--rounds per-task: questions are asked about each example as it comes; leave it out");
   if (capabilities(learner).selects)
@@ -41,14 +40,14 @@ Model make_model(const DeskSettings& s) {
                        "': expected two words, --positive and --negative, or --classes");
     Labels labels(s.positive);
     labels.restore(s.positive, s.negative);
-    return Model::make(learner, options, s.features, std::move(labels));
+    return Model::make(learner, s.learning, s.features, std::move(labels));
   }
   check_classes(s.classes);
   const auto reduction = value_named<Reduction::Kind>(s.reduction);
   if (!reduction || *reduction == Reduction::Kind::kNone)
     throw UsageError("reduction " + s.reduction + ": expected one-vs-rest or one-vs-one");
   const bool users = capabilities(learner).groups;
-  return Model::make(learner, options, s.features, Labels::of_classes(ClassNames(s.classes), false),
+  return Model::make(learner, s.learning, s.features, Labels::of_classes(ClassNames(s.classes), false),
                      Reduction(*reduction, s.classes, users));
 }
 
@@ -338,7 +337,7 @@ void Desk::look_at(std::string_view lines, const std::function<void(const Look&)
 void Desk::with_examples(const Question& question, const std::function<void(std::span<const Example>)>& use) const {
   look_at(
       question.about.line,
-      [&](const Look& at) { use(examples_of(known_task(question.about.task), at.x, at.record.weight)); },
+      [&](const Look& at) { use(examples_of(model_.known_task(question.about.task), at.x, at.record.weight)); },
       [](std::uint64_t, const std::string&) {});
 }
 
@@ -356,10 +355,6 @@ Label Desk::choice_of(const std::string& word) const {
 }
 
 std::vector<std::string> Desk::choices() const { return model_.labels.names(); }
-
-Task Desk::known_task(std::string_view task) const {
-  return model_.reduction.by_task() ? model_.session.known_task(task) : 0;
-}
 
 std::vector<Example> Desk::examples_of(Task first, const Features& x, double weight) const {
   std::vector<Example> out;
@@ -401,7 +396,7 @@ DeskReply Desk::limits(const Json& event) {
     model_.session.set_audits(audits->get<bool>());
   }
   limits.total = event["labels"].is_null() ? LabelLimits::kNone : event["labels"].get<std::uint64_t>();
-  model_.session.set_limits(limits);
+  model_.set_limits(limits);
   std::vector<std::pair<double, std::uint64_t>> waiting;  // the surest go first, held or not
   for (const auto& [id, question] : open_)
     if (!question.tickets.empty() && question.given.empty()) waiting.push_back({worth(question), id});

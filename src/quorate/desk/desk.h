@@ -219,7 +219,6 @@ class Desk {
     model_.reduction.score(model_.session.learner(), first, x, work.margins);
     return put_prediction(out, work);
   }
-  Task known_task(std::string_view task) const;  ///< the first of those that its examples are shown to
   std::vector<Example> examples_of(Task first, const Features& x, double weight = 1) const;
   std::string new_id() const;  ///< of an example without one
   Question question_about(Posted about) const;

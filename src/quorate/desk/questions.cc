@@ -112,10 +112,10 @@ Json Desk::arrive(const Record& record, const Features& x, std::string_view line
   Question question = question_about({id, task, std::string(line)});
   if (known && !take_late_label(before->second, label, question.about)) {
     out["known"] = true;
-    put_prediction(out, known_task(task), x, work);
+    put_prediction(out, model_.known_task(task), x, work);
     return out;
   }
-  const Task first = model_.reduction.by_task() ? session.task(question.about.task) : 0;
+  const Task first = model_.task(question.about.task);
   const auto remember = [&] {  // once the learner took it: without memory it may be posted again
     if (!known) {
       ++posted_;
@@ -310,7 +310,7 @@ std::optional<Desk::Pick> Desk::best_of_pool() const {
   std::vector<std::size_t> places(pool_.size());
   std::iota(places.begin(), places.end(), std::size_t{0});
   if (model_.session.budget().limits().per_task != LabelLimits::kNone)
-    std::erase_if(places, [this](std::size_t place) { return !may_ask(known_task(pool_[place].task)); });
+    std::erase_if(places, [this](std::size_t place) { return !may_ask(model_.known_task(pool_[place].task)); });
   const std::size_t step = std::max<std::size_t>(1, places.size() / kMostTried);
   std::size_t at = (leases_ + static_cast<std::uint64_t>(std::fmod(now_, 1e15))) % step;
   std::string lines;  // read in one go
@@ -321,7 +321,7 @@ std::optional<Desk::Pick> Desk::best_of_pool() const {
         lines,
         [&](const Look& line) {
           const std::size_t place = places[at];
-          const std::vector<Example> examples = examples_of(known_task(pool_[place].task), line.x);
+          const std::vector<Example> examples = examples_of(model_.known_task(pool_[place].task), line.x);
           for (std::size_t n = 0; n < examples.size(); ++n)
             if (const double worth = -sureness(examples[n]);
                 worth >= least && (!best || worth > best->worth) && model_.session.may_ask(examples[n].task))

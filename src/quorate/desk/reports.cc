@@ -34,7 +34,7 @@ Json interval_json(const Estimate& a) {
 
 Reduction::Prediction Desk::put_prediction(Json& out, Reduction::Work& work) const {
   const Learner& learner = model_.session.learner();
-  const Reduction::Prediction p = model_.reduction.predict(learner, learner.capabilities().calibrated, work);
+  const Reduction::Prediction p = model_.reduction.predict(learner, true, work);
   out["label"] = model_.labels.name(p.label);
   out["margin"] = p.margin;
   if (const auto threshold = model_.threshold()) {
@@ -61,7 +61,7 @@ DeskReply Desk::predict(std::string_view lines, std::uint64_t first) const {
           Json one{{"id", line.record.id.empty() ? std::to_string(first + line.number) : std::string(line.record.id)},
                    {"task", task}};
           if (!line.record.left_out.empty()) one["left_out"] = line.record.left_out;
-          put_prediction(one, known_task(task), line.x, work);
+          put_prediction(one, model_.known_task(task), line.x, work);
           add_to_list(results, one);
         },
         [&](std::uint64_t number, const std::string& what) {
@@ -94,7 +94,7 @@ DeskReply Desk::explain(std::uint64_t ticket) const {
       [&](const Look& line) {
         const Features& x = line.x;
         const Session& session = model_.session;
-        const Task first = known_task(task);
+        const Task first = model_.known_task(task);
         Json now;
         Reduction::Work work;
         const std::size_t predicted = put_prediction(now, first, x, work).label,

@@ -1,46 +1,14 @@
 #include "quorate/desk/settings.h"
 
-#include <nlohmann/json.hpp>
-
 #include "quorate/base/number.h"
+#include "quorate/params/json.h"
 
 namespace quorate {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Values that differ from the defaults, by name.
-template <Described P>
-Json written(const P& params) {
-  Json out = Json::object();
-  const P initial{};
-  const auto one = [&](const auto& field) {
-    const auto& value = params.*(field.member);
-    using T = std::remove_cvref_t<decltype(value)>;
-    if constexpr (std::same_as<T, TextList>) {
-      if (!value.empty()) out[std::string(field.name)] = value;
-    } else if (const std::string text = write_value(value).word, before = write_value(initial.*(field.member)).word;
-               text != before) {
-      out[std::string(field.name)] = text;
-    }
-  };
-  std::apply([&](const auto&... field) { (one(field), ...); }, P::fields());
-  return out;
-}
-
-template <Described P>
-void read(const Json& in, P& params) {
-  const auto one = [&](const auto& field) {
-    const auto found = in.find(std::string(field.name));
-    if (found == in.end()) return;
-    auto& value = params.*(field.member);
-    if constexpr (std::same_as<std::remove_cvref_t<decltype(value)>, TextList>)
-      value = found->template get<TextList>();
-    else
-      read_value(value, Spec{found->template get<std::string>(), {}}, field.name, field.range);
-  };
-  std::apply([&](const auto&... field) { (one(field), ...); }, P::fields());
-}
+constexpr std::string_view kWhat = "settings of the desk";
 
 }  // namespace
 
@@ -52,17 +20,9 @@ std::optional<KeepJournal> KeepJournal::parse(std::string_view text) {
 
 std::string to_text(const KeepJournal& keep) { return keep.files ? std::to_string(*keep.files) : "all"; }
 
-std::string DeskOptions::to_json() const { return written(*this).dump(); }
+std::string DeskOptions::to_json() const { return params_text(*this); }
 
-DeskOptions DeskOptions::from_json(std::string_view text) {
-  DeskOptions out;
-  try {
-    read(Json::parse(text), out);
-  } catch (const nlohmann::json::exception& e) {
-    throw DataError(std::string("settings of the desk: ") + e.what());
-  }
-  return out;
-}
+DeskOptions DeskOptions::from_json(std::string_view text) { return params_of_text<DeskOptions>(text, kWhat); }
 
 void DeskOptions::check() const {
   if (!archive.empty() && keep_journal.files.value_or(0) == 0)
@@ -76,10 +36,10 @@ std::string DeskSettings::to_json() const {
               {"negative", negative},
               {"classes", classes},
               {"reduction", reduction},
-              {"learning", written(learning)},
-              {"features", written(features)},
-              {"reading", written(reading)},
-              {"desk", written(desk)},
+              {"learning", params_json(learning)},
+              {"features", params_json(features)},
+              {"reading", params_json(reading)},
+              {"desk", params_json(desk)},
               {"secret", secret}}
       .dump();
 }
@@ -93,13 +53,13 @@ DeskSettings DeskSettings::from_json(std::string_view text) {
     out.negative = in.at("negative");
     out.classes = in.at("classes").get<std::vector<std::string>>();
     out.reduction = in.at("reduction");
-    read(in.at("learning"), out.learning);
-    read(in.at("features"), out.features);
-    read(in.at("reading"), out.reading);
-    read(in.at("desk"), out.desk);
+    out.learning = params_of<LearningOptions>(in.at("learning"), kWhat);
+    out.features = params_of<FeatureSettings>(in.at("features"), kWhat);
+    out.reading = params_of<ReadOptions>(in.at("reading"), kWhat);
+    out.desk = params_of<DeskOptions>(in.at("desk"), kWhat);
     out.secret = in.value("secret", "");
   } catch (const nlohmann::json::exception& e) {
-    throw DataError(std::string("settings of the desk: ") + e.what());
+    throw DataError(std::string(kWhat) + ": " + e.what());
   }
   return out;
 }

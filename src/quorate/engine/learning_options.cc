@@ -40,11 +40,11 @@ std::optional<double> LearningOptions::labels_share() const {
   return out;
 }
 
-SessionOptions LearningOptions::session() const {
-  if (pace.has_value() != length.has_value())
+SessionOptions LearningOptions::session(bool experiment) const {
+  if (!experiment && pace.has_value() != length.has_value())
     throw UsageError("--pace even and --length: expected both or neither; --length may be an estimate");
   return {.seed = seed,
-          .limits = limits(),
+          .limits = limits(experiment),
           .spread_over = length.value_or(0),
           .labels_per_round = labels_per_round,
           .memory_limit = memory_limit(),

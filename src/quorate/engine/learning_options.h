@@ -15,16 +15,16 @@ enum class PaceRule { kEven };
 constexpr auto words(PaceRule) { return std::array{std::pair{PaceRule::kEven, std::string_view("even")}}; }
 
 struct LearningOptions {
-  TextList labels;
-  std::optional<std::uint64_t> labels_per_task;
-  std::optional<PaceRule> pace;
-  std::optional<std::uint64_t> length;
+  TextList labels = {};
+  std::optional<std::uint64_t> labels_per_task = {};
+  std::optional<PaceRule> pace = {};
+  std::optional<std::uint64_t> length = {};
   double audit = 0;
-  std::optional<double> audit_floor;
+  std::optional<double> audit_floor = {};
   static constexpr double kAuditFloor = 0.002;  // where audits have a share, and no floor is given
-  std::optional<ByteSize> memory;
+  std::optional<ByteSize> memory = {};
   ByteSize keep_labels{16'000'000};
-  std::optional<Rounds> rounds;
+  std::optional<Rounds> rounds = {};
   std::uint64_t labels_per_round = 1, max_pending = 10'000, seed = 1;
 
   static constexpr auto fields() {
@@ -86,8 +86,9 @@ struct LearningOptions {
   /// 0 to 1 of the examples. Throws UsageError: out of range, a second number in all.
   std::optional<double> labels_share() const;
   std::size_t memory_limit() const;  ///< throws UsageError: 0
-  /// Of a new session; the pace is spread over `length` examples. Throws UsageError: as limits; pace without a length.
-  SessionOptions session() const;
+  /// Of a new session; the pace is spread over `length` examples. `experiment`: their number is known, so that labels may be
+  /// a share of them (labels_share), and the pace needs no length. Throws UsageError: as limits; pace without a length.
+  SessionOptions session(bool experiment = false) const;
 };
 
 }  // namespace quorate

@@ -2,8 +2,8 @@
 
 #include "quorate/base/portable_math.h"
 #include "quorate/base/utf8.h"
-#include "quorate/engine/rounds.h"
 #include "quorate/learner.h"
+#include "quorate/params/json.h"
 #include "quorate/registry.h"
 #include "quorate/store/files.h"
 
@@ -20,8 +20,21 @@ Featurizer make_featurizer(const FeatureSettings& settings, std::size_t limit) {
   return Featurizer(settings, names > 0 ? names : Memory::kNoLimit);
 }
 
-/// The classes of a model file.
-Reduction read_reduction(Reduction::Kind kind, bool users, Reader& reader, const Session& session) {
+/// All that a session is made with but for tasks named beforehand.
+SessionOptions session_options(const LearningOptions& learning, const FeatureSettings& features,
+                               const Reduction& reduction) {
+  SessionOptions out = learning.session();
+  out.spread_over *= reduction.tasks();
+  out.exclusive = reduction.exclusive();
+  out.tasks_per_name = reduction.by_task() ? reduction.tasks() : 1;
+  out.memory_for_names = memory_for_names(features.bits, out.memory_limit);
+  return out;
+}
+
+Reduction read_reduction(const std::string& word, bool users, Reader& reader) {
+  const auto kind = value_named<Reduction::Kind>(word);
+  if (!kind) throw DataError("model file: classes " + quoted_value(word));
+  if (*kind == Reduction::Kind::kNone) return {};
   NameTable names;
   reader("classes", names);
   std::vector<std::string> words;
@@ -30,14 +43,15 @@ Reduction read_reduction(Reduction::Kind kind, bool users, Reader& reader, const
     if (find_not_utf8(words.back()) != std::string::npos) throw DataError("model file: a class's name is not UTF-8");
   }
   if (words.size() > ClassNames::kMost) throw DataError("model file: too many classes");
-  Reduction out(kind, std::move(words), users);
-  if (session.tasks_per_name() != (users ? out.tasks() : 1))
-    throw DataError("model file: its tasks are not those of its users");
+  return {*kind, std::move(words), users};
+}
+
+/// Throws DataError unless a session of a file has the tasks of the classes.
+void check_tasks(const Session& session, const Reduction& reduction) {
   const NameTable& tasks = session.tasks();
-  for (Task task = 0; task < out.tasks() && !users; ++task)
-    if (task >= tasks.size() || tasks[task] != out.task_name(task))
+  for (Task task = 0; task < reduction.tasks() && !reduction.by_task(); ++task)
+    if (task >= tasks.size() || tasks[task] != reduction.task_name(task))
       throw DataError("model file: its tasks are not those of its classes");
-  return out;
 }
 
 /// Counts as memory of the model the names of classes, here and in the labels, and the decisions of all of their tasks.
@@ -56,7 +70,8 @@ Tensors tensors_of(const Model& model) {
   out.metadata["positive"] = model.labels.positive();
   out.metadata["negative"] = model.labels.negative();
   if (model.labels.yes_no()) out.metadata["yes_no"] = "true";
-  if (model.rounds) out.metadata["rounds"] = word_of(*model.rounds);
+  out.metadata["learning"] = params_text(model.learning);
+  out.metadata["features"] = params_text(model.featurizer.settings());
   model.session.save(writer);
   out.metadata["classes"] = word_of(model.reduction.kind());
   if (model.reduction.users()) out.metadata["users"] = "yes";
@@ -78,37 +93,24 @@ Model read_model(const Column<std::byte>& file) {
   };
   Reader reader(in);
   try {
-    std::uint32_t bits = 0;
-    std::uint64_t memory_limit = 0;
-    reader("input.settings.bits", bits);
-    reader("memory_limit", memory_limit);
     const Spec learner = parse_spec(text("learner"));
-    Model out{Session::load(learner, reader, memory_for_names(bits, memory_limit)),
-              make_featurizer({.bits = bits}, memory_limit), Labels{}};
+    const auto learning = params_of_text<LearningOptions>(text("learning"), "model file: learning");
+    const auto features = params_of_text<FeatureSettings>(text("features"), "model file: features");
+    Reduction reduction = read_reduction(text("classes"), in.metadata.contains("users"), reader);
+    Model out{Session::load(learner, session_options(learning, features, reduction), reader),
+              make_featurizer(features, learning.memory_limit()), Labels{}, std::move(reduction), learning};
+    check_tasks(out.session, out.reduction);
     reader("input", out.featurizer);
     out.featurizer.check();
     out.begin_file();
     out.labels.restore(text("positive"), text("negative"), in.metadata.contains("yes_no"));
-    if (const auto rounds = in.metadata.find("rounds"); rounds != in.metadata.end()) {
-      out.rounds = value_named<Rounds>(rounds->second);
-      if (!out.rounds) throw DataError("model file: rounds " + quoted_value(rounds->second));
-      resolve_rounds(out.rounds, !text("classes").empty(), out.session.capabilities());
-    }
-    const auto kind = value_named<Reduction::Kind>(text("classes"));
-    if (!kind) throw DataError("model file: classes " + quoted_value(text("classes")));
-    if (*kind != Reduction::Kind::kNone) {
-      const bool users = in.metadata.contains("users");
-      if (users) check_can_group(out.session.spec());
-      out.reduction = read_reduction(*kind, users, reader, out.session);
-      out.labels = Labels::of_classes(ClassNames(out.reduction.classes()), false);
-      count_classes(out);
-    } else if (out.session.tasks_per_name() > 1) {
-      throw DataError("model file: users without classes");
-    }
+    resolve_rounds(learning.rounds, out.reduction.has_classes(), out.session.capabilities());
+    if (out.reduction.has_classes()) out.labels = Labels::of_classes(ClassNames(out.reduction.classes()), false);
+    count_classes(out);
     reader.finish();
     return out;
   } catch (const UsageError& e) {
-    throw DataError(std::string("model file: learner: ") + e.what());
+    throw DataError(std::string("model file: ") + e.what());
   } catch (const MemoryError& e) {
     throw DataError(std::string("model file: larger than its own memory limit: ") + e.what());
   }
@@ -116,19 +118,11 @@ Model read_model(const Column<std::byte>& file) {
 
 }  // namespace
 
-Model Model::make(const Spec& learner, SessionOptions options, const FeatureSettings& features, Labels labels,
-                  Reduction reduction) {
-  NameTable tasks;
-  options.spread_over *= reduction.tasks();
-  options.exclusive = reduction.exclusive();
-  if (reduction.by_task()) {
-    if (reduction.users()) check_can_group(learner);
-    options.tasks_per_name = reduction.tasks();
-  } else {
-    tasks = reduction.task_names();
-    options.tasks = &tasks;
-  }
-  options.memory_for_names = memory_for_names(features.bits, options.memory_limit);
+Model Model::make(const Spec& learner, const LearningOptions& learning, const FeatureSettings& features, Labels labels,
+                  Reduction reduction, const NameTable* tasks) {
+  SessionOptions options = session_options(learning, features, reduction);
+  const NameTable own = reduction.by_task() ? NameTable() : reduction.task_names();
+  options.tasks = reduction.by_task() ? tasks : &own;
   Model out{Session(learner, options), make_featurizer(features, options.memory_limit), std::move(labels),
             std::move(reduction)};
   if (const std::size_t all = out.reduction.tasks(); !out.reduction.by_task() && out.session.tasks().size() > all)
@@ -137,7 +131,17 @@ Model Model::make(const Spec& learner, SessionOptions options, const FeatureSett
                      "; expected tasks of the classes, as " + quoted_value(out.session.tasks()[0]));
   out.session.set_kinds(out.featurizer.kinds());
   count_classes(out);
+  out.learning = learning;
+  if (options.audit > 0) out.learning.audit_floor = options.audit_floor;
   return out;
+}
+
+void Model::set_limits(const LabelLimits& limits) {
+  session.set_limits(limits);
+  learning.labels.clear();
+  if (limits.total != LabelLimits::kNone) learning.labels.push_back(std::to_string(limits.total));
+  if (limits.rate) learning.labels.push_back(to_text(*limits.rate));
+  learning.labels_per_task = limits.per_task == LabelLimits::kNone ? std::nullopt : std::optional(limits.per_task);
 }
 
 std::optional<double> Model::threshold() const {

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "quorate/engine/learning_options.h"
 #include "quorate/engine/reduction.h"
 #include "quorate/engine/session.h"
 #include "quorate/stream/featurize.h"
@@ -10,21 +11,33 @@
 
 namespace quorate {
 
-enum class Rounds;  // engine/rounds.h
-
 /// Thread-safety: one thread at a time; or any number that call const members only.
 struct Model {
-  /// A new model; its tasks are those of the classes, if it has any without users; options.tasks_per_name follows from the
-  /// reduction. Under a memory limit, names of features that are kept (bits 0) have a quarter of it. Throws as Session.
-  static Model make(const Spec& learner, SessionOptions options, const FeatureSettings& features, Labels labels,
-                    Reduction reduction = {});
+  /// A new model. `tasks`: named beforehand; not looked at if the reduction has tasks of its own. Under a memory limit,
+  /// names of features that are kept (bits 0) have a quarter of it. Throws as LearningOptions::session and Session.
+  static Model make(const Spec& learner, const LearningOptions& learning, const FeatureSettings& features, Labels labels,
+                    Reduction reduction = {}, const NameTable* tasks = nullptr);
 
   Session session;
   Featurizer featurizer;
   Labels labels;
-  Reduction reduction = {};           ///< whose tasks are the session's, of each task of the stream; labels are its
-  std::optional<Rounds> rounds = {};  ///< that were asked for; nothing: resolve_rounds' default
-  std::size_t names_counted_ = 0;     // bytes of names that are part of the session's memory
+  Reduction reduction = {};        ///< whose tasks are the session's, of each task of the stream; labels are its
+  LearningOptions learning = {};   ///< that it was made with, or has since
+  std::size_t names_counted_ = 0;  // bytes of names that are part of the session's memory
+
+  /// Where a task of the stream has its tasks in the session: the first of them (Session::task); 0 if tasks of the stream
+  /// are not looked at.
+  Task task(std::string_view name) { return reduction.by_task() ? session.task(name) : 0; }
+  Task known_task(std::string_view name) const { return reduction.by_task() ? session.known_task(name) : 0; }
+  /// What it says of an instance; `work` has the margins then and, of a `calibrated` learner, probabilities if they are
+  /// asked for. first: as task() gives it. O(non-zeros x tasks of the instance).
+  Reduction::Prediction predict(Task first, const Features& x, Reduction::Work& work,
+                                bool with_probabilities = false) const {
+    return reduction.predict(session.learner(), first, x, with_probabilities, work);
+  }
+
+  /// Other limits of labels from now on (Session::set_limits).
+  void set_limits(const LabelLimits& limits);
 
   /// What the annotator is asked about an example of classes: "class = 3?", "3 or 8?", of a user "ann: class = 3?"; nothing
   /// of two labels, where it is always the same.

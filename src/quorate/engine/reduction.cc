@@ -123,7 +123,7 @@ Reduction::Prediction Reduction::predict(const Learner& learner, Task first, con
 
 Reduction::Prediction Reduction::predict(const Learner& learner, bool with_probabilities, Work& work) const {
   const Prediction out = predict(work.margins, work.ballot);
-  if (with_probabilities) {
+  if (with_probabilities && learner.capabilities().calibrated) {
     std::vector<double>& odds = work.odds;
     odds.resize(work.margins.size());
     for (std::size_t task = 0; task < odds.size(); ++task) odds[task] = learner.log_odds(work.margins[task]);

@@ -121,7 +121,7 @@ class Reduction {
     std::vector<double> odds = {};
     Ballot ballot = {};
   };
-  /// score() and predict() for the instance x and, of a `calibrated` learner, probabilities().
+  /// score() and predict() for the instance x and, if they are asked for and the learner is `calibrated`, probabilities().
   Prediction predict(const Learner& learner, Task first, const Features& x, bool with_probabilities, Work& work) const;
   /// The same, of the margins in `work`.
   Prediction predict(const Learner& learner, bool with_probabilities, Work& work) const;

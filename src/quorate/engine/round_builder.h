@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "quorate/base/feature_rows.h"
+#include "quorate/engine/model.h"
 #include "quorate/engine/progressive.h"
 #include "quorate/engine/rounds.h"
 
@@ -42,6 +43,16 @@ class RoundBuilder {
       throw UsageError(
           "rounds per-task under a memory limit: " + to_text(session.spec()) +
           " does not select among a round's examples; expected a learner that does, as shampo, or query=shared");
+  }
+
+  /// For a model: rounds as it has them. Throws UsageError also for rounds, or labels in a round, that its learner cannot
+  /// have.
+  explicit RoundBuilder(Model& model, bool later = false, Watch watch = {})
+      : RoundBuilder(model.session, model.reduction,
+                     resolve_rounds(model.learning.rounds, model.reduction.has_classes(), model.session.capabilities()),
+                     later, std::move(watch)) {
+    const Session& session = model.session;
+    check_labels_per_round(session.labels_per_round(), to_text(session.spec()), session.capabilities());
   }
 
   /// task: the session's (Session::task), not looked at unless Reduction::by_task. stranger: of a task that memory has no

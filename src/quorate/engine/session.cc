@@ -33,30 +33,29 @@ std::size_t round_part(const Spec& spec, std::size_t limit) {
 Session::Session(Session&&) noexcept = default;
 Session::~Session() = default;
 
-Session::Session(const Spec& spec, std::size_t memory_limit, std::size_t memory_for_names, std::size_t keep_labels)
+Session::Session(const Spec& spec, const SessionOptions& o, WithoutLearner)
     : spec_(canonical(spec)),
-      round_memory_(round_part(spec_, memory_limit)),
-      memory_(
-          std::make_unique<Memory>(memory_limit, memory_limit == Memory::kNoLimit ? 0 : round_memory_ + memory_for_names)),
+      options_(o),
+      round_memory_(round_part(spec_, o.memory_limit)),
+      memory_(std::make_unique<Memory>(o.memory_limit,
+                                       o.memory_limit == Memory::kNoLimit ? 0 : round_memory_ + o.memory_for_names)),
       tasks_(memory_.get()),
       ledger_(memory_.get()),
       pending_(memory_.get()),
-      keep_labels_(keep_labels),
-      kept_(memory_.get(), std::min(keep_labels, memory_limit / kKeptPart)) {}
-
-Session::Session(const Spec& spec, const SessionOptions& o)
-    : Session(spec, o.memory_limit, o.memory_for_names, o.keep_labels) {
+      kept_(memory_.get(), std::min(o.keep_labels, o.memory_limit / kKeptPart)) {
+  options_.tasks = nullptr;
   if (o.keep_labels > SessionOptions::kMostKept)
     throw UsageError("keep labels: " + std::to_string(o.keep_labels) + " bytes; expected at most " +
                      std::to_string(SessionOptions::kMostKept));
   if (o.labels_per_round < 1) throw UsageError("labels per round 0: expected at least 1");
-  labels_per_round_ = o.labels_per_round;
-  tasks_per_name_ = o.tasks_per_name;
-  exclusive_ = o.exclusive;
-  pending_.set_groups(static_cast<std::uint32_t>(tasks_per_name_));
-  seed_ = o.seed;
+  if (o.tasks_per_name < 1 || o.tasks_per_name > kUntracked / 2)
+    throw UsageError("tasks per name " + std::to_string(o.tasks_per_name) + ": expected at least 1, and fewer than 2^31");
+  if (o.tasks_per_name > 1) check_can_group(spec_);
+  pending_.set_groups(static_cast<std::uint32_t>(o.tasks_per_name));
+}
+
+Session::Session(const Spec& spec, const SessionOptions& o) : Session(spec, o, WithoutLearner()) {
   rng_ = make_rng(o.seed, kLearnerStream);
-  max_pending_ = o.max_pending;
   if (o.audit != 0)
     ledger_.start_audit(o.audit, o.audit_floor, o.seed);
   else if (o.audit_floor != 0)
@@ -64,7 +63,6 @@ Session::Session(const Spec& spec, const SessionOptions& o)
   if (o.tasks != nullptr)
     for (std::uint32_t i = 0; i < o.tasks->size(); ++i) tasks_.intern((*o.tasks)[i]);
   learner_ = make_learner(spec_, context(false));
-  check_groups();
   if (memory_->limited()) {
     ledger_.reserve_tasks(task_count());
     if (capabilities().untracked_tasks) learner_->reserve_tasks(task_count());
@@ -74,7 +72,7 @@ Session::Session(const Spec& spec, const SessionOptions& o)
 }
 
 LearnerContext Session::context(bool restore) {
-  return {tasks_, memory_.get(), restore, labels_per_round_, tasks_per_name_, exclusive_, kinds_};
+  return {tasks_, memory_.get(), restore, options_.labels_per_round, options_.tasks_per_name, options_.exclusive, kinds_};
 }
 
 void Session::set_kinds(const FeatureKinds& kinds) {
@@ -82,13 +80,10 @@ void Session::set_kinds(const FeatureKinds& kinds) {
   learner_->set_kinds(kinds);
 }
 
-/// Throws UsageError if tasks are in groups and the learner knows no groups.
-void Session::check_groups() const {
-  if (tasks_per_name_ < 1) throw UsageError("tasks per name 0: expected at least 1");
-  if (tasks_per_name_ > 1) check_can_group(spec_);
+void Session::set_limits(const LabelLimits& limits) {
+  ledger_.set_limits(limits, capabilities().paced);
+  options_.limits = limits;
 }
-
-void Session::set_limits(const LabelLimits& limits) { ledger_.set_limits(limits, capabilities().paced); }
 
 void Session::set_spread_over(std::uint64_t examples) {
   if (examples > 0 && budget().limits().total == LabelLimits::kNone)
@@ -120,10 +115,10 @@ void Session::free_memory(std::size_t bytes) {
 Task Session::task(std::string_view name) {
   if (const auto known = tasks_.find(name)) return first_task(*known);
   check_whole();
-  if (task_count() + 2 * tasks_per_name_ > kUntracked)
+  if (task_count() + 2 * options_.tasks_per_name > kUntracked)
     throw DataError("task '" + std::string(name) + "': one more than there are numbers for; expected fewer tasks");
   if (memory_->limited()) {
-    const std::size_t tasks = task_count() + tasks_per_name_;
+    const std::size_t tasks = task_count() + options_.tasks_per_name;
     std::size_t bytes = tasks_.bytes_to_add(name) + ledger_.bytes_for_tasks(tasks);
     if (capabilities().untracked_tasks) {
       bytes += learner_->bytes_for_tasks(tasks);
@@ -330,7 +325,7 @@ void Session::start_anew(bool recount, Change change, Also also) {
       learner_->restart(context(false), recount || kept_.state() == LabelMemory::State::kWhole);
       also();
       if (memory_->limited() && capabilities().untracked_tasks) learner_->reserve_tasks(task_count());
-      left_out_ = kept_.replay(*learner_, rebuild_seed(), recount);
+      left_out_ = kept_.replay(*learner_, options_.seed, recount);
     });
   } catch (const Error& e) {
     broken_ = e.what();
@@ -350,7 +345,7 @@ bool Session::start_beside(bool recount, Change change) {
       change(after);
       learner = copy_of_learner();
       learner->restart(context(false), recount || after.state() == LabelMemory::State::kWhole);
-      after.replay(*learner, rebuild_seed(), recount);
+      after.replay(*learner, options_.seed, recount);
     });
   } catch (const std::bad_alloc&) {
     return false;
@@ -418,11 +413,11 @@ void Session::relearn(const Spec& spec) {
   if (!quorate::capabilities(other).rebuilds) refuse_rebuild(other);
   if (pace() && !quorate::capabilities(other).paced)
     throw UsageError(to_text(other) + " has no query threshold b to keep the model's pace; expected a learner with one");
-  if (tasks_per_name_ > 1) check_can_group(other);
+  if (options_.tasks_per_name > 1) check_can_group(other);
   auto learner = make_learner(other, context(false));
   learner_ = std::move(learner);
   spec_ = other;
-  guarded([&] { kept_.replay(*learner_, rebuild_seed(), true); });
+  guarded([&] { kept_.replay(*learner_, options_.seed, true); });
 }
 
 void Session::check_none_left_out() const {
@@ -442,14 +437,14 @@ std::size_t Session::check_kept(std::uint64_t id) const {
 void Session::forget(std::string_view name, bool recount) {
   check_rebuilds();
   const std::uint32_t place = check_task(name);
-  const auto change = [&](LabelMemory& kept) { kept.forget_tasks(first_task(place), tasks_per_name_); };
+  const auto change = [&](LabelMemory& kept) { kept.forget_tasks(first_task(place), options_.tasks_per_name); };
   start_anew(recount, change, [&] { forget_name(place); });
 }
 
 void Session::forget_kept(std::string_view name) {
   check_whole();
   const std::uint32_t place = check_task(name);
-  kept_.forget_tasks(first_task(place), tasks_per_name_);
+  kept_.forget_tasks(first_task(place), options_.tasks_per_name);
   kept_.end_question();
   forget_name(place);
 }
@@ -465,7 +460,7 @@ void Session::forget_name(std::uint32_t place) {
   tasks_.rename(place, name_of_forgotten(place));
   std::vector<std::uint64_t> tickets;
   pending_.for_each([&](std::uint64_t ticket, const PendingQuestions::Item& item) {
-    if (item.task - first_task(place) < tasks_per_name_) tickets.push_back(ticket);
+    if (item.task - first_task(place) < options_.tasks_per_name) tickets.push_back(ticket);
   });
   for (const std::uint64_t ticket : tickets) give_up(ticket);
 }
@@ -507,14 +502,15 @@ void Session::rename_task(std::string_view task, std::string_view name) {
 
 std::optional<std::uint64_t> Session::enqueue(const Example& e, const Decision& d, bool audit) {
   const std::size_t bytes = pending_.bytes_of(e.x), limit = memory_->limit();
-  if (max_pending_ == 0 || bytes > limit / kPendingPart) return std::nullopt;
+  if (options_.max_pending == 0 || bytes > limit / kPendingPart) return std::nullopt;
   const auto make_room = [&](auto full) {
     while (!keep_waiting_ && full() && pending_.size() > 0) give_up(pending_.oldest());
     no_room_ += full();
     return !full();
   };
   if (!make_room([&] {
-        return pending_.size() >= max_pending_ || (memory_->limited() && pending_.bytes() + bytes > limit / kPendingPart);
+        return pending_.size() >= options_.max_pending ||
+               (memory_->limited() && pending_.bytes() + bytes > limit / kPendingPart);
       }))
     return std::nullopt;
   if (memory_->limited()) {
@@ -633,61 +629,31 @@ void Session::save(const Writer& writer) const {
   check_whole();
   if (asked_ || next_ < round_.size()) throw UsageError("a round is open; expected a reply to each of its questions first");
   writer("tasks", tasks_);
-  writer("tasks_per_name", std::uint64_t{tasks_per_name_});
-  writer("exclusive", std::uint64_t{exclusive_});
-  writer("seed", seed_ ? std::vector{*seed_} : std::vector<std::uint64_t>());
   writer("rng", words_of(rng_));
-  writer("labels_per_round", labels_per_round_);
-  writer("memory_limit", std::uint64_t{memory_->limit()});
   writer("too_late", too_late_);
   writer("pending", pending_);
-  writer("keep_labels", std::uint64_t{keep_labels_});
   kept_.save(writer);
   writer("next_ticket", next_ticket_);
-  writer("max_pending", max_pending_);
   ledger_.save(writer);
   learner_->save(writer.part("learner."));
 }
 
-Session Session::load(const Spec& spec, Reader& reader, std::size_t memory_for_names) {
-  std::uint64_t memory_limit = 0;
-  reader("memory_limit", memory_limit);
-  std::uint64_t keep_labels = 0;
-  reader("keep_labels", keep_labels);
-  if (keep_labels > SessionOptions::kMostKept) throw DataError("model file: keep_labels is out of range");
-  Session out(spec, memory_limit, memory_for_names, keep_labels);
+Session Session::load(const Spec& spec, const SessionOptions& options, Reader& reader) {
+  Session out(spec, options, WithoutLearner());
   reader("tasks", out.tasks_);
   for (std::uint32_t i = 0; i < out.tasks_.size(); ++i)
     if (find_not_utf8(out.tasks_[i]) != std::string_view::npos) throw DataError("model file: a task's name is not UTF-8");
-  std::uint64_t each = 0;
-  reader("tasks_per_name", each);
-  if (each != 1) {
-    if (each < 2 || each > kUntracked / 2 || out.tasks_.size() > kUntracked / each - 1)
-      throw DataError("model file: tasks_per_name is out of range");
-    out.tasks_per_name_ = each;
-    out.pending_.set_groups(static_cast<std::uint32_t>(each));
-  }
-  std::uint64_t exclusive = 0;
-  reader("exclusive", exclusive);
-  if (exclusive > 1) throw DataError("model file: exclusive is out of range");
-  out.exclusive_ = exclusive != 0;
-  std::vector<std::uint64_t> seed;
-  reader("seed", seed);
-  if (seed.size() > 1)
-    throw DataError("model file: seed has " + std::to_string(seed.size()) + " values; expected one at most");
-  if (!seed.empty()) out.seed_ = seed[0];
+  if (out.tasks_.size() > kUntracked / options.tasks_per_name - 1) throw DataError("model file: too many tasks");
   std::vector<std::uint64_t> words;
   reader("rng", words);
   out.rng_ = rng_of(words);
-  reader("labels_per_round", out.labels_per_round_);
-  if (out.labels_per_round_ < 1) throw DataError("model file: labels_per_round is 0; expected at least 1");
   reader("too_late", out.too_late_);
   reader("pending", out.pending_);
   out.kept_.load(reader);
   reader("next_ticket", out.next_ticket_);
-  reader("max_pending", out.max_pending_);
   if (out.memory_->limited()) out.ledger_.reserve_tasks(out.task_count());
   out.ledger_.load(reader);
+  out.options_.limits = out.budget().limits();
   out.pending_.for_each([&](std::uint64_t ticket, const PendingQuestions::Item& item) {
     if (!out.knows(item.example()) || ticket >= out.next_ticket_)
       throw DataError("model file: a pending question has an unknown task or ticket");
@@ -698,10 +664,9 @@ Session Session::load(const Spec& spec, Reader& reader, std::size_t memory_for_n
   out.ledger_.set_held_audits(out.pending_.audits());
   if (out.pending_.audits() > 0 && out.audit() == nullptr) throw DataError("model file: audits that nobody asked for");
   out.ledger_.check(out.task_count(), out.pending_.size());
-  out.check_groups();
   out.learner_ = make_learner(out.spec_, out.context(true));
   // Before and after: lists that are filled grow without a second copy, and have all the room they had.
-  const bool reserves = memory_limit != Memory::kNoLimit && out.capabilities().untracked_tasks;
+  const bool reserves = options.memory_limit != Memory::kNoLimit && out.capabilities().untracked_tasks;
   if (reserves) out.learner_->reserve_tasks(out.task_count());
   Reader part = reader.part("learner.");
   out.learner_->load(part);

@@ -153,7 +153,6 @@ class Session {
   std::uint64_t no_room() const { return no_room_; }     ///< questions that were not asked therefore. Not saved
   const std::string& broken() const { return broken_; }  ///< why it cannot be used any more; empty: it can
 
-  std::size_t keep_labels() const { return keep_labels_; }  ///< SessionOptions::keep_labels
   /// What was bought, audits included.
   const KeptLabels& labels() const { return kept_.labels(); }
   /// Learns again: a new learner is given the kept labels, in their order, and the latest examples that nobody was asked
@@ -212,12 +211,12 @@ class Session {
   std::string scale() const;                         ///< how the learner scales features: Learner::scale
   const Spec& spec() const { return spec_; }         ///< canonical
   const NameTable& tasks() const { return tasks_; }  ///< their names, each of tasks_per_name() tasks
-  std::size_t tasks_per_name() const { return tasks_per_name_; }
-  std::size_t task_count() const { return tasks_.size() * tasks_per_name_; }
-  Task first_task(std::uint32_t place) const { return static_cast<Task>(place * tasks_per_name_); }  ///< of a name
+  std::size_t tasks_per_name() const { return options_.tasks_per_name; }
+  std::size_t task_count() const { return tasks_.size() * options_.tasks_per_name; }
+  Task first_task(std::uint32_t place) const { return static_cast<Task>(place * options_.tasks_per_name); }  ///< of a name
   /// The name of a task; empty for kUntracked.
   std::string_view name_of(Task task) const {
-    return task == kUntracked ? std::string_view() : tasks_[static_cast<std::uint32_t>(task / tasks_per_name_)];
+    return task == kUntracked ? std::string_view() : tasks_[static_cast<std::uint32_t>(task / options_.tasks_per_name)];
   }
   const LabelLedger& ledger() const { return ledger_; }
   const LabelBudget& budget() const { return ledger_.budget(); }
@@ -233,8 +232,8 @@ class Session {
   TaskCounters count_of_name(std::uint32_t place) const;
   const TaskCounters& total() const { return ledger_.total(); }
   const PendingQuestions& pending() const { return pending_; }
-  std::uint64_t labels_per_round() const { return labels_per_round_; }
-  std::optional<std::uint64_t> seed() const { return seed_; }        ///< nothing: of a file that does not have it
+  const SessionOptions& options() const { return options_; }  ///< that it was made with; `tasks` is null
+  std::uint64_t labels_per_round() const { return options_.labels_per_round; }
   std::uint64_t tickets() const { return next_ticket_; }             ///< issued so far: 0 to one less than this
   std::uint64_t unanswered() const { return ledger_.unanswered(); }  ///< questions without an answer, or withdrawn
   std::uint64_t too_late() const { return too_late_; }               ///< answers to tickets that no longer waited
@@ -255,15 +254,17 @@ class Session {
   /// Lets the learner forget, if it can, until `bytes` bytes are free.
   void free_memory(std::size_t bytes);
 
-  /// Everything that decides what comes next, between rounds. load() makes a new session; throws DataError.
+  /// Everything that decides what comes next, between rounds, but for options(). load() makes a new session, of the spec and
+  /// the options that the one before had; throws DataError, and as the constructor.
   void save(const Writer& writer) const;
   void save(Tensors& out) const { save(Writer(out)); }
-  static Session load(const Spec& spec, Reader& reader, std::size_t memory_for_names = 0);
+  static Session load(const Spec& spec, const SessionOptions& options, Reader& reader);
 
  private:
   friend class Prefetcher;
 
-  Session(const Spec& spec, std::size_t memory_limit, std::size_t memory_for_names, std::size_t keep_labels);
+  struct WithoutLearner {};
+  Session(const Spec& spec, const SessionOptions& options, WithoutLearner);
 
   template <class Settle>
   void learn(const Example& e, Outcome& outcome, Answer y, std::string_view annotator, Settle settle);
@@ -272,13 +273,14 @@ class Session {
   std::optional<std::uint64_t> enqueue(const Example& e, const Decision& d, bool audit);
   void give_up(std::uint64_t ticket);
   void check_issued(std::uint64_t ticket) const;
-  void check_groups() const;
   void keep(const Example& e, Outcome& outcome, std::string_view annotator, const Audit::Held& audit = {});
   void keep_unasked(const Round& round);
   void keep_unanswered(std::optional<std::uint64_t> ticket = {});
   void check_rebuilds() const;
   std::size_t check_kept(std::uint64_t id) const;  ///< its place
-  bool knows(const Example& e) const { return (e.task == kUntracked || e.task < task_count()) && e.group < tasks_per_name_; }
+  bool knows(const Example& e) const {
+    return (e.task == kUntracked || e.task < task_count()) && e.group < options_.tasks_per_name;
+  }
   void check_known(const Example& e) const {
     if (!knows(e) || !is_weight(e.weight)) refuse_unknown(e);
   }
@@ -291,7 +293,6 @@ class Session {
   template <class Change>
   bool start_beside(bool recount, Change change);
   std::unique_ptr<Learner> copy_of_learner();
-  std::uint64_t rebuild_seed() const { return seed_.value_or(0); }
   std::string name_of_forgotten(std::uint32_t place) const;
   std::uint32_t check_task(std::string_view name) const;  ///< its place
   void forget_name(std::uint32_t place);
@@ -301,21 +302,18 @@ class Session {
   auto guarded(Work work);
 
   Spec spec_;
+  SessionOptions options_;
   std::size_t round_memory_;
   std::unique_ptr<Memory> memory_;  // first among what it serves
   NameTable tasks_;
-  std::size_t tasks_per_name_ = 1;
-  bool exclusive_ = false;
   FeatureKinds kinds_;
   std::unique_ptr<Learner> learner_;
   Rng rng_;
   LabelLedger ledger_;
   PendingQuestions pending_;
-  std::size_t keep_labels_;  // bytes
   LabelMemory kept_;
   RunBeside beside_;
-  std::optional<std::uint64_t> seed_;
-  std::uint64_t labels_per_round_ = 1, too_late_ = 0, next_ticket_ = 0, max_pending_ = 0, no_room_ = 0, left_out_ = 0;
+  std::uint64_t too_late_ = 0, next_ticket_ = 0, no_room_ = 0, left_out_ = 0;
   bool keep_waiting_ = false;
   std::string broken_;  // why it can be used no more; empty: it can
 

@@ -57,9 +57,9 @@ const Comparison::Row& Comparison::baseline(const Row& row) const {
 
 Comparison compare(const ExperimentData& data, const std::vector<std::string>& learners, const std::string& budgets,
                    SimulateOptions run, WorkDone& done) {
-  run.limits = data.limits(run);
+  run.session.limits = data.limits(run);
   run.labels_share.reset();
-  if (!budgets.empty() && run.limits.total != LabelLimits::kNone)
+  if (!budgets.empty() && run.session.limits.total != LabelLimits::kNone)
     throw UsageError("--labels and --label-budgets: expected one of them");
   const auto any_selects = [&] {
     return std::any_of(learners.begin(), learners.end(),
@@ -72,17 +72,17 @@ Comparison compare(const ExperimentData& data, const std::vector<std::string>& l
   run.points = 25;
   const std::uint64_t examples = data.examples(run);
   std::vector<Budget> limits = parse_budgets(budgets, examples);
-  if (limits.empty()) limits.push_back({"", run.limits.total});
+  if (limits.empty()) limits.push_back({"", run.session.limits.total});
   done.all = static_cast<double>(examples) * static_cast<double>(run.passes * run.runs * learners.size() * limits.size());
   Comparison out;
-  out.limits = run.limits;
+  out.limits = run.session.limits;
   out.pace_even = run.pace_even;
   for (const std::string& learner : learners)
     for (const Budget& budget : limits) {
       SimulateOptions options = run;
       options.learner = parse_spec(learner);
       options.pace_even = run.pace_even && capabilities(options.learner).paced;
-      options.limits.total = budget.labels;
+      options.session.limits.total = budget.labels;
       out.rows.push_back({learner, budget.text, budget.labels, data.simulate(options)});
       out.interrupted = out.rows.back().result.interrupted;
       if (out.interrupted) return out;

@@ -123,23 +123,20 @@ class Simulation {
 
   /// Nothing if it was stopped.
   std::optional<RunResult> run(std::uint64_t r) const {
-    Rng order = make_rng(o_.seed + r, kOrderStream);
+    Rng order = make_rng(o_.session.seed + r, kOrderStream);
     Split split = make_split(r, order);
     const auto start = std::chrono::steady_clock::now();
-    Session session(o_.learner, {.seed = o_.seed + r,
-                                 .limits = o_.limits,
-                                 .spread_over = o_.pace_even ? o_.passes * split.learn.size() * o_.reduction.tasks() : 0,
-                                 .tasks = &tasks_,
-                                 .tasks_per_name = o_.reduction.by_task() ? o_.reduction.tasks() : 1,
-                                 .exclusive = o_.reduction.exclusive(),
-                                 .labels_per_round = o_.labels_per_round,
-                                 .memory_limit = o_.memory,
-                                 .audit = o_.audit,
-                                 .audit_floor = o_.audit_floor,
-                                 .keep_labels = o_.audit > 0 ? LearningOptions().keep_labels.bytes : 0});
+    SessionOptions options = o_.session;
+    options.seed += r;
+    options.spread_over = o_.pace_even ? o_.passes * split.learn.size() * o_.reduction.tasks() : 0;
+    options.tasks = &tasks_;
+    options.tasks_per_name = o_.reduction.by_task() ? o_.reduction.tasks() : 1;
+    options.exclusive = o_.reduction.exclusive();
+    options.keep_labels = options.audit > 0 ? LearningOptions().keep_labels.bytes : 0;
+    Session session(o_.learner, options);
     session.set_kinds(o_.kinds);
     RunResult out{};
-    out.seed = o_.seed + r;
+    out.seed = o_.session.seed + r;
     ProgressiveCount progressive(o_.reduction, o_.per_task ? tasks_.size() : 0);
     const std::optional<std::uint64_t> seen = learn(r, session, split, order, progressive, out);
     if (!seen) return std::nullopt;
@@ -157,9 +154,9 @@ class Simulation {
   std::optional<std::uint64_t> learn(std::uint64_t r, Session& session, Split& split, Rng& order,
                                      ProgressiveCount& progressive, RunResult& out) const {
     std::optional<StopRule> stop_when = o_.stop_when;
-    const bool timed = o_.limits.rate && o_.limits.rate->seconds;
+    const bool timed = o_.session.limits.rate && o_.session.limits.rate->seconds;
     const std::uint64_t stream = o_.passes * split.learn.size();
-    LateAnnotator annotator(o_.delay, o_.seed + r);
+    LateAnnotator annotator(o_.delay, o_.session.seed + r);
     const Prefetcher prefetcher(session);
     std::vector<Example> round;
     std::uint64_t seen = 0, round_number = 0;
@@ -244,7 +241,7 @@ class Simulation {
   Split make_split(std::uint64_t r, Rng& order) const {
     Split split;
     if (o_.folds > 1) {
-      split = split_folds(train_.size(), o_.folds, r % o_.folds, make_rng(o_.seed, kOrderStream));
+      split = split_folds(train_.size(), o_.folds, r % o_.folds, make_rng(o_.session.seed, kOrderStream));
     } else if (o_.train_per_task > 0 && o_.reduction.has_classes()) {
       const auto of_class = [&](std::uint64_t i) { return train_.label(i).class_index(); };
       split = split_per_group(
@@ -284,15 +281,10 @@ std::size_t examples_to_learn(std::size_t available, std::size_t tasks, const Si
 }
 
 void SimulateOptions::learn_as(const LearningOptions& learning) {
-  limits = learning.limits(true);
+  session = learning.session(true);
   labels_share = learning.labels_share();
   pace_even = learning.pace.has_value();
-  audit = learning.audit;
-  audit_floor = learning.floor_of_audits();
-  labels_per_round = learning.labels_per_round;
-  memory = learning.memory_limit();
   rounds = learning.rounds;
-  seed = learning.seed;
 }
 
 SimulateResult simulate(const Dataset& train, const Dataset* test, const NameTable& tasks, const SimulateOptions& o) {
@@ -302,7 +294,7 @@ SimulateResult simulate(const Dataset& train, const Dataset* test, const NameTab
   at_least_one("runs", o.runs);
   at_least_one("passes", o.passes);
   at_least_one("threads", o.threads);
-  at_least_one("labels-per-round", o.labels_per_round);
+  at_least_one("labels-per-round", o.session.labels_per_round);
   const Rounds rounds = resolve_rounds(o.rounds, o.reduction.has_classes(), capabilities(o.learner));
   if (o.reduction.users()) check_can_group(o.learner);
   if (!o.reduction.by_task() && o.reduction.tasks() != tasks.size())
@@ -318,19 +310,21 @@ SimulateResult simulate(const Dataset& train, const Dataset* test, const NameTab
                      " examples; expected 2 to the number of examples");
   if (o.folds > 1 && (test != nullptr || o.train_per_task > 0 || o.test_share > 0))
     throw UsageError("folds and a test set: expected one of them");
-  if (o.audit == 0 && (o.stop_when || o.forecast))
+  if (o.session.audit == 0 && (o.stop_when || o.forecast))
     throw UsageError("stop-when and forecast need audited labels; expected audit, too, as 0.1");
   if (o.forecast && !(*o.forecast > 0 && *o.forecast < 1))  // before the run, not after it
     throw UsageError("forecast for accuracy " + std::to_string(*o.forecast) + ": expected a number above 0 and below 1");
-  if (o.audit != 0 && o.delay) throw UsageError("audit and delay: an audit does not wait for answers; expected one of them");
+  if (o.session.audit != 0 && o.delay)
+    throw UsageError("audit and delay: an audit does not wait for answers; expected one of them");
   if (o.in_order && (o.train_per_task > 0 || o.share < 1 || o.folds > 1))
     throw UsageError("in order: expected all examples, not some drawn at random");
-  if (o.limits.rate && o.limits.rate->seconds) {
+  if (o.session.limits.rate && o.session.limits.rate->seconds) {
     if (!o.in_order)
-      throw UsageError("labels " + to_text(*o.limits.rate) + ": shuffled data have no time; expected --in-order, too");
+      throw UsageError("labels " + to_text(*o.session.limits.rate) +
+                       ": shuffled data have no time; expected --in-order, too");
     for (std::size_t i = 0; i < train.size(); ++i)
       if (!train.time(i))
-        throw DataError("labels " + to_text(*o.limits.rate) + ": example " + std::to_string(i + 1) +
+        throw DataError("labels " + to_text(*o.session.limits.rate) + ": example " + std::to_string(i + 1) +
                         " has no time; expected one for every example, in the column that --time-column names");
   }
   bool any = false;

@@ -32,21 +32,19 @@ struct TraceLine {
 
 struct SimulateOptions {
   Spec learner;
-  LabelLimits limits;                     ///< of each run; a rate in a time needs in_order and examples that have a time
-  std::optional<double> labels_share;     ///< of the examples of a pass, instead of limits.total; see ExperimentData::limits
-  bool pace_even = false;                 ///< limits.total is spent evenly over the run
-  double audit = 0;                       ///< share of labels that is bought to judge predictions by, see SessionOptions
-  double audit_floor = 0;                 ///< least chance of every example to be audited; needs audit
-  std::optional<StopRule> stop_when;      ///< ends a run; needs an audit
-  std::optional<double> forecast;         ///< accuracy: how many labels will it take? Needs an audit
-  Delay delay;                            ///< of the answers; those due after the end of a run are not learned from
-  std::uint64_t labels_per_round = 1;     ///< of learners that choose among a round's examples
-  std::size_t memory = Memory::kNoLimit;  ///< bytes that a model never exceeds
-  std::optional<Rounds> rounds;           ///< nothing: as resolve_rounds
+  /// Of each run; the seed of run r is `seed` + r. What follows from data and reduction is not looked at, nor keep_labels.
+  SessionOptions session;
+  std::optional<double>
+      labels_share;        ///< of the examples of a pass, instead of session.limits.total; see ExperimentData::limits
+  bool pace_even = false;  ///< session.limits.total is spent evenly over the run
+  std::optional<StopRule> stop_when;  ///< ends a run; needs an audit
+  std::optional<double> forecast;     ///< accuracy: how many labels will it take? Needs an audit
+  Delay delay;                        ///< of the answers; those due after the end of a run are not learned from
+  std::optional<Rounds> rounds;       ///< nothing: as resolve_rounds
   /// `tasks` are its own if it is not by_task(): then those of the data are not looked at.
   Reduction reduction;
   FeatureKinds kinds;  ///< of the data's features
-  std::uint64_t runs = 1, passes = 1, seed = 1, threads = 1;
+  std::uint64_t runs = 1, passes = 1, threads = 1;
   std::uint64_t train_per_task =
       0;                    ///< > 0: per run, that many examples of each task at random; the others are the test set
   double test_share = 0;    ///< > 0: per run, that share of the examples at random is the test set; in_order: the last ones
@@ -122,10 +120,10 @@ struct SimulateResult {
 std::size_t examples_to_learn(std::size_t available, std::size_t tasks, const SimulateOptions& options);
 
 /// Learns and tests on `train`, tests them on `test` (or on what train_per_task leaves; or not at all). Run r has the seed
-/// options.seed + r: it decides the split and the order (stream 0) and the learner's draws (stream 1), so that two learners
-/// see the same splits and orders. The result does not depend on options.threads. `tasks` names the tasks of both sets.
-/// With train_per_task and classes it is so many examples of each class.
-/// Throws UsageError, DataError (a task with too few examples), and as make_learner.
+/// options.session.seed + r: it decides the split and the order (stream 0) and the learner's draws (stream 1), so that two
+/// learners see the same splits and orders. The result does not depend on options.threads. `tasks` names the tasks of both
+/// sets. With train_per_task and classes it is so many examples of each class. Throws UsageError, DataError (a task with too
+/// few examples), and as make_learner.
 SimulateResult simulate(const Dataset& train, const Dataset* test, const NameTable& tasks, const SimulateOptions& options);
 
 }  // namespace quorate

@@ -28,26 +28,28 @@ std::string cache_key(const std::string& path, const ReadOptions& o, const Featu
     for (const auto& word : words) out << std::quoted(std::string(word)) << ' ';
     out << "; ";
   };
-  list(std::array{file, o.format, o.id, o.task, o.label, o.text, o.time, o.weight});
-  list(o.categorical);
-  list(o.number);
-  list(o.ignore);
-  list(o.unlabelled);
-  list(o.missing);
-  list(o.header);
-  list(std::array{o.delimiter, o.decimal, o.thousands, o.encoding, o.quote, o.escape});
-  list(featurizer.settings().interactions);
+  const auto options = [&]<Described P>(const P& params) {
+    const auto one = [&](const auto& field) {
+      const auto& value = params.*(field.member);
+      if constexpr (std::same_as<std::remove_cvref_t<decltype(value)>, TextList>)
+        list(value);
+      else if (field.name != "cache")
+        list(std::array{write_value(value).word});
+    };
+    std::apply([&](const auto&... field) { (one(field), ...); }, P::fields());
+  };
+  list(std::array{file});
+  options(o);
+  options(featurizer.settings());
   const Schema& schema = featurizer.schema();
   for (std::size_t i = 0; i < schema.size(); ++i) list(std::array{schema.name(i), word_of(schema.kind(i))});
   for (std::uint32_t c = 0; c < featurizer.column_names().size(); ++c) list(std::array{featurizer.column_names()[c]});
   out << schema.features.text() << ' ';
-  const FeatureSettings& f = featurizer.settings();
   const auto time = [&](const timespec& t) { out << t.tv_sec << '.' << t.tv_nsec << ' '; };
   time(info.st_mtim);
   time(info.st_ctim);  // changes with the content even where the time of modification is set back
-  out << info.st_size << " bytes of file " << info.st_dev << ' ' << info.st_ino << ", skip " << o.skip_bad_lines
-      << o.time_parts << ", bits " << f.bits << f.bias << f.normalize << f.binary << " kinds "
-      << featurizer.kinds().categories << ' ' << f.ngrams << ' ' << f.char_ngrams;
+  out << info.st_size << " bytes of file " << info.st_dev << ' ' << info.st_ino << ", skip " << o.skip_bad_lines << " kinds "
+      << featurizer.kinds().categories;
   return out.str();
 }
 

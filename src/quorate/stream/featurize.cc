@@ -418,18 +418,9 @@ double Featurizer::scale(std::span<double> value, double squares) const {
 
 void Featurizer::check() {
   schema_.check();
-  try {
-    interactions_ = Interactions(settings_.interactions);
-  } catch (const UsageError& e) {
-    throw DataError(std::string("model file: ") + e.what());
-  }
-  if (settings_.ngrams < 1 || settings_.ngrams > FeatureSettings::kMostNgrams ||
-      settings_.char_ngrams > FeatureSettings::kMostCharNgrams)
-    throw DataError("model file: n-grams out of range");
   if (schema_.features.are > FeatureNames::Are::kArray || schema_.features.last > kMaxIndex)
     throw DataError("model file: names of features out of range");
-  if (settings_.bits > 31 || columns_fixed_ > 1 || columns_.size() > kMaxIndex / 2)
-    throw DataError("model file: feature settings out of range");
+  if (columns_fixed_ > 1 || columns_.size() > kMaxIndex / 2) throw DataError("model file: feature settings out of range");
 }
 
 }  // namespace quorate

@@ -46,29 +46,6 @@ struct FeatureSettings {
               ""}};
   }
   bool operator==(const FeatureSettings&) const = default;
-  template <class S>
-  static void state(S& s, auto&& v) {
-    v("bits", s.bits);
-    v("ngrams", s.ngrams);
-    v("char_ngrams", s.char_ngrams);
-    std::vector<char> pairs;  // each with a 0 after it
-    for (const std::string& pair : s.interactions) pairs.insert(pairs.end(), pair.c_str(), pair.c_str() + pair.size() + 1);
-    v("interactions", pairs);
-    if constexpr (!std::is_const_v<S>) {
-      s.interactions.clear();
-      for (auto at = pairs.begin(), end = at; at != pairs.end(); at = end == pairs.end() ? end : end + 1) {
-        end = std::find(at, pairs.end(), '\0');
-        s.interactions.emplace_back(at, end);
-      }
-    }
-    for (auto [name, member] : {std::pair{"bias", &FeatureSettings::bias},
-                                {"normalize", &FeatureSettings::normalize},
-                                {"binary", &FeatureSettings::binary}}) {
-      std::uint32_t flag = s.*member;
-      v(name, flag);
-      if constexpr (!std::is_const_v<S>) s.*member = flag != 0;
-    }
-  }
 };
 
 /// Places: 0 the constant feature; then CSV columns; then indices as they are, or hashes, or names in order of first
@@ -163,7 +140,6 @@ class Featurizer {
 
   template <class S>
   static void state(S& s, auto&& v) {
-    v("settings", s.settings_);
     v("schema", s.schema_);
     v("schema_features", s.schema_.features);
     v("columns", s.columns_);
