@@ -93,10 +93,10 @@ class Reproduction {
   static SimulateResult simulate_made(DriftOptions stream, SimulateOptions options) {
     SimulateResult out;
     options.in_order = true;
-    const std::uint64_t runs = std::exchange(options.runs, 1), first = options.session.seed;
+    const std::uint64_t runs = std::exchange(options.runs, 1), first = options.learning.seed;
     for (std::uint64_t r = 0; r < runs; ++r) {
       ExperimentData data;
-      stream.seed = options.session.seed = first + r;
+      stream.seed = options.learning.seed = first + r;
       for (std::uint64_t k = 0; k < stream.tasks; ++k) data.tasks.intern("task" + std::to_string(k));
       generate_drift(stream, [&](Task task, Answer label, std::span<const double> x) {
         data.train.add(task, label, {{}, x});
@@ -133,7 +133,7 @@ class Reproduction {
     }
     SimulateOptions options;
     options.runs = runs;
-    options.session.seed = o_.seed;
+    options.learning.seed = o_.seed;
     options.threads = o_.threads;
     options.train_per_task = group.value("train_per_task", std::uint64_t{0});
     options.passes = group.value("passes", std::uint64_t{1});
@@ -159,10 +159,12 @@ class Reproduction {
             } else {
               options.learner = parse_spec(r.learner);
               options.share = share.get<double>();
-              options.pace_even = group.value("pace", "") == "even" && capabilities(options.learner).paced;
-              options.session.limits.total =
-                  words.empty() ? row.value("labels", LabelLimits::kNone)
-                                : static_cast<std::uint64_t>(std::llround(std::stod(words) / 100 * examples));
+              options.learning.pace.reset();
+              if (group.value("pace", "") == "even" && capabilities(options.learner).paced)
+                options.learning.pace = PaceRule::kEven;
+              options.learning.set_limits(
+                  {.total = words.empty() ? row.value("labels", LabelLimits::kNone)
+                                          : static_cast<std::uint64_t>(std::llround(std::stod(words) / 100 * examples))});
               const SimulateResult result =
                   made ? simulate_made(drift_options(group, row, parameter), options) : loaded.simulate(options);
               if (result.interrupted) return false;

@@ -35,9 +35,7 @@ void take(const nb::dict& options, const char* name, T& into) {
 
 SimulateOptions simulate_options(const nb::dict& given) {
   SimulateOptions out;
-  LearningOptions learning;
-  read_options(given, learning);
-  out.learn_as(learning);
+  read_options(given, out.learning);
   read_options(given, out);
   std::string learner, delay = "0", stop_when;
   take(given, "learner", learner);
@@ -55,7 +53,7 @@ SimulateOptions simulate_options(const nb::dict& given) {
   take(given, "folds", out.folds);
   if (!learner.empty()) {
     out.learner = parse_spec(learner);
-    check_labels_per_round(out.session.labels_per_round, learner, capabilities(out.learner));
+    check_labels_per_round(out.learning.labels_per_round, learner, capabilities(out.learner));
   }
   return out;
 }

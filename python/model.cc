@@ -217,8 +217,8 @@ class Core {
         if (!place)  // a task has its place from when it comes
           place = model().task(named ? std::string_view(tasks->names[tasks->codes(n)]) : kOnlyTask);
         const double weight = weights ? (*weights)(n) : 1;
-        builder.add(*place, labels && weight != 0 ? Label::from_code((*labels)(n)) : Label(),
-                    times ? std::optional(time_of((*times)(n), n)) : std::nullopt, x, weight == 0 ? 1 : weight,
+        builder.add({*place, x, weight == 0 ? 1 : weight}, labels && weight != 0 ? Label::from_code((*labels)(n)) : Label(),
+                    times ? std::optional(time_of((*times)(n), n)) : std::nullopt,
                     named && *place == kUntracked ? hash64(tasks->names[tasks->codes(n)]) : 0);
         interrupted = interrupt();
       }
@@ -235,24 +235,21 @@ class Core {
     {
       const nb::gil_scoped_release others;
       const std::unique_lock lock(mutex_);
-      Session& session = model().session;
-      const Reduction& reduction = model().reduction;
+      const Session& session = model().session;
       if (!session.capabilities().selects)
         throw UsageError(to_text(session.spec()) +
                          " does not select among examples; expected a learner that does, as shampo, or query=shared");
       batch.begin(model().featurizer, true);
       model().begin_file();
       FeatureRows pool;
-      std::vector<Example> examples;
+      std::vector<Instance> instances;
       for (std::size_t n = 0; n < batch.size(); ++n) {
-        const Features x = batch.instance(n, model().featurizer, true, scratch_);
-        pool.add(x);
-        const std::string_view name = tasks ? std::string_view(tasks->names[tasks->codes(n)]) : kOnlyTask;
-        reduction.add_examples(model().task(name), {}, examples);
+        pool.add(batch.instance(n, model().featurizer, true, scratch_));
+        instances.push_back({model().task(tasks ? std::string_view(tasks->names[tasks->codes(n)]) : kOnlyTask)});
       }
-      for (std::size_t n = 0; n < examples.size(); ++n) examples[n].x = pool[n / reduction.tasks()];
-      const auto outcomes = run_round_later(session, {examples, reduction.tasks()});
-      for (std::size_t n = 0; n < outcomes.size(); ++n) columns.add(examples[n], outcomes[n]);
+      for (std::size_t n = 0; n < instances.size(); ++n) instances[n].x = pool[n];
+      const Model::Decided round = model().decide(instances);
+      for (std::size_t n = 0; n < round.outcomes.size(); ++n) columns.add(round.examples[n], round.outcomes[n]);
     }
     return columns.arrays();
   }
@@ -265,17 +262,11 @@ class Core {
     {
       const nb::gil_scoped_release others;
       const std::unique_lock lock(mutex_);
-      Session& session = model().session;
       check_issued(tickets);
       for (std::size_t n = 0; n < updated.size(); ++n) {
-        int label = labels(n);
-        if (of_classes) {
-          const PendingQuestions::Item* item = session.pending().find(tickets(n));
-          const Reduction& reduction = model().reduction;
-          label = item == nullptr ? kNeither
-                                  : reduction.feedback(reduction.task_of(item->example()), static_cast<std::size_t>(label));
-        }
-        const std::optional<Outcome> outcome = session.answer(tickets(n), answer_of(label), annotator);
+        const std::optional<Outcome> outcome =
+            of_classes ? model().answer(tickets(n), Label::of_class(static_cast<std::size_t>(labels(n))), annotator)
+                       : model().session.answer(tickets(n), answer_of(labels(n)), annotator);
         updated[n] = outcome && outcome->updated;
       }
     }
@@ -370,24 +361,19 @@ class Core {
       const nb::gil_scoped_release others;
       const std::shared_lock lock(mutex_);
       batch.begin(model().featurizer, false);
-      const Learner& learner = model().session.learner();
-      calibrated = learner.capabilities().calibrated;
+      calibrated = model().session.capabilities().calibrated;
       Featurizer::Scratch scratch;
       std::vector<Task> places;
       if (tasks)
         for (const std::string& name : tasks->names) places.push_back(model().known_task(name));
       else
         places.push_back(model().known_task(kOnlyTask));
-      const bool classes = model().reduction.has_classes();
-      if (classes) shape.push_back(model().reduction.size());
+      if (model().reduction.has_classes()) shape.push_back(model().reduction.size());
       out.reserve(size * (shape.size() > 1 ? shape[1] : 1));
       for (std::size_t n = 0; n < size && !interrupted && (calibrated || !probabilities); ++n) {
         const Features x = batch.instance(n, model().featurizer, false, scratch);
         const Task task = places[tasks ? tasks->codes(n) : 0];
-        if (classes)
-          decide_class(task, x, probabilities, out);
-        else
-          out.push_back(learner.score({task, x}));
+        add_decision(task, x, probabilities, out);
         interrupted = interrupt();
       }
     }
@@ -447,15 +433,9 @@ class Core {
     const Writing lock(mutex_);
     check_times(time.has_value());
     const Features features = instance(x, skip, scratch_, true);
-    Session& session = model().session;
-    if (time) session.set_time(time_of(*time, 0));
-    one_.clear();
-    const Reduction& reduction = model().reduction;
-    reduction.add_examples(model().task(task), features, one_, weight);
+    if (time) model().session.set_time(time_of(*time, 0));
     const Label y = Label::from_code(static_cast<std::int16_t>(label));
-    const auto outcomes =
-        run_round(session, {one_, reduction.tasks()}, [&](std::size_t n) { return reduction.reply(y, one_[n]); });
-    return outcomes[0].decision.margin;
+    return model().learn({model().task(task), features, weight}, y).outcomes[0].decision.margin;
   }
   double score_one(nb::handle x, std::string_view task, std::optional<std::string_view> skip) {
     const Reading lock(mutex_);
@@ -638,12 +618,12 @@ class Core {
       if (!is_value(values(k))) throw DataError("column " + std::to_string(k) + ": expected " + std::string(kValueRange));
     return model().featurizer.row(std::span(values.data(), values.shape(0)), scratch);
   }
-  /// Adds margins or probabilities of all classes to `out`.
-  void decide_class(Task first, const Features& x, bool probabilities, std::vector<double>& out) const {
+  /// Adds the margin, or margins or probabilities of all classes, to `out`.
+  void add_decision(Task first, const Features& x, bool probabilities, std::vector<double>& out) const {
     thread_local Reduction::Work work;
     const Reduction& reduction = model().reduction;
     model().predict(first, x, work, probabilities);
-    if (probabilities || reduction.exclusive()) {
+    if (probabilities || reduction.kind() != Reduction::Kind::kOneVsOne) {
       const std::vector<double>& found = probabilities ? work.probabilities : work.margins;
       out.insert(out.end(), found.begin(), found.end());
       return;
@@ -679,7 +659,6 @@ class Core {
   Model model_;
   FairSharedMutex mutex_;
   Featurizer::Scratch scratch_;  // of who changes the model
-  std::vector<Example> one_;
 };
 
 }  // namespace

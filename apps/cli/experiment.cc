@@ -28,7 +28,7 @@ void ExperimentOptions::add(CLI::App& app) {
   classes.add(app);
   {
     const InGroup group(app, kLearning);
-    add_options(app, learning, {"length", "max-pending", "keep-labels"});
+    add_options(app, run.learning, {"length", "max-pending", "keep-labels"});
   }
   app.add_option(
          "--delay", delay,
@@ -55,12 +55,12 @@ std::vector<NamedFile> ExperimentOptions::files(const std::vector<std::string>& 
 }
 
 ExperimentData ExperimentOptions::load() {
-  run.learn_as(learning);
   const double lost = run.delay.lost;
   run.delay = parse_delay(delay);
   run.delay.lost = lost;
   run.stop = interrupt();
-  read.read.times_decide = run.session.limits.rate && run.session.limits.rate->seconds;
+  const auto rate = run.learning.limits(true).rate;
+  read.read.times_decide = rate && rate->seconds;
   return cli::load(data, test, read, features, classes);
 }
 

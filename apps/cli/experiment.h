@@ -14,7 +14,6 @@ ExperimentData load(const std::string& data, const std::string& test, const Data
 /// The options that every command that simulates has.
 struct ExperimentOptions {
   std::string data, test;
-  LearningOptions learning;
   DataOptions read;
   FeatureOptions features;
   ClassOptions classes;

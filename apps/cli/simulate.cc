@@ -94,8 +94,7 @@ void print(const Json& document, const std::vector<RunResult>& runs, const Exper
 int run(SimulateCommandOptions& o) {
   SimulateOptions& options = o.data.run;
   options.learner = parse_spec(o.learner);
-  options.learn_as(o.data.learning);
-  check_labels_per_round(options.session.labels_per_round, o.learner, capabilities(options.learner));
+  check_labels_per_round(options.learning.labels_per_round, o.learner, capabilities(options.learner));
   if (!o.stop_when.empty()) {
     options.stop_when.emplace(o.stop_when);
     if (!options.forecast && options.stop_when->of_accuracy()) options.forecast = options.stop_when->target();

@@ -270,7 +270,7 @@ int run(const TrainOptions& o) {
       with_task += item.task != kOnlyTask;
       prefetcher.tasks([&](std::size_t ahead) { return examples.coming_task(ahead); });
       const Task task = model.task(item.task);
-      builder.add(task, item.label, item.time, item.x, item.weight, task == kUntracked ? hash64(item.task) : 0, item.id);
+      builder.add({task, item.x, item.weight, item.id}, item.label, item.time, task == kUntracked ? hash64(item.task) : 0);
       lines(seen - o.skip);
       if (o.save_every > 0 && (seen - o.skip) % o.save_every == 0) saved |= save_meanwhile(o, model);
     }

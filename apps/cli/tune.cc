@@ -16,7 +16,6 @@ struct TuneOptions {
   DataOptions read;
   FeatureOptions features;
   ClassOptions classes;
-  LearningOptions learning;
   SimulateOptions run;
   bool json = false;
   ProgressOptions progress;
@@ -28,7 +27,6 @@ int run(TuneOptions& o) {
   if (o.run.folds > data.train.size())
     throw UsageError(data.path + ": " + counted(data.train.size(), "example") + " and --folds " +
                      std::to_string(o.run.folds) + "; expected folds from 2 to the number of examples");
-  o.run.learn_as(o.learning);
   o.run.stop = interrupt();
   WorkDone done;
   Tuned tuned;
@@ -77,7 +75,7 @@ Command add_tune(CLI::App& app) {
   o->classes.add(app);
   {
     const InGroup group(app, kLearning);
-    add_options(app, o->learning, {"length", "max-pending", "keep-labels", "audit", "audit-floor"});
+    add_options(app, o->run.learning, {"length", "max-pending", "keep-labels", "audit", "audit-floor"});
   }
   {
     const InGroup group(app, kRuns);

@@ -476,7 +476,7 @@ std::unique_ptr<Session> with_answers(const Spec& spec, const Stream& s, Answere
     const Example e = s.example(n);
     if (2 * n < s.size()) {
       quorate::run_round(*out, {{&e, 1}}, [&](std::size_t) { return Reply(answer_of(s.y[n])); });
-    } else if (const Outcome outcome = quorate::run_round_later(*out, {{&e, 1}})[0]; outcome.ticket) {
+    } else if (const Outcome outcome = run_round_later(*out, {{&e, 1}})[0]; outcome.ticket) {
       waiting.emplace_back(*outcome.ticket, n);
     }
   }

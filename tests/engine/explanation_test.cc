@@ -19,7 +19,7 @@ Model learned(const std::string& learner, Reduction reduction = {}, const Learni
   const bool classes = reduction.has_classes();
   Labels labels = classes ? Labels::of_classes(ClassNames(reduction.classes()), false) : Labels("");
   Model model = Model::make(parse_spec(learner), options, {.bits = bits}, std::move(labels), std::move(reduction));
-  RoundBuilder builder(model.session, model.reduction, resolve_rounds({}, classes, model.session.capabilities()));
+  RoundBuilder builder(model);
   for (int n = 0; n < 200; ++n) {
     Record r;
     const bool yes = n % 3 == 0, ann = n % 2 == 0;
@@ -27,7 +27,7 @@ Model learned(const std::string& learner, Reduction reduction = {}, const Learni
     if (yes == ann) r.add_name("own", 1);
     r.add_name("same", 1);
     const Task task = model.reduction.by_task() ? model.session.task(ann ? "ann" : "bob") : 0;
-    builder.add(task, model.labels(classes ? (yes ? "b" : "a") : (yes ? "1" : "-1")), {}, model.featurizer(r));
+    builder.add({task, model.featurizer(r)}, model.labels(classes ? (yes ? "b" : "a") : (yes ? "1" : "-1")));
   }
   builder.flush();
   return model;
@@ -152,7 +152,7 @@ TEST(HeavyFeatures, OfANumberGoWithItsValue) {
   const std::vector<std::string> columns{"size"};
   model.featurizer.begin(columns, "a table");
   model.begin_file();
-  RoundBuilder builder(model.session, model.reduction, Rounds::kEach);
+  RoundBuilder builder(model);
   HeavyFeatures heavy(model);
   const Task task = model.session.task("all");
   const auto row = [&](int n) {
@@ -160,7 +160,7 @@ TEST(HeavyFeatures, OfANumberGoWithItsValue) {
     r.add(Entry::Kind::kColumn, 0, "size", 1000.0 + n % 50);
     return r;
   };
-  for (int n = 0; n < 400; ++n) builder.add(task, model.labels(n % 50 < 25 ? "1" : "-1"), {}, model.featurizer(row(n)));
+  for (int n = 0; n < 400; ++n) builder.add({task, model.featurizer(row(n))}, model.labels(n % 50 < 25 ? "1" : "-1"));
   for (int n = 0; n < 50; ++n) heavy.add(task, model.featurizer(row(n), false), model.featurizer.names(row(n)));
   EXPECT_LT(heavy_features(heavy).at("size").contribution, -0.1);
 }

@@ -294,6 +294,54 @@ std::string corrupted(const std::string& file, std::size_t from, Rng& rng) {
   return out;
 }
 
+/// Yes or no, classes, and classes of each user.
+std::vector<Reduction> reductions() {
+  const std::vector<std::string> classes{"a", "b", "c"};
+  return {{},
+          {Reduction::Kind::kOneVsRest, classes},
+          {Reduction::Kind::kOneVsOne, classes},
+          {Reduction::Kind::kOneVsRest, classes, true}};
+}
+
+TEST(Model, LearnsFromALabelThatComesAtOnceAsFromOneThatComesLater) {
+  for (const Reduction& reduction : reductions()) {
+    const auto make = [&] {
+      return Model::make(parse_spec("cohort(represent=none)"), {.labels = {"150"}}, {}, Labels(), reduction);
+    };
+    Model at_once = make(), later = make();
+    Rng rng = make_rng(17, 0);
+    std::size_t asked = 0, right = 0;
+    Reduction::Work one, other;
+    for (int n = 0; n < 400; ++n) {
+      std::vector<double> x(reduction.size());
+      for (double& v : x) v = uniform(rng);
+      const std::size_t truth = static_cast<std::size_t>(std::ranges::max_element(x) - x.begin());
+      const Vector values = dense(std::move(x));
+      const std::string user = n % 2 ? "ann" : "bob";
+      const Instance instance{at_once.task(user), values};
+      ASSERT_EQ(later.task(user), instance.first);
+      const auto said = at_once.predict(instance.first, values, one);
+      ASSERT_EQ(later.predict(instance.first, values, other).margin, said.margin) << n;
+      ASSERT_EQ(one.margins, other.margins);
+      right += n >= 200 && said.label == truth;
+      const Model::Decided round = at_once.learn(instance, reduction.label_of(truth));
+      ASSERT_EQ(round.examples.size(), reduction.tasks());
+      ASSERT_EQ(round.outcomes.size(), reduction.tasks());
+      for (const Outcome& outcome : round.outcomes) asked += outcome.answer.has_value();
+      std::vector<std::uint64_t> tickets;
+      for (const Outcome& outcome : later.decide({&instance, 1}).outcomes)
+        if (outcome.ticket) tickets.push_back(*outcome.ticket);
+      for (const std::uint64_t ticket : tickets) {
+        EXPECT_TRUE(later.answer(ticket, reduction.label_of(truth), "ann"));
+        EXPECT_FALSE(later.answer(ticket, reduction.label_of(truth))) << "a second answer changes nothing";
+      }
+    }
+    EXPECT_EQ(asked, 150U);
+    EXPECT_GT(right, 120U);
+    EXPECT_EQ(later.session.total().labels, 150U);
+  }
+}
+
 class ModelFile : public EveryLearner {
  protected:
   /// For each learner, over all its settings: 1,200, or QUORATE_CORRUPTIONS.

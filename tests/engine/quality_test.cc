@@ -143,52 +143,44 @@ struct Coverage {
 void measure(const Situation& setting, std::uint64_t seed, Coverage& held) {
   const Reduction reduction =
       setting.stream.classes > 0 ? Reduction(Reduction::Kind::kOneVsRest, {"a", "b", "c"}) : Reduction();
-  const NameTable names = !reduction.by_task() ? reduction.task_names() : [] {
-    NameTable out;
-    for (Task t = 0; t < PlaneStream::kTasks; ++t) out.intern("t" + std::to_string(t));
-    return out;
-  }();
-  Session session(parse_spec("cohort(represent=none)"), {.seed = seed,
-                                                         .limits = {.total = reduction.has_classes() ? 250U : 160U},
-                                                         .tasks = &names,
-                                                         .exclusive = reduction.exclusive(),
-                                                         .audit = 0.35,
-                                                         .audit_floor = setting.pool ? 0.05 : 0.02,
-                                                         .keep_labels = 1'000'000});
+  NameTable names;
+  for (Task t = 0; t < PlaneStream::kTasks; ++t) names.intern("t" + std::to_string(t));
+  Model model = Model::make(parse_spec("cohort(represent=none)"),
+                            {.labels = {reduction.has_classes() ? "250" : "160"},
+                             .audit = 0.35,
+                             .audit_floor = setting.pool ? 0.05 : 0.02,
+                             .keep_labels = {1'000'000},
+                             .seed = seed},
+                            {}, Labels(), reduction, &names);
+  Session& session = model.session;
   Rng rng = make_rng(seed, 7);
-  const auto examples_of = [&](const PlaneStream::Drawn& drawn, std::vector<Example>& round) {
-    round.clear();
-    reduction.add_examples(drawn.task, drawn.x(), round);
-  };
-  const auto truth = [&](const PlaneStream::Drawn& drawn, const Example& e) {
-    return reduction.feedback(reduction.task_of(e), drawn.truth);
-  };
   const std::size_t examples = 1200;
-  std::vector<Example> round;
-  std::vector<std::pair<std::uint64_t, Answer>> waiting;
+  std::vector<std::pair<std::uint64_t, Label>> waiting;
   for (std::size_t i = 0; i < examples; ++i) {
     const PlaneStream::Drawn drawn = setting.stream.draw(rng);
-    examples_of(drawn, round);
-    const auto outcomes = run_round(session, {round, reduction.tasks()}, [&](std::size_t n) {
-      return setting.pool ? Reply::later() : Reply(truth(drawn, round[n]));
-    });
-    for (std::size_t n = 0; n < round.size(); ++n)
-      if (outcomes[n].ticket) waiting.emplace_back(*outcomes[n].ticket, truth(drawn, round[n]));
+    const Instance instance{drawn.task, drawn.x()};
+    const Label label = reduction.label_of(drawn.truth);
+    if (!setting.pool) {
+      model.learn(instance, label);
+      continue;
+    }
+    for (const Outcome& outcome : model.decide({&instance, 1}).outcomes)
+      if (outcome.ticket) waiting.emplace_back(*outcome.ticket, label);
   }
   for (; !waiting.empty(); waiting.pop_back()) {
     const std::size_t any = below(waiting.size(), rng);
     std::swap(waiting[any], waiting.back());
-    session.answer(waiting.back().first, waiting.back().second);
+    model.answer(waiting.back().first, waiting.back().second);
   }
   if (setting.after) setting.after(session);
 
-  const Quality found = quality_now(session, reduction);
+  const Quality found = quality_of(model);
   QualityCount count(reduction.size());
   Reduction::Work work;
   for (int i = 0; i < 2000; ++i) {
     const PlaneStream::Drawn drawn = setting.stream.draw(rng);
     if (setting.without_first_task && drawn.task == 0) continue;
-    const auto [said, margin] = reduction.predict(session.learner(), drawn.task, drawn.x(), false, work);
+    const auto [said, margin] = model.predict(drawn.task, drawn.x(), work);
     count.add(drawn.truth, said, margin, 1);
   }
   const Quality is = count.quality();

@@ -4,7 +4,6 @@
 
 #include "quorate/base/error.h"
 #include "quorate/engine/model.h"
-#include "quorate/engine/round_builder.h"
 #include "quorate/learner.h"
 #include "quorate/registry.h"
 #include "support/edit.h"
@@ -25,8 +24,7 @@ Model make(const std::string& learner, Reduction::Kind reduction = kOneVsRest, L
 
 /// Shows the model an instance of the user, of this class.
 void show(Model& model, const std::string& user, const Vector& x, std::size_t of_class) {
-  RoundBuilder builder(model.session, model.reduction, Rounds::kAllTasks);
-  builder.add(model.session.task(user), Label::of_class(of_class), {}, x);
+  model.learn({model.task(user), x}, Label::of_class(of_class));
 }
 
 std::vector<double> margins(const Model& model, Task first, const Vector& x) {
@@ -130,8 +128,7 @@ TEST(Users, WhoDoNotFitKeepTheClassOfTheirPendingQuestions) {
   for (std::uint32_t i = 0; i < 5000; ++i) {
     const Task first = model.session.task("a user with a rather long name " + std::to_string(i));
     untracked += first == kUntracked;
-    RoundBuilder builder(model.session, model.reduction, Rounds::kAllTasks);
-    builder.add(first, Label::of_class(1), {}, x);
+    model.learn({first, x}, Label::of_class(1));
     ASSERT_LE(model.session.peak_bytes(), 300'000u);
   }
   EXPECT_GT(untracked, 1000u);
@@ -139,12 +136,10 @@ TEST(Users, WhoDoNotFitKeepTheClassOfTheirPendingQuestions) {
   EXPECT_LT(margins(model, kUntracked, x)[0], -0.2);
   EXPECT_GT(margins(model, kUntracked, x)[1], 0.2);
 
-  std::vector<Example> round;
-  model.reduction.add_examples(kUntracked, x, round);
   const Task last = model.session.first_task(static_cast<std::uint32_t>(model.session.tasks().size() - 1));
-  model.reduction.add_examples(last, x, round);
+  const std::array round{Instance{kUntracked, x}, Instance{last, x}};
   std::vector<std::uint64_t> tickets;
-  for (const Outcome& outcome : run_round_later(model.session, {round, 3})) tickets.push_back(outcome.ticket.value());
+  for (const Outcome& outcome : model.decide(round).outcomes) tickets.push_back(outcome.ticket.value());
   Model back = Model::from_bytes(model.to_bytes());
   EXPECT_EQ(back.to_bytes(), model.to_bytes());
   for (std::size_t n = 0; n < tickets.size(); ++n) {

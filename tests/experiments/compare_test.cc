@@ -30,7 +30,7 @@ TEST(Compare, RefusesBudgetsThatAreNoNumbersOrBesideALimit) {
   for (const char* budgets : {"x", "1.5", "101%", "1,,2", "-1"})
     EXPECT_THROW(compare(data, {"cmtl"}, budgets, {}, done), UsageError) << budgets;
   SimulateOptions run;
-  run.session.limits.total = 5;
+  run.learning.labels = {"5"};
   EXPECT_THROW(compare(data, {"cmtl"}, "5", run, done), UsageError);
 }
 

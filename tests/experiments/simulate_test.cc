@@ -75,10 +75,10 @@ TEST(Simulate, ARunIsDecidedByItsSeedAlone) {
   const NameTable tasks = task_names(kTasks);
   SimulateOptions o = options("cmtl(query=margin)");
   o.runs = 3;
-  o.session.seed = 10;
+  o.learning.seed = 10;
   const SimulateResult three = simulate(train, nullptr, tasks, o);
   o.runs = 1;
-  o.session.seed = 12;
+  o.learning.seed = 12;
   EXPECT_EQ(numbers(simulate(train, nullptr, tasks, o).runs[0]), numbers(three.runs[2]));
 }
 
@@ -88,9 +88,9 @@ TEST(Simulate, CountsWhatASessionCounts) {
   const Dataset train = dataset(s);
   const NameTable tasks = task_names(kTasks);
   SimulateOptions o = options("cmtl(query=margin)");
-  o.session.seed = 9;
+  o.learning.seed = 9;
   o.passes = 2;
-  o.session.limits.total = 70;
+  o.learning.labels = {"70"};
   o.per_task = true;
   std::vector<TraceLine> trace;
   o.trace = [&](const TraceLine& t) { trace.push_back(t); };
@@ -164,7 +164,7 @@ TEST(Simulate, WithoutADelayNothingIsPendingAndAllLostIsNothingLearned) {
   EXPECT_EQ(now.pending, 0u);
   EXPECT_FALSE(now.late);
   o.delay.lost = 1;
-  o.session.limits.total = 30;
+  o.learning.labels = {"30"};
   const RunResult lost = simulate(train, nullptr, tasks, o).runs[0];
   EXPECT_EQ(lost.all.labels, 0u);
   EXPECT_EQ(lost.all.updates, 0u);
@@ -182,7 +182,8 @@ TEST(Simulate, LateAnswersWorkWithClassesAndRounds) {
   const NameTable tasks = task_names(kTasks);
   SimulateOptions o = options("shampo");
   o.delay = {7, false, 0.1};
-  o.session.limits = {.total = 60, .per_task = 20};
+  o.learning.labels = {"60"};
+  o.learning.labels_per_task = 20;
   const RunResult run = simulate(train, nullptr, tasks, o).runs[0];
   EXPECT_GT(run.all.labels, 10u);
   EXPECT_LE(run.all.labels + run.pending, 60u);
@@ -193,8 +194,8 @@ TEST(Simulate, APaceSpendsTheTotalOverAllPasses) {
   const NameTable tasks = task_names(kTasks);
   SimulateOptions o = options("cmtl(query=margin)");
   o.passes = 2;
-  o.session.limits.total = 100;
-  o.pace_even = true;
+  o.learning.labels = {"100"};
+  o.learning.pace = PaceRule::kEven;
   o.points = 2;
   const RunResult run = simulate(train, nullptr, tasks, o).runs[0];
   EXPECT_GE(run.all.labels, 95u);
@@ -205,7 +206,7 @@ TEST(Simulate, ARateInATimeNeedsTheDatasTime) {
   const Stream s = make_stream(200, kTasks, 5, 76);
   const NameTable tasks = task_names(kTasks);
   SimulateOptions o = options("perceptron");
-  o.session.limits.rate = LabelRate{2, 3600, true};
+  o.learning.labels = {"2/hour"};
   EXPECT_THROW(simulate(dataset(s), nullptr, tasks, o), UsageError) << "shuffled";
   o.in_order = true;
   EXPECT_THROW(simulate(dataset(s), nullptr, tasks, o), DataError) << "no time";
@@ -283,7 +284,7 @@ TEST(Simulate, TrainPerTaskLearnsFromThatManyOfEachAndTestsOnTheRest) {
     const NameTable names = task_names(kTasks);
     Session session(o.learner, {.seed = 1 + run, .tasks = &names});
     SimulateOptions again = o;
-    again.session.seed = 1 + run;
+    again.learning.seed = 1 + run;
     again.runs = 1;
     again.trace = [&](const TraceLine& t) { feed_one(session, train.example(t.example), train.label(t.example).answer()); };
     simulate(train, nullptr, names, again);
@@ -392,7 +393,7 @@ TEST(Simulate, RoundsPerTaskHaveEachTaskThatIsLeftOnceAndInOrder) {
       if (n < has[i]) train.add(i, n % 2 == 0 ? kYes : kNo, dense({1, static_cast<double>(n)}));
   SimulateOptions o = options("perceptron(query=shared(b=0.5))");
   o.passes = 3;
-  o.rounds = Rounds::kPerTask;
+  o.learning.rounds = Rounds::kPerTask;
   struct Round {
     std::uint64_t pass = 0, labels = 0;
     std::vector<Task> tasks;
@@ -438,8 +439,8 @@ TEST(Simulate, ARoundIsWhatASessionIsGiven) {
   const Dataset train = dataset(s);
   const NameTable names = task_names(kTasks);
   SimulateOptions o = options("shampo(b=0.1)");
-  o.session.limits.total = 60;
-  o.session.labels_per_round = 2;
+  o.learning.labels = {"60"};
+  o.learning.labels_per_round = 2;
   std::map<std::uint64_t, std::vector<TraceLine>> rounds;
   o.trace = [&](const TraceLine& t) { rounds[t.round].push_back(t); };
   const SimulateResult result = simulate(train, nullptr, names, o);
@@ -466,7 +467,7 @@ TEST(Simulate, RoundsAreWhatTheLearnerNeedsUnlessSaidOtherwise) {
   const Dataset train = dataset(make_stream(60, kTasks, 5, 83));
   const auto rounds = [&](const std::string& spec, std::optional<Rounds> asked_for = {}) {
     SimulateOptions o = options(spec);
-    o.rounds = asked_for;
+    o.learning.rounds = asked_for;
     std::set<std::uint64_t> numbers;
     o.trace = [&](const TraceLine& t) { numbers.insert(t.round); };
     const Rounds out = simulate(train, nullptr, task_names(kTasks), o).rounds;
@@ -507,7 +508,7 @@ TEST(Simulate, OfClassesShowsOneInstanceToEveryTask) {
     SimulateOptions o = options("shampo(b=0.1)");
     o.reduction = classes;
     o.passes = 2;
-    o.session.seed = 5;
+    o.learning.seed = 5;
     o.per_task = true;
     std::map<std::uint64_t, std::vector<TraceLine>> rounds;
     o.trace = [&](const TraceLine& t) { rounds[t.round].push_back(t); };
@@ -605,15 +606,17 @@ TEST(Simulate, RefusesRoundsThatCannotBe) {
     return "accepted";
   };
   const NameTable tasks = task_names(kTasks), questions = classes.task_names();
-  EXPECT_THAT(refusal(train, tasks, [](auto& o) { o.rounds = Rounds::kAllTasks; }), HasSubstr("expected --classes"));
-  EXPECT_THAT(refusal(train, tasks, [](auto& o) { o.session.labels_per_round = 0; }),
+  EXPECT_THAT(refusal(train, tasks, [](auto& o) { o.learning.rounds = Rounds::kAllTasks; }),
+              HasSubstr("expected --classes"));
+  EXPECT_THAT(refusal(train, tasks, [](auto& o) { o.learning.labels_per_round = 0; }),
               HasSubstr("labels-per-round 0: expected at least 1"));
   for (const Rounds rounds : {Rounds::kEach, Rounds::kPerTask})
-    EXPECT_THAT(refusal(many, questions, [&](auto& o) { o.reduction = classes, o.rounds = rounds; }),
+    EXPECT_THAT(refusal(many, questions, [&](auto& o) { o.reduction = classes, o.learning.rounds = rounds; }),
                 HasSubstr("expected all-tasks"));
   EXPECT_THAT(refusal(many, tasks, [&](auto& o) { o.reduction = classes; }), HasSubstr("expected the tasks of the classes"));
   EXPECT_EQ(refusal(many, questions, [&](auto& o) { o.reduction = classes; }), "accepted");
-  EXPECT_EQ(refusal(many, questions, [&](auto& o) { o.reduction = classes, o.rounds = Rounds::kAllTasks; }), "accepted");
+  EXPECT_EQ(refusal(many, questions, [&](auto& o) { o.reduction = classes, o.learning.rounds = Rounds::kAllTasks; }),
+            "accepted");
 }
 
 }  // namespace

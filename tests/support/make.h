@@ -85,6 +85,11 @@ void run_round(Session& session, std::span<const Example> round, Oracle oracle, 
   std::copy(outcomes.begin(), outcomes.end(), out.begin());
 }
 
+/// A round whose answers come later: each question gets a ticket.
+inline std::span<const Outcome> run_round_later(Session& session, const Round& round) {
+  return quorate::run_round(session, round, [](std::size_t) { return Reply::later(); });
+}
+
 /// One example through a session; y is its label, 0 if nobody knows it.
 inline Outcome feed_one(Session& session, const Example& e, int y) {
   Outcome out;

@@ -40,15 +40,13 @@ void Desk::give(Question& question, std::span<const Example> round, Label label,
 
 /// The label of an answer reaches the learner. Throws MemoryError; then no answer is taken any more.
 void Desk::learn(Question& question, Label label, std::string_view annotator) {
-  Session& session = model_.session;
   try {
     bool waited = false;
-    for (const std::uint64_t ticket : question.tickets)
-      if (const auto* item = session.pending().find(ticket)) {
-        const Reply reply = model_.reduction.reply(label, item->example());
-        waited = true;
-        note_label(question, session.answer(ticket, reply.answer(), annotator, question.about.example));
-      }
+    for (const std::uint64_t ticket : question.tickets) {
+      if (model_.session.pending().find(ticket) == nullptr) continue;
+      waited = true;
+      note_label(question, model_.answer(ticket, label, annotator, question.about.example));
+    }
     if (!waited)  // taken back before: the label is paid for
       with_examples(question, [&](std::span<const Example> round) { give(question, round, label, annotator); });
   } catch (const MemoryError& e) {

@@ -337,7 +337,9 @@ void Desk::look_at(std::string_view lines, const std::function<void(const Look&)
 void Desk::with_examples(const Question& question, const std::function<void(std::span<const Example>)>& use) const {
   look_at(
       question.about.line,
-      [&](const Look& at) { use(examples_of(model_.known_task(question.about.task), at.x, at.record.weight)); },
+      [&](const Look& at) {
+        use(examples_of({model_.known_task(question.about.task), at.x, at.record.weight}));
+      },
       [](std::uint64_t, const std::string&) {});
 }
 
@@ -356,9 +358,9 @@ Label Desk::choice_of(const std::string& word) const {
 
 std::vector<std::string> Desk::choices() const { return model_.labels.names(); }
 
-std::vector<Example> Desk::examples_of(Task first, const Features& x, double weight) const {
+std::vector<Example> Desk::examples_of(const Instance& one) const {
   std::vector<Example> out;
-  model_.reduction.add_examples(first, x, out, weight);
+  model_.reduction.add_examples(one.first, one.x, out, one.weight);
   return out;
 }
 

@@ -214,12 +214,13 @@ class Desk {
   Label choice_of(const std::string& word) const;
   std::vector<std::string> choices() const;
   bool take_late_label(std::uint64_t state, Label label, Posted& about);
-  Reduction::Prediction put_prediction(Json& out, Reduction::Work& work) const;  // by the margins in `work`
+  void put_prediction(Json& out, const Reduction::Prediction& p, const Reduction::Work& work) const;
   Reduction::Prediction put_prediction(Json& out, Task first, const Features& x, Reduction::Work& work) const {
-    model_.reduction.score(model_.session.learner(), first, x, work.margins);
-    return put_prediction(out, work);
+    const Reduction::Prediction p = model_.predict(first, x, work, true);
+    put_prediction(out, p, work);
+    return p;
   }
-  std::vector<Example> examples_of(Task first, const Features& x, double weight = 1) const;
+  std::vector<Example> examples_of(const Instance& one) const;
   std::string new_id() const;  ///< of an example without one
   Question question_about(Posted about) const;
   std::uint64_t number_of(const Question& question);

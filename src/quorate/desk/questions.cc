@@ -128,7 +128,7 @@ Json Desk::arrive(const Record& record, const Features& x, std::string_view line
     seen_[hash] = 0;
   };
   session.set_time(now_);
-  const std::vector<Example> round = examples_of(first, x, record.weight);
+  const Instance instance{first, x, record.weight};
   if (label.known()) {
     out["task"] = question.about.task;
     put_prediction(out, first, x, work);
@@ -144,7 +144,7 @@ Json Desk::arrive(const Record& record, const Features& x, std::string_view line
     };
     try {
       if (!known)
-        give(question, round, label);
+        give(question, examples_of(instance), label);
       else
         with_examples(question, [&](std::span<const Example> as_it_came) { give(question, as_it_came, label); });
     } catch (const MemoryError&) {
@@ -159,7 +159,7 @@ Json Desk::arrive(const Record& record, const Features& x, std::string_view line
     return out;
   }
   const std::uint64_t no_room = session.no_room();
-  const auto outcomes = run_round(session, {round, round.size()}, [](std::size_t) { return Reply::later(); });
+  const auto outcomes = model_.decide({&instance, 1}).outcomes;
   remember();
   if (session.no_room() > no_room) make_room();  // for those that come later; this one competes in the pool
   for (const Outcome& outcome : outcomes) {
@@ -172,7 +172,7 @@ Json Desk::arrive(const Record& record, const Features& x, std::string_view line
     }
   }
   if (!question.audit) question.weighed_at = session.total().labels;
-  put_prediction(out, work);
+  put_prediction(out, model_.predict(work, true), work);
   out["asked"] = !question.tickets.empty();
   if (question.tickets.empty()) {
     pool(std::move(question.about));
@@ -321,7 +321,7 @@ std::optional<Desk::Pick> Desk::best_of_pool() const {
         lines,
         [&](const Look& line) {
           const std::size_t place = places[at];
-          const std::vector<Example> examples = examples_of(model_.known_task(pool_[place].task), line.x);
+          const std::vector<Example> examples = examples_of({model_.known_task(pool_[place].task), line.x});
           for (std::size_t n = 0; n < examples.size(); ++n)
             if (const double worth = -sureness(examples[n]);
                 worth >= least && (!best || worth > best->worth) && model_.session.may_ask(examples[n].task))

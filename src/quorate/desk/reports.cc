@@ -32,9 +32,7 @@ Json interval_json(const Estimate& a) {
 
 }  // namespace
 
-Reduction::Prediction Desk::put_prediction(Json& out, Reduction::Work& work) const {
-  const Learner& learner = model_.session.learner();
-  const Reduction::Prediction p = model_.reduction.predict(learner, true, work);
+void Desk::put_prediction(Json& out, const Reduction::Prediction& p, const Reduction::Work& work) const {
   out["label"] = model_.labels.name(p.label);
   out["margin"] = p.margin;
   if (const auto threshold = model_.threshold()) {
@@ -44,7 +42,6 @@ Reduction::Prediction Desk::put_prediction(Json& out, Reduction::Work& work) con
     for (std::size_t c = 0; c < work.probabilities.size(); ++c)
       out["probabilities"][model_.labels.name(c)] = work.probabilities[c];
   }
-  return p;
 }
 
 DeskReply Desk::predict(std::string_view lines, std::uint64_t first) const {

@@ -21,6 +21,13 @@ LabelLimits LearningOptions::limits(bool shares) const {
   return out;
 }
 
+void LearningOptions::set_limits(const LabelLimits& limits) {
+  labels.clear();
+  if (limits.total != LabelLimits::kNone) labels.push_back(std::to_string(limits.total));
+  if (limits.rate) labels.push_back(to_text(*limits.rate));
+  labels_per_task = limits.per_task == LabelLimits::kNone ? std::nullopt : std::optional(limits.per_task);
+}
+
 std::size_t LearningOptions::memory_limit() const {
   if (memory && memory->bytes == 0) throw UsageError("--memory 0: expected 1 byte or more");
   return memory ? memory->bytes : Memory::kNoLimit;
@@ -40,11 +47,11 @@ std::optional<double> LearningOptions::labels_share() const {
   return out;
 }
 
-SessionOptions LearningOptions::session(bool experiment) const {
-  if (!experiment && pace.has_value() != length.has_value())
+SessionOptions LearningOptions::session() const {
+  if (pace.has_value() != length.has_value())
     throw UsageError("--pace even and --length: expected both or neither; --length may be an estimate");
   return {.seed = seed,
-          .limits = limits(experiment),
+          .limits = limits(),
           .spread_over = length.value_or(0),
           .labels_per_round = labels_per_round,
           .memory_limit = memory_limit(),

@@ -82,13 +82,13 @@ struct LearningOptions {
 
   /// Throws UsageError for labels that are none, and for a share unless `shares` leaves it to labels_share().
   LabelLimits limits(bool shares = false) const;
+  void set_limits(const LabelLimits& limits);  ///< those of limits() from now on
   double floor_of_audits() const { return audit_floor.value_or(audit != 0 ? kAuditFloor : 0); }
   /// 0 to 1 of the examples. Throws UsageError: out of range, a second number in all.
   std::optional<double> labels_share() const;
   std::size_t memory_limit() const;  ///< throws UsageError: 0
-  /// Of a new session; the pace is spread over `length` examples. `experiment`: their number is known, so that labels may be
-  /// a share of them (labels_share), and the pace needs no length. Throws UsageError: as limits; pace without a length.
-  SessionOptions session(bool experiment = false) const;
+  /// Of a new session; the pace is spread over `length` examples. Throws UsageError: as limits; pace without a length.
+  SessionOptions session() const;
 };
 
 }  // namespace quorate

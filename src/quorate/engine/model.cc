@@ -136,12 +136,15 @@ Model Model::make(const Spec& learner, const LearningOptions& learning, const Fe
   return out;
 }
 
+std::optional<Outcome> Model::answer(std::uint64_t ticket, Label label, std::string_view annotator, std::string_view id) {
+  const PendingQuestions::Item* item = session.pending().find(ticket);
+  const Reply reply = item == nullptr ? Reply(kNeither) : reduction.reply(label, item->example());
+  return session.answer(ticket, reply.answer(), annotator, id);
+}
+
 void Model::set_limits(const LabelLimits& limits) {
   session.set_limits(limits);
-  learning.labels.clear();
-  if (limits.total != LabelLimits::kNone) learning.labels.push_back(std::to_string(limits.total));
-  if (limits.rate) learning.labels.push_back(to_text(*limits.rate));
-  learning.labels_per_task = limits.per_task == LabelLimits::kNone ? std::nullopt : std::optional(limits.per_task);
+  learning.set_limits(limits);
 }
 
 std::optional<double> Model::threshold() const {

@@ -99,8 +99,9 @@ Estimate QualityCount::average_precision() const {
   return {value, std::min(value, share(logit - half)), std::max(value, share(logit + half)), positive.examples, n};
 }
 
-Quality quality_now(const Session& session, const Reduction& reduction, std::size_t most) {
-  const KeptLabels& labels = session.labels();
+Quality quality_of(const Model& model, std::size_t most) {
+  const Reduction& reduction = model.reduction;
+  const KeptLabels& labels = model.session.labels();
   const auto counts = [&](std::size_t i) { return labels[i].audit != 0 && labels[i].answer() != kNeither; };
   std::size_t audits = 0;
   for (std::size_t i = 0; i < labels.size(); ++i) audits += counts(i);
@@ -114,7 +115,7 @@ Quality quality_now(const Session& session, const Reduction& reduction, std::siz
     const Example e = labels.example(i, memory);
     const auto truth = reduction.said(reduction.task_of(e), label.answer());
     if (!truth) continue;
-    const Reduction::Prediction p = reduction.predict(session.learner(), reduction.first_of(e), e.x, false, work);
+    const Reduction::Prediction p = model.predict(reduction.first_of(e), e.x, work);
     out.add(*truth, p.label, p.margin, label.audit_weight);
   }
   return out.quality();

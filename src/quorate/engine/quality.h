@@ -70,15 +70,10 @@ class QualityCount {
   std::vector<Scored> scored_;
 };
 
-/// The audits that are kept (KeptLabels), predicted by the session's model. Of a class against the
-/// rest an audit tells the class if the answer is yes; others tell nothing about the class. Beyond `most` audits a fair
-/// sample of about that number. O(audits, each as a prediction).
-Quality quality_now(const Session& session, const Reduction& reduction,
-                    std::size_t most = std::numeric_limits<std::size_t>::max());
-
-inline Quality quality_of(const Model& model, std::size_t most = std::numeric_limits<std::size_t>::max()) {
-  return quality_now(model.session, model.reduction, most);
-}
+/// The audits that are kept (KeptLabels), predicted by the model as it is now. Of a class against the rest an audit tells
+/// the class if the answer is yes; others tell nothing about the class. Beyond `most` audits a fair sample of about that
+/// number. O(audits, each as a prediction).
+Quality quality_of(const Model& model, std::size_t most = std::numeric_limits<std::size_t>::max());
 
 /// "accuracy>=0.9", "error<=0.1", "recall>=0.8" or "precision>=0.8". Holds when the lower end of the estimate's interval is
 /// there, so it stops late, not early: at most 5 % of runs stop while the model is below the target, however it moves. For

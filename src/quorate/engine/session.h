@@ -339,9 +339,4 @@ std::span<const Outcome> run_round(Session& session, const Round& round, Oracle 
   return outcomes;
 }
 
-/// Decides a round whose answers come later: each question gets a ticket.
-inline std::span<const Outcome> run_round_later(Session& session, const Round& round) {
-  return run_round(session, round, [](std::size_t) { return Reply::later(); });
-}
-
 }  // namespace quorate

@@ -57,32 +57,32 @@ const Comparison::Row& Comparison::baseline(const Row& row) const {
 
 Comparison compare(const ExperimentData& data, const std::vector<std::string>& learners, const std::string& budgets,
                    SimulateOptions run, WorkDone& done) {
-  run.session.limits = data.limits(run);
-  run.labels_share.reset();
-  if (!budgets.empty() && run.session.limits.total != LabelLimits::kNone)
+  Comparison out;
+  out.limits = data.limits(run);
+  out.pace_even = run.learning.pace.has_value();
+  if (!budgets.empty() && out.limits.total != LabelLimits::kNone)
     throw UsageError("--labels and --label-budgets: expected one of them");
   const auto any_selects = [&] {
     return std::any_of(learners.begin(), learners.end(),
                        [](const auto& learner) { return capabilities(parse_spec(learner)).selects; });
   };
   // Learners of one comparison see the same rounds.
-  if (!run.rounds && !data.reduction.has_classes() && any_selects()) run.rounds = Rounds::kPerTask;
+  if (!run.learning.rounds && !data.reduction.has_classes() && any_selects()) run.learning.rounds = Rounds::kPerTask;
   run.progress = &done.examples;
   run.per_task = true;
   run.points = 25;
   const std::uint64_t examples = data.examples(run);
   std::vector<Budget> limits = parse_budgets(budgets, examples);
-  if (limits.empty()) limits.push_back({"", run.session.limits.total});
+  if (limits.empty()) limits.push_back({"", out.limits.total});
   done.all = static_cast<double>(examples) * static_cast<double>(run.passes * run.runs * learners.size() * limits.size());
-  Comparison out;
-  out.limits = run.session.limits;
-  out.pace_even = run.pace_even;
   for (const std::string& learner : learners)
     for (const Budget& budget : limits) {
       SimulateOptions options = run;
       options.learner = parse_spec(learner);
-      options.pace_even = run.pace_even && capabilities(options.learner).paced;
-      options.session.limits.total = budget.labels;
+      if (!capabilities(options.learner).paced) options.learning.pace.reset();
+      LabelLimits limited = out.limits;
+      limited.total = budget.labels;
+      options.learning.set_limits(limited);
       out.rows.push_back({learner, budget.text, budget.labels, data.simulate(options)});
       out.interrupted = out.rows.back().result.interrupted;
       if (out.interrupted) return out;

@@ -57,14 +57,14 @@ std::uint64_t ExperimentData::examples(SimulateOptions run) const {
 }
 
 LabelLimits ExperimentData::limits(const SimulateOptions& run) const {
-  LabelLimits out = run.session.limits;
-  if (run.labels_share)
-    out.total = static_cast<std::uint64_t>(std::llround(*run.labels_share * static_cast<double>(examples(run))));
+  LabelLimits out = run.learning.limits(true);
+  if (const auto share = run.learning.labels_share())
+    out.total = static_cast<std::uint64_t>(std::llround(*share * static_cast<double>(examples(run))));
   return out;
 }
 
 SimulateResult ExperimentData::simulate(SimulateOptions run) const {
-  run.session.limits = limits(run);
+  run.learning.set_limits(limits(run));
   run.reduction = reduction;
   run.kinds = featurizer.kinds();
   try {

@@ -120,7 +120,7 @@ Json document(const SimulateResult& result, const ExperimentData& data, const Si
   Json out;
   out["learner"] = to_text(result.learner);
   out["rounds"] = word_of(result.rounds);
-  out["limits"] = limits_json(data.limits(options), options.pace_even);
+  out["limits"] = limits_json(data.limits(options), options.learning.pace.has_value());
   if (data.reduction.has_classes()) out["classes"] = data.reduction.classes();
   if (data.reduction.users()) out["users"] = data.tasks.size();
   out["tasks"] = result.tasks;

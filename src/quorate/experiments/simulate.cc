@@ -33,21 +33,21 @@ class TestCount {
   }
 
   /// e.task: the place of the stream's task.
-  void add(const Learner& learner, const Example& e, Label label) {
+  void add(const Model& model, const Example& e, Label label) {
     if (!label.known()) return;
     const std::size_t truth = reduction_.number_of(label);
     const Task first = first_task(reduction_, e.task);
-    reduction_.score(learner, first, e.x, margins_);
-    const auto [said, margin] = reduction_.predict(margins_, ballot_);
+    const auto [said, margin] = model.predict(first, e.x, work_);
     confusion_.add(truth, said);
     if (!reduction_.has_classes()) {
       all_.add(label.answer(), margin);
-      if (learner.capabilities().calibrated) reliability_.add(label.answer(), logistic(learner.log_odds(margin)));
+      if (const Learner& learner = model.session.learner(); learner.capabilities().calibrated)
+        reliability_.add(label.answer(), logistic(learner.log_odds(margin)));
     }
     if (!per_user_.empty()) per_user_[e.task].add(truth, said);
-    for (Task task = 0; task < margins_.size() && !per_task_.empty(); ++task)
+    for (Task task = 0; task < work_.margins.size() && !per_task_.empty(); ++task)
       if (const Answer y = reduction_.feedback(task, truth); y != kNeither)
-        per_task_[reduction_.example(first, task, e.x).task].add(y, margins_[task]);
+        per_task_[reduction_.example(first, task, e.x).task].add(y, work_.margins[task]);
   }
 
   Measures all() const { return reduction_.has_classes() ? confusion_.measures() : all_.measures(); }
@@ -63,8 +63,7 @@ class TestCount {
   ClassConfusion confusion_;
   std::vector<Scores> per_task_;
   std::vector<ClassPredictions> per_user_;
-  std::vector<double> margins_;  // of all tasks on one instance
-  Reduction::Ballot ballot_;
+  Reduction::Work work_;
 };
 
 /// A simulated annotator who knows the labels of the data, and may be late.
@@ -123,42 +122,45 @@ class Simulation {
 
   /// Nothing if it was stopped.
   std::optional<RunResult> run(std::uint64_t r) const {
-    Rng order = make_rng(o_.session.seed + r, kOrderStream);
+    Rng order = make_rng(o_.learning.seed + r, kOrderStream);
     Split split = make_split(r, order);
     const auto start = std::chrono::steady_clock::now();
-    SessionOptions options = o_.session;
-    options.seed += r;
-    options.spread_over = o_.pace_even ? o_.passes * split.learn.size() * o_.reduction.tasks() : 0;
-    options.tasks = &tasks_;
-    options.tasks_per_name = o_.reduction.by_task() ? o_.reduction.tasks() : 1;
-    options.exclusive = o_.reduction.exclusive();
-    options.keep_labels = options.audit > 0 ? LearningOptions().keep_labels.bytes : 0;
-    Session session(o_.learner, options);
-    session.set_kinds(o_.kinds);
+    Model model = Model::make(o_.learner, learning_of(r, split.learn.size()), {}, Labels(), o_.reduction, &tasks_);
+    model.session.set_kinds(o_.kinds);
     RunResult out{};
-    out.seed = o_.session.seed + r;
+    out.seed = o_.learning.seed + r;
     ProgressiveCount progressive(o_.reduction, o_.per_task ? tasks_.size() : 0);
-    const std::optional<std::uint64_t> seen = learn(r, session, split, order, progressive, out);
+    const std::optional<std::uint64_t> seen = learn(r, model, split, order, progressive, out);
     if (!seen) return std::nullopt;
     TestCount test(o_.reduction, tasks_.size(), o_.per_task);
-    for (const std::uint64_t i : split.test) test.add(session.learner(), train_.example(i), train_.label(i));
+    for (const std::uint64_t i : split.test) test.add(model, train_.example(i), train_.label(i));
     if (test_ != nullptr)
-      for (std::uint64_t i = 0; i < test_->size(); ++i) test.add(session.learner(), test_->example(i), test_->label(i));
+      for (std::uint64_t i = 0; i < test_->size(); ++i) test.add(model, test_->example(i), test_->label(i));
     out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    report(session, *seen, progressive, test, out);
+    report(model, *seen, progressive, test, out);
     return out;
   }
 
  private:
+  LearningOptions learning_of(std::uint64_t r, std::uint64_t examples) const {
+    LearningOptions out = o_.learning;
+    out.seed += r;
+    out.length = out.pace ? std::optional(o_.passes * examples) : std::nullopt;
+    out.keep_labels = out.audit > 0 ? LearningOptions().keep_labels : ByteSize{0};
+    return out;
+  }
+
   /// Goes through the examples to learn from. Returns how many it saw; nothing if it was stopped.
-  std::optional<std::uint64_t> learn(std::uint64_t r, Session& session, Split& split, Rng& order,
-                                     ProgressiveCount& progressive, RunResult& out) const {
+  std::optional<std::uint64_t> learn(std::uint64_t r, Model& model, Split& split, Rng& order, ProgressiveCount& progressive,
+                                     RunResult& out) const {
     std::optional<StopRule> stop_when = o_.stop_when;
-    const bool timed = o_.session.limits.rate && o_.session.limits.rate->seconds;
+    Session& session = model.session;
+    const std::size_t tasks = o_.reduction.tasks();
+    const auto& rate = session.budget().limits().rate;
+    const bool timed = rate && rate->seconds;
     const std::uint64_t stream = o_.passes * split.learn.size();
-    LateAnnotator annotator(o_.delay, o_.session.seed + r);
+    LateAnnotator annotator(o_.delay, o_.learning.seed + r);
     const Prefetcher prefetcher(session);
-    std::vector<Example> round;
     std::uint64_t seen = 0, round_number = 0;
     for (std::uint64_t pass = 0; pass < o_.passes; ++pass) {
       if (!o_.in_order) shuffle(std::span(split.learn), order);
@@ -167,19 +169,18 @@ class Simulation {
       for (std::size_t n_round = 0; n_round < schedule.rounds(); ++n_round, ++round_number) {
         if (o_.stop.stop_requested()) return std::nullopt;
         const std::span<const std::uint64_t> examples = schedule.round(n_round);
-        const auto example = [&](std::size_t n) { return examples[n / o_.reduction.tasks()]; };
-        const auto label = [&](std::size_t n) { return train_.label(example(n)); };
-        round.clear();
-        for (const std::uint64_t i : examples) {
-          const Example e = train_.example(i);
-          o_.reduction.add_examples(first_task(o_.reduction, e.task), e.x, round, e.weight);
-        }
+        const auto instance = [&](std::size_t n) -> Instance {
+          const Example e = train_.example(examples[n]);
+          return {first_task(o_.reduction, e.task), e.x, e.weight};
+        };
+        const auto example = [&](std::size_t place) { return examples[place / tasks]; };
+        const auto label = [&](std::size_t place) { return train_.label(example(place)); };
         if (rounds_ == Rounds::kEach && n_round + 1 < schedule.rounds())
           prefetcher.example(train_.example(schedule.example[n_round + 1]));
         if (timed)
           for (const std::uint64_t i : examples) session.set_time(*train_.time(i));
-        const auto outcomes = run_round(session, {round, o_.reduction.tasks()}, [&](std::size_t n) {
-          return annotator.reply(o_.reduction.reply(label(n), round[n]), n, seen + n / o_.reduction.tasks() + 1);
+        const auto [round, outcomes] = model.decide(examples.size(), instance, [&](std::size_t place, const Example& e) {
+          return annotator.reply(o_.reduction.reply(label(place), e), place, seen + place / tasks + 1);
         });
         annotator.note(round, outcomes, example);
         progressive.add(round, outcomes, label);
@@ -194,7 +195,7 @@ class Simulation {
           out.curve.push_back({seen, progressive.mistakes(), session.total().labels});
         if (o_.progress != nullptr) o_.progress->fetch_add(examples.size(), std::memory_order_relaxed);
         if (stop_when && stop_when->due(session.audit()->scored()) &&
-            stop_when->holds(session.audit()->scored(), quality_now(session, o_.reduction))) {
+            stop_when->holds(session.audit()->scored(), quality_of(model))) {
           out.stopped = true;
           return seen;
         }
@@ -203,8 +204,9 @@ class Simulation {
     return seen;
   }
 
-  void report(const Session& session, std::uint64_t seen, const ProgressiveCount& progressive, const TestCount& test,
+  void report(const Model& model, std::uint64_t seen, const ProgressiveCount& progressive, const TestCount& test,
               RunResult& out) const {
+    const Session& session = model.session;
     out.all = {test.all(), progressive.f1(), progressive.mistakes(), session.total().labels, session.total().updates, seen};
     for (std::uint32_t user = 0; o_.per_task && o_.reduction.users() && user < tasks_.size(); ++user) {
       const ClassConfusion before = progressive.of_user(user);
@@ -228,7 +230,7 @@ class Simulation {
       out.progressive = progressive.confusion();
     }
     if (const Audit* audit = session.audit()) {
-      out.audit = {*audit, quality_now(session, o_.reduction), {}};
+      out.audit = {*audit, quality_of(model), {}};
       if (o_.forecast) out.audit->forecast = audit->forecast(*o_.forecast);
     }
     out.late = static_cast<bool>(o_.delay);
@@ -241,7 +243,7 @@ class Simulation {
   Split make_split(std::uint64_t r, Rng& order) const {
     Split split;
     if (o_.folds > 1) {
-      split = split_folds(train_.size(), o_.folds, r % o_.folds, make_rng(o_.session.seed, kOrderStream));
+      split = split_folds(train_.size(), o_.folds, r % o_.folds, make_rng(o_.learning.seed, kOrderStream));
     } else if (o_.train_per_task > 0 && o_.reduction.has_classes()) {
       const auto of_class = [&](std::uint64_t i) { return train_.label(i).class_index(); };
       split = split_per_group(
@@ -280,13 +282,6 @@ std::size_t examples_to_learn(std::size_t available, std::size_t tasks, const Si
   return static_cast<std::size_t>(std::ceil(o.share * static_cast<double>(available)));
 }
 
-void SimulateOptions::learn_as(const LearningOptions& learning) {
-  session = learning.session(true);
-  labels_share = learning.labels_share();
-  pace_even = learning.pace.has_value();
-  rounds = learning.rounds;
-}
-
 SimulateResult simulate(const Dataset& train, const Dataset* test, const NameTable& tasks, const SimulateOptions& o) {
   const auto at_least_one = [](const char* what, std::uint64_t n) {
     if (n < 1) throw UsageError(std::string(what) + " 0: expected at least 1");
@@ -294,8 +289,8 @@ SimulateResult simulate(const Dataset& train, const Dataset* test, const NameTab
   at_least_one("runs", o.runs);
   at_least_one("passes", o.passes);
   at_least_one("threads", o.threads);
-  at_least_one("labels-per-round", o.session.labels_per_round);
-  const Rounds rounds = resolve_rounds(o.rounds, o.reduction.has_classes(), capabilities(o.learner));
+  at_least_one("labels-per-round", o.learning.labels_per_round);
+  const Rounds rounds = resolve_rounds(o.learning.rounds, o.reduction.has_classes(), capabilities(o.learner));
   if (o.reduction.users()) check_can_group(o.learner);
   if (!o.reduction.by_task() && o.reduction.tasks() != tasks.size())
     throw UsageError("classes: expected the tasks of the classes, and no others");
@@ -310,21 +305,19 @@ SimulateResult simulate(const Dataset& train, const Dataset* test, const NameTab
                      " examples; expected 2 to the number of examples");
   if (o.folds > 1 && (test != nullptr || o.train_per_task > 0 || o.test_share > 0))
     throw UsageError("folds and a test set: expected one of them");
-  if (o.session.audit == 0 && (o.stop_when || o.forecast))
+  if (o.learning.audit == 0 && (o.stop_when || o.forecast))
     throw UsageError("stop-when and forecast need audited labels; expected audit, too, as 0.1");
   if (o.forecast && !(*o.forecast > 0 && *o.forecast < 1))  // before the run, not after it
     throw UsageError("forecast for accuracy " + std::to_string(*o.forecast) + ": expected a number above 0 and below 1");
-  if (o.session.audit != 0 && o.delay)
+  if (o.learning.audit != 0 && o.delay)
     throw UsageError("audit and delay: an audit does not wait for answers; expected one of them");
   if (o.in_order && (o.train_per_task > 0 || o.share < 1 || o.folds > 1))
     throw UsageError("in order: expected all examples, not some drawn at random");
-  if (o.session.limits.rate && o.session.limits.rate->seconds) {
-    if (!o.in_order)
-      throw UsageError("labels " + to_text(*o.session.limits.rate) +
-                       ": shuffled data have no time; expected --in-order, too");
+  if (const auto rate = o.learning.limits().rate; rate && rate->seconds) {
+    if (!o.in_order) throw UsageError("labels " + to_text(*rate) + ": shuffled data have no time; expected --in-order, too");
     for (std::size_t i = 0; i < train.size(); ++i)
       if (!train.time(i))
-        throw DataError("labels " + to_text(*o.session.limits.rate) + ": example " + std::to_string(i + 1) +
+        throw DataError("labels " + to_text(*rate) + ": example " + std::to_string(i + 1) +
                         " has no time; expected one for every example, in the column that --time-column names");
   }
   bool any = false;

@@ -8,12 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "quorate/engine/label_budget.h"
 #include "quorate/engine/learning_options.h"
+#include "quorate/engine/model.h"
 #include "quorate/engine/quality.h"
 #include "quorate/engine/reduction.h"
 #include "quorate/engine/rounds.h"
-#include "quorate/engine/session.h"
 #include "quorate/experiments/annotator.h"
 #include "quorate/metrics/metrics.h"
 #include "quorate/params/spec.h"
@@ -32,15 +31,12 @@ struct TraceLine {
 
 struct SimulateOptions {
   Spec learner;
-  /// Of each run; the seed of run r is `seed` + r. What follows from data and reduction is not looked at, nor keep_labels.
-  SessionOptions session;
-  std::optional<double>
-      labels_share;        ///< of the examples of a pass, instead of session.limits.total; see ExperimentData::limits
-  bool pace_even = false;  ///< session.limits.total is spent evenly over the run
+  /// Of each run; the seed of run r is `seed` + r. A pace is that of the run's own length; keep_labels is not looked at.
+  /// ExperimentData::simulate takes a share of the examples of a pass for labels, too.
+  LearningOptions learning;
   std::optional<StopRule> stop_when;  ///< ends a run; needs an audit
   std::optional<double> forecast;     ///< accuracy: how many labels will it take? Needs an audit
   Delay delay;                        ///< of the answers; those due after the end of a run are not learned from
-  std::optional<Rounds> rounds;       ///< nothing: as resolve_rounds
   /// `tasks` are its own if it is not by_task(): then those of the data are not looked at.
   Reduction reduction;
   FeatureKinds kinds;  ///< of the data's features
@@ -71,9 +67,6 @@ struct SimulateOptions {
         Field{&O::in_order, "in-order", kAny, "keep the file's order, for streams that drift", ""},
         Field{&O::threads, "threads", Interval{1, 1024}, "runs at the same time; results do not depend on it", ""}};
   }
-  /// Everything that `learning` says of a run; its length, max_pending and keep_labels have no meaning here. Throws
-  /// UsageError.
-  void learn_as(const LearningOptions& learning);
 };
 
 /// Test-set measures and what the run did. Of a task: the same, restricted to its examples. Of classes as a whole: of the
@@ -120,7 +113,7 @@ struct SimulateResult {
 std::size_t examples_to_learn(std::size_t available, std::size_t tasks, const SimulateOptions& options);
 
 /// Learns and tests on `train`, tests them on `test` (or on what train_per_task leaves; or not at all). Run r has the seed
-/// options.session.seed + r: it decides the split and the order (stream 0) and the learner's draws (stream 1), so that two
+/// options.learning.seed + r: it decides the split and the order (stream 0) and the learner's draws (stream 1), so that two
 /// learners see the same splits and orders. The result does not depend on options.threads. `tasks` names the tasks of both
 /// sets. With train_per_task and classes it is so many examples of each class. Throws UsageError, DataError (a task with too
 /// few examples), and as make_learner.
