@@ -15,9 +15,9 @@
 #include "ceilings.h"
 #include "quorate/base/number.h"
 #include "quorate/base/rng.h"
-#include "quorate/engine/prefetcher.h"
-#include "quorate/engine/session.h"
 #include "quorate/registry.h"
+#include "quorate/session/prefetcher.h"
+#include "quorate/session/session.h"
 #include "quorate/stream/dataset.h"
 #include "quorate/weights/second_order.h"
 

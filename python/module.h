@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "batch.h"
-#include "quorate/engine/learning_options.h"
+#include "quorate/model/learning_options.h"
 
 namespace quorate::python {
 

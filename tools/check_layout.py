@@ -21,9 +21,10 @@ LAYERS = {
     "": {"base", "params", "weights", "queries", "store"},  # learner.h, registry.h, scaled_learner.h
     "algorithms": {"base", "params", "weights", "kernel", "graph", "queries", "store", ""},
     "stream": {"base", "params", "store"},
-    "engine": {"base", "params", "metrics", "store", "stream", ""},
-    "desk": {"base", "params", "metrics", "store", "stream", "engine", ""},
-    "experiments": {"base", "params", "metrics", "store", "stream", "engine", ""},
+    "session": {"base", "params", "metrics", "store", ""},
+    "model": {"base", "params", "metrics", "store", "stream", "session", ""},
+    "desk": {"base", "params", "metrics", "store", "stream", "session", "model", ""},
+    "experiments": {"base", "params", "metrics", "store", "stream", "session", "model", ""},
 }
 HEADER_KEYS = ("Source", "Round", "Shapes", "Cost", "Draws")
 FORBIDDEN = re.compile(r"\b(std::cout|std::cerr|printf|fprintf|puts|exit|abort|getenv|system_clock|random_device)\s*[(<;]")

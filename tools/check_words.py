@@ -15,7 +15,7 @@ FILES = ["README.md", "HACKING.md", "CHANGELOG.md", "docs/*.md", "docs/*.py", "d
          "tools/readme.py", "bench/scale.py", "run", "apps/cli/*.h", "apps/cli/*.cc",
          "apps/server/*.h", "apps/server/*.cc", "cmake/*.cmake", "tests/fuzz/*.*",
          *(f"src/quorate/{room}/*.{ending}" for ending in ("h", "cc") for room in (
-             "base", "params", "graph", "queries", "metrics", "stream", "engine", "store", "journal"))]
+             "base", "params", "graph", "queries", "metrics", "stream", "session", "model", "store", "journal"))]
 # Generated from sources that are not clean yet, the page that quotes the phrases, and files that are being changed.
 EXCEPT = {"docs/learners.md", "docs/style.md", "src/quorate/base/memory.h", "src/quorate/base/segmented_vector.h",
           "src/quorate/base/name_table.h", "src/quorate/base/name_table.cc", "src/quorate/store/tensors.h", "src/quorate/store/tensors.cc",

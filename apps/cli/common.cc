@@ -20,8 +20,8 @@
 #include "quorate/base/error.h"
 #include "quorate/base/number.h"
 #include "quorate/base/portable_math.h"
-#include "quorate/engine/model.h"
 #include "quorate/learner.h"
+#include "quorate/model/model.h"
 #include "quorate/store/files.h"
 
 namespace quorate::cli {

@@ -12,11 +12,11 @@
 #include <thread>
 
 #include "quorate/base/counted.h"
-#include "quorate/engine/label_budget.h"
-#include "quorate/engine/quality.h"
-#include "quorate/engine/reduction.h"
 #include "quorate/experiments/measures.h"
+#include "quorate/model/quality.h"
+#include "quorate/model/reduction.h"
 #include "quorate/params/spec.h"
+#include "quorate/session/label_budget.h"
 #include "quorate/stream/featurize.h"
 #include "quorate/stream/formats.h"
 #include "quorate/stream/labels.h"

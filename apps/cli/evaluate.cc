@@ -7,11 +7,11 @@
 
 #include "common.h"
 #include "quorate/base/portable_math.h"
-#include "quorate/engine/model.h"
 #include "quorate/experiments/measures.h"
 #include "quorate/learner.h"
 #include "quorate/metrics/metrics.h"
 #include "quorate/metrics/statistics.h"
+#include "quorate/model/model.h"
 #include "quorate/stream/example_reader.h"
 
 namespace quorate::cli {

@@ -4,9 +4,9 @@
 #include "common.h"
 #include "papers/plot.h"
 #include "quorate/base/nearest.h"
-#include "quorate/engine/explanation.h"
-#include "quorate/engine/model.h"
 #include "quorate/learner.h"
+#include "quorate/model/explanation.h"
+#include "quorate/model/model.h"
 #include "quorate/stream/example_reader.h"
 
 namespace quorate::cli {

@@ -6,9 +6,9 @@
 #include "help.h"
 #include "quorate/base/csv.h"
 #include "quorate/base/portable_math.h"
-#include "quorate/engine/model.h"
-#include "quorate/engine/quality.h"
 #include "quorate/learner.h"
+#include "quorate/model/model.h"
+#include "quorate/model/quality.h"
 #include "quorate/store/files.h"
 #include "quorate/stream/record.h"
 

@@ -7,9 +7,9 @@
 #include "help.h"
 #include "quorate/base/csv.h"
 #include "quorate/base/portable_math.h"
-#include "quorate/engine/explanation.h"
-#include "quorate/engine/model.h"
 #include "quorate/learner.h"
+#include "quorate/model/explanation.h"
+#include "quorate/model/model.h"
 #include "quorate/store/files.h"
 #include "quorate/stream/example_reader.h"
 

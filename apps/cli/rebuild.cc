@@ -3,7 +3,7 @@
 
 #include "common.h"
 #include "quorate/base/number.h"
-#include "quorate/engine/model.h"
+#include "quorate/model/model.h"
 #include "quorate/store/files.h"
 
 namespace quorate::cli {

@@ -9,8 +9,8 @@
 #include <limits>
 #include <memory>
 
-#include "quorate/engine/model.h"
 #include "quorate/learner.h"
+#include "quorate/model/model.h"
 #include "support/allocations.h"
 #include "support/make.h"
 #include "support/settings.h"

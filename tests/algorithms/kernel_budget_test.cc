@@ -4,10 +4,10 @@
 #include <cmath>
 #include <cstring>
 
-#include "quorate/engine/model.h"
-#include "quorate/engine/session.h"
 #include "quorate/experiments/generate_drift.h"
 #include "quorate/learner.h"
+#include "quorate/model/model.h"
+#include "quorate/session/session.h"
 #include "support/make.h"
 #include "support/settings.h"
 

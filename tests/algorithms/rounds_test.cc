@@ -5,8 +5,8 @@
 #include <cmath>
 #include <memory>
 
-#include "quorate/engine/model.h"
 #include "quorate/learner.h"
+#include "quorate/model/model.h"
 #include "support/allocations.h"
 #include "support/rounds.h"
 #include "support/settings.h"

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "quorate/base/portable_math.h"
-#include "quorate/engine/session.h"
+#include "quorate/session/session.h"
 #include "quorate/store/tensors.h"
 #include "quorate/weights/symmetric_matrix.h"
 #include "support/make.h"

@@ -1,5 +1,5 @@
 // Model files, with the checksum corrected: what loads must work and save the same bytes again.
-#include "quorate/engine/model.h"
+#include "quorate/model/model.h"
 
 #include <array>
 

@@ -1,6 +1,6 @@
 // A session: the input chooses learner, limits and a sequence of calls. Limits hold after each, and a saved and loaded
 // session has the same bytes.
-#include "quorate/engine/session.h"
+#include "quorate/session/session.h"
 
 #include <array>
 #include <vector>

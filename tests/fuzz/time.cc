@@ -1,7 +1,7 @@
 #include "quorate/stream/time.h"
 
 #include "fuzz.h"
-#include "quorate/engine/label_budget.h"
+#include "quorate/session/label_budget.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace quorate;

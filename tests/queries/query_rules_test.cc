@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "quorate/engine/label_budget.h"
+#include "quorate/session/label_budget.h"
 
 namespace quorate::test {
 namespace {

@@ -11,7 +11,7 @@
 #include "quorate/base/example.h"
 #include "quorate/base/name_table.h"
 #include "quorate/base/rng.h"
-#include "quorate/engine/session.h"
+#include "quorate/session/session.h"
 
 namespace quorate::test {
 

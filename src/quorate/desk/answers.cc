@@ -6,7 +6,7 @@
 #include "quorate/base/counted.h"
 #include "quorate/base/hash.h"
 #include "quorate/desk/replies.h"
-#include "quorate/engine/quality.h"
+#include "quorate/model/quality.h"
 
 namespace quorate {
 namespace {

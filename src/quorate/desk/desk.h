@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "quorate/desk/settings.h"
-#include "quorate/engine/model.h"
+#include "quorate/model/model.h"
 #include "quorate/stream/formats.h"
 
 namespace quorate {

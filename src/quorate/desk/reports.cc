@@ -9,9 +9,9 @@
 #include "quorate/base/counted.h"
 #include "quorate/base/hash.h"
 #include "quorate/desk/replies.h"
-#include "quorate/engine/explanation.h"
-#include "quorate/engine/quality.h"
 #include "quorate/learner.h"
+#include "quorate/model/explanation.h"
+#include "quorate/model/quality.h"
 #include "quorate/stream/example_reader.h"
 
 namespace quorate {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "quorate/engine/learning_options.h"
+#include "quorate/model/learning_options.h"
 #include "quorate/registry.h"
 #include "quorate/stream/featurize.h"
 #include "quorate/stream/formats.h"

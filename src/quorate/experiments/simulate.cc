@@ -10,11 +10,11 @@
 
 #include "quorate/base/portable_math.h"
 #include "quorate/base/rng.h"
-#include "quorate/engine/prefetcher.h"
-#include "quorate/engine/progressive.h"
 #include "quorate/experiments/splits.h"
 #include "quorate/learner.h"
+#include "quorate/model/progressive.h"
 #include "quorate/registry.h"
+#include "quorate/session/prefetcher.h"
 
 namespace quorate {
 namespace {

@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "quorate/engine/learning_options.h"
-#include "quorate/engine/model.h"
-#include "quorate/engine/quality.h"
-#include "quorate/engine/reduction.h"
-#include "quorate/engine/rounds.h"
 #include "quorate/experiments/annotator.h"
 #include "quorate/metrics/metrics.h"
+#include "quorate/model/learning_options.h"
+#include "quorate/model/model.h"
+#include "quorate/model/quality.h"
+#include "quorate/model/reduction.h"
+#include "quorate/model/rounds.h"
 #include "quorate/params/spec.h"
 #include "quorate/stream/dataset.h"
 

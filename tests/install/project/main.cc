@@ -1,6 +1,6 @@
-#include <quorate/engine/model.h>
-#include <quorate/engine/session.h>
+#include <quorate/model/model.h>
 #include <quorate/registry.h>
+#include <quorate/session/session.h>
 #include <quorate/stream/example_reader.h>
 #include <quorate/version.h>
 #include <array>
