@@ -158,7 +158,7 @@ def per_user(files: Files, stream: tuple[Path, int], memory: str) -> list[dict]:
 
     def run_ours(name: str, learner: str, *more: object) -> None:
         out = train(files.program, path, learner, "--memory", memory, *more)
-        quality[name] = (out["progressive_accuracy"], out["total"]["labels"])
+        quality[name] = (out["progressive_accuracy"], out["report"]["labels"]["answered"])
 
     runs = {
         "Vowpal Wabbit -q, every label": lambda: run_vw("Vowpal Wabbit -q, every label"),

@@ -55,7 +55,10 @@ def train(program, tasks: int, examples: int, *, seed: int = 1, memory: str = "2
             raise RuntimeError(f"generate ended with {source.returncode}, train with {learn.returncode}")
         seconds = time.monotonic() - start
         model = os.path.getsize(f"{folder}/m")
-    return json.loads(said) | {"seconds": seconds, "process_bytes": usage.ru_maxrss * 1024, "file_bytes": model}
+    summary = json.loads(said)
+    return summary | {"tasks": summary["report"]["task_count"], "labels": summary["report"]["labels"]["answered"],
+                      "model_bytes": summary["report"]["model_bytes"], "peak_bytes": summary["report"]["peak_bytes"], "seconds": seconds,
+                      "process_bytes": usage.ru_maxrss * 1024, "file_bytes": model}
 
 
 def learner_seconds(program, paths: dict, runs: int, memory: str, labels: str) -> dict:
@@ -133,7 +136,7 @@ def report(o, runs: dict, lengths: dict, alone: dict, pairs: dict, cold: dict, f
     few, many = min(runs), max(runs)
     speed = [["tasks", "examples/s", "seconds", "labels", "progressive accuracy", "model, bytes", "peak, bytes", "process, MB"]]
     for tasks, run in runs.items():
-        speed.append([f"{tasks:,}", f"{run['examples'] / run['seconds']:,.0f}", f"{run['seconds']:.1f}", f"{run['total']['labels']:,}",
+        speed.append([f"{tasks:,}", f"{run['examples'] / run['seconds']:,.0f}", f"{run['seconds']:.1f}", f"{run['labels']:,}",
                       f"{100 * run['progressive_accuracy']:.1f} %", f"{run['model_bytes']:,}", f"{run['peak_bytes']:,}",
                       f"{run['process_bytes'] / 1e6:,.0f}"])
     flat = [["examples", "tasks", "model, bytes"]]

@@ -24,7 +24,7 @@
 #include "quorate/learner.h"
 #include "quorate/model/explanation.h"
 #include "quorate/model/model.h"
-#include "quorate/model/quality.h"
+#include "quorate/model/report.h"
 #include "quorate/model/round_builder.h"
 #include "quorate/stream/example_reader.h"
 #include "quorate/stream/time.h"
@@ -519,32 +519,14 @@ class Core {
     out["mistakes"] = array<std::uint64_t>(std::move(mistakes));
     return out;
   }
+  /// Its report, and what the package needs to know of it.
   nb::dict info() {
     const Reading lock(mutex_);
-    const Session& s = model().session;
-    nb::dict out;
-    out["spec"] = to_text(s.spec());
-    out["names_left_out"] = model().featurizer.names_left_out();
-    out["examples"] = s.total().examples;
-    out["labels"] = s.total().labels;
-    out["updates"] = s.total().updates;
-    out["unanswered"] = s.unanswered();
-    out["too_late"] = s.too_late();
-    out["pending"] = s.pending().size();
-    if (const auto vectors = s.support_vectors()) out["support_vectors"] = *vectors;
-    out["model_bytes"] = model().bytes();
-    out["peak_bytes"] = model().peak_bytes();
-    out["scale"] = s.scale();
-    out["selects"] = s.capabilities().selects;
-    out["calibrated"] = s.capabilities().calibrated;
-    out["users"] = model().reduction.users();
+    nb::dict out = nb::cast<nb::dict>(to_python(to_json(Report(model()))));
+    const Capabilities& can = model().session.capabilities();
+    out["selects"] = can.selects;
+    out["calibrated"] = can.calibrated;
     out["questions"] = model().reduction.tasks();
-    out["reduction"] = std::string(word_of(model().reduction.kind()));
-    out["classes"] = model().labels.names();
-    nb::dict settings;
-    write_options(model().learning, settings);
-    write_options(model().featurizer.settings(), settings);
-    out["settings"] = settings;
     std::vector<std::string> columns;
     for (std::uint32_t i = 0; i < model().featurizer.column_names().size(); ++i)
       columns.emplace_back(model().featurizer.column_names()[i]);
@@ -557,29 +539,6 @@ class Core {
     out["time_parts"] = of_model.time_parts;
     const FeatureNames& features = of_model.features;
     out["features"] = nb::make_tuple(std::string(word_of(features.are)), features.first, features.last);
-    const LabelLimits& limits = s.budget().limits();
-    const auto number = [](std::uint64_t n) {
-      return n == LabelLimits::kNone ? nb::object(nb::none()) : nb::object(nb::int_(n));
-    };
-    nb::dict limit;
-    limit["total"] = number(limits.total);
-    limit["per_task"] = number(limits.per_task);
-    limit["rate"] = limits.rate ? nb::object(nb::str(to_text(*limits.rate).c_str())) : nb::object(nb::none());
-    out["limits"] = limit;
-    out["audit"] = nb::none();
-    if (const Audit* a = s.audit()) {
-      const auto interval = [](const Estimate& x) { return nb::make_tuple(x.value, x.low, x.high); };
-      nb::dict audit, now;
-      const Quality quality = quality_of(model());
-      quality.for_each([&](const char* name, const Estimate& of) { now[name] = interval(of); });
-      now["audits"] = quality.accuracy.examples;
-      now["always"] = quality.always;
-      audit["now"] = now;
-      audit["labels"] = a->bought();
-      audit["stream"] = interval(a->stream());
-      audit["recent"] = interval(a->recent());
-      out["audit"] = audit;
-    }
     return out;
   }
   /// task, group: of the example that the question is about.

@@ -4,10 +4,11 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <tuple>
 
-#include "quorate/base/byte_size.h"
 #include "quorate/params/params.h"
 
 namespace quorate::python {
@@ -58,30 +59,25 @@ void read_options(const nanobind::dict& given, P& into) {
   std::apply([&](const auto&... f) { (one(f), ...); }, P::fields());
 }
 
-/// The options of P as Python's parameters take them. Bytes are numbers; a list that is empty is None.
-template <Described P>
-void write_options(const P& params, nanobind::dict& out) {
+/// A document as dicts, lists and values.
+inline nanobind::object to_python(const nlohmann::ordered_json& json) {
   namespace nb = nanobind;
-  const auto object_of = [](const auto& self, const auto& value) -> nb::object {
-    using T = std::remove_cvref_t<decltype(value)>;
-    if constexpr (is_optional<T>) {
-      return value ? self(self, *value) : nb::none();
-    } else if constexpr (std::same_as<T, TextList>) {
-      nb::list all;
-      for (const std::string& text : value) all.append(text);
-      return value.empty() ? nb::object(nb::none()) : nb::object(all);
-    } else if constexpr (std::same_as<T, ByteSize>) {
-      return nb::int_(value.bytes);
-    } else if constexpr (std::is_arithmetic_v<T>) {
-      return nb::cast(value);
-    } else {
-      return nb::cast(write_value(value).word);
-    }
-  };
-  const auto one = [&](const auto& field) {
-    out[python_name(field.name).c_str()] = object_of(object_of, params.*(field.member));
-  };
-  std::apply([&](const auto&... f) { (one(f), ...); }, P::fields());
+  if (json.is_object()) {
+    nb::dict out;
+    for (const auto& [name, value] : json.items()) out[name.c_str()] = to_python(value);
+    return out;
+  }
+  if (json.is_array()) {
+    nb::list out;
+    for (const auto& value : json) out.append(to_python(value));
+    return out;
+  }
+  if (json.is_null()) return nb::none();
+  if (json.is_boolean()) return nb::bool_(json.get<bool>());
+  if (json.is_number_unsigned()) return nb::int_(json.get<std::uint64_t>());
+  if (json.is_number_integer()) return nb::int_(json.get<std::int64_t>());
+  if (json.is_number()) return nb::float_(json.get<double>());
+  return nb::str(json.get_ref<const std::string&>().c_str());
 }
 
 }  // namespace quorate::python

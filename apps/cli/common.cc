@@ -317,47 +317,25 @@ std::string examples_text(const Model& model) {
          (model.reduction.users() ? " (" + counted(s.tasks().size(), "user") + ")" : "");
 }
 
-Json audit_json(const Model& model) {
-  const Audit* audit = model.session.audit();
-  if (audit == nullptr) return nullptr;
-  const auto of = [](const char* value, const Estimate& a) {
-    return Json{{value, number(a.value)}, {"low", number(a.low)}, {"high", number(a.high)}, {"audits", a.examples}};
-  };
-  const Quality quality = quality_of(model);
-  Json now = Json::object();
-  quality.for_each([&](const char* name, const Estimate& measure) { now[name] = of("value", measure); });
-  now["always"] = {{"label", std::isfinite(quality.always) ? Json(model.labels.name(quality.most_frequent)) : Json()},
-                   {"accuracy", number(quality.always)}};
-  return {{"share", audit->share()},
-          {"labels", audit->bought()},
-          {"now", std::move(now)},
-          {"stream", of("accuracy", audit->stream())},
-          {"recent", of("accuracy", audit->recent())},
-          {"earlier", of("accuracy", audit->earlier())},
-          {"fell", audit->fell()}};
-}
-
 void check_has_threshold(const Model& model, const std::string& path, const std::string& option) {
+  if (model.reduction.has_classes())
+    throw UsageError(option + ": " + path +
+                     " was made with --classes, of which the likeliest is predicted; expected a model " +
+                     "with a positive label (--positive)");
   if (!model.threshold())
-    throw UsageError(option + ": " + path + " holds " + to_text(model.session.spec()) + " of " +
-                     counted(model.reduction.size(), "label") +
-                     "; expected --positive and --negative, and a learner whose margins are calibrated, as cohort");
+    throw UsageError(option + ": " + path + " holds " + to_text(model.session.spec()) +
+                     ", whose margins are not calibrated; expected a learner that is, as cohort");
 }
 
 std::string always_text(const std::string& name, double share) { return "always " + name + ": " + percent(share); }
 
-std::string audit_text(const Model& model) {
-  const Audit* audit = model.session.audit();
-  return audit == nullptr ? "" : audit_text(*audit, model.session.learned(), quality_of(model), model.labels.names());
-}
-
-std::string audit_text(const Audit& audit, std::uint64_t learned, const Quality& now,
-                       const std::vector<std::string>& names) {
+std::string audit_text(const AuditReport& audit, const std::vector<std::string>& names) {
+  const Quality& now = audit.now;
   constexpr double kTells = 0.25, kWanted = 0.1;  // half of an interval that says something, and of one to ask for
   const std::uint64_t audits = now.accuracy.examples;
-  std::string out = "audit (" + counted(audit.bought(), "label") + "), 95 % intervals: ";
+  std::string out = "audit (" + counted(audit.labels, "label") + "), 95 % intervals: ";
   if (audits == 0)
-    return out + (audit.scored() == 0 ? "nothing measured yet\n" : "none of the audits is kept (--keep-labels)\n");
+    return out + (audit.scored == 0 ? "nothing measured yet\n" : "none of the audits is kept (--keep-labels)\n");
   const auto text = [&](const Estimate& of) -> std::string {
     const double half = (of.high - of.low) / 2;
     if (!(half > kTells)) return interval(of);
@@ -366,7 +344,7 @@ std::string audit_text(const Audit& audit, std::uint64_t learned, const Quality&
   };
   out += "accuracy now " + text(now.accuracy) + "; " + always_text(names[now.most_frequent], now.always) + "\n";
   now.for_each([&](const char* name, const Estimate& of) {
-    if (&of == &now.accuracy || (names.size() > 2 && &of != &now.balanced_accuracy)) return;
+    if (&of == &now.accuracy || (!now.has_positive && &of != &now.balanced_accuracy)) return;
     std::string words = name;
     std::ranges::replace(words, '_', ' ');
     const std::string& which = names[1];
@@ -381,11 +359,11 @@ std::string audit_text(const Audit& audit, std::uint64_t learned, const Quality&
              counted(audits, "audit") + ")";
     out += "\n";
   });
-  if (!audit.streams(learned)) return out;
-  out += "  when each example came: accuracy " + interval(audit.stream()) + " overall, " + interval(audit.recent()) +
+  if (!audit.streams) return out;
+  out += "  when each example came: accuracy " + interval(audit.stream) + " overall, " + interval(audit.recent) +
          " over the second half of the labels\n";
-  if (audit.fell())
-    out += "  the accuracy fell: " + interval(audit.earlier()) + " before that half; the stream may have changed\n";
+  if (audit.fell)
+    out += "  the accuracy fell: " + interval(audit.earlier) + " before that half; the stream may have changed\n";
   return out;
 }
 

@@ -13,8 +13,8 @@
 
 #include "quorate/base/counted.h"
 #include "quorate/experiments/measures.h"
-#include "quorate/model/quality.h"
 #include "quorate/model/reduction.h"
+#include "quorate/model/report.h"
 #include "quorate/params/spec.h"
 #include "quorate/session/label_budget.h"
 #include "quorate/stream/featurize.h"
@@ -179,12 +179,8 @@ void free_large_arrays_at_once(const Model& model);
 /// "1,500 examples of 12 tasks"; with classes "1,500 instances, 4,500 examples of 36 tasks (12 users)".
 std::string examples_text(const Model& model);
 
-/// What audits say of the model, and of the models that predicted when each example came; null without an audit.
-Json audit_json(const Model& model);
-/// The same in lines; "" without an audit.
-std::string audit_text(const Model& model);
-/// Of a session that has an audit; learned: labels learned from; `names`: Labels::names.
-std::string audit_text(const Audit& audit, std::uint64_t learned, const Quality& now, const std::vector<std::string>& names);
+/// What audits say, in lines. `names`: Labels::names.
+std::string audit_text(const AuditReport& audit, const std::vector<std::string>& names);
 /// Throws UsageError: `option` needs a model that has one.
 void check_has_threshold(const Model& model, const std::string& path, const std::string& option);
 /// "always ham: 91.6 %".

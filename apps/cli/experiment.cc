@@ -59,6 +59,8 @@ ExperimentData ExperimentOptions::load() {
   run.delay = parse_delay(delay);
   run.delay.lost = lost;
   run.stop = interrupt();
+  run.learning.labels_share();  // throws for options that are wrong, before the data are read
+  run.learning.memory_limit();
   const auto rate = run.learning.limits(true).rate;
   read.read.times_decide = rate && rate->seconds;
   return cli::load(data, test, read, features, classes);

@@ -190,47 +190,13 @@ int run(const InspectOptions& o) {
   const FeatureSettings& f = model.featurizer.settings();
   const auto K = static_cast<Task>(std::min<std::uint64_t>(s.tasks().size(), o.tasks));
   if (!o.plot.empty()) draw_influence(o.plot, s, K);
-  const LabelLimits& most = s.budget().limits();
-  const bool limited = most.total != LabelLimits::kNone;
-  const Json limits = limits_json(most, s.pace().even());
+  const Report report(model);
   if (o.json) {
-    Json out{{"learner", to_text(s.spec())},
-             {"labels",
-              {{"bought", s.budget().bought()},
-               {"limit", limits["total"]},
-               {"rate", limits["rate"]},
-               {"per_task", limits["per_task"]},
-               {"pace", limits["pace"]},
-               {"pending", s.pending().size()},
-               {"unanswered", s.unanswered()},
-               {"too_late", s.too_late()}}},
-             {"audit", audit_json(model)},
-             {"threshold", model.threshold() ? Json(*model.threshold()) : Json(nullptr)},
-             {"examples", s.total().examples},
-             {"untracked_examples", s.ledger().untracked().examples},
-             {"updates", s.total().updates},
-             {"model_bytes", model.bytes()},
-             {"names_left_out", model.featurizer.names_left_out()},
-             {"memory_limit", s.memory_limit() == Memory::kNoLimit ? Json(nullptr) : Json(s.memory_limit())},
-             {"input",
-              {{"bits", f.bits},
-               {"bias", f.bias},
-               {"normalize", f.normalize},
-               {"ngrams", f.ngrams},
-               {"char_ngrams", f.char_ngrams},
-               {"binary", f.binary},
-               {"interactions", f.interactions}}},
-             {"scale", s.scale()},
-             {"columns", columns_json(model)},
-             {"classes", model.labels.names()},
-             {"reduction", model.reduction.has_classes() ? Json(word_of(model.reduction.kind())) : Json(nullptr)},
-             {"users", model.reduction.users() ? Json(s.tasks().size()) : Json(nullptr)},
-             {"labels_per_round", s.capabilities().selects ? Json(s.labels_per_round()) : Json(nullptr)},
-             {"task_count", s.task_count()},
-             {"tasks", Json::array()},
-             {"influence", Json::array()}};
+    Json out = to_json(report);
+    out["columns"] = columns_json(model);
+    out["tasks"] = Json::array();
+    out["influence"] = Json::array();
     if (o.features > 0) out["features"] = features_json(model, features);
-    if (const auto vectors = s.support_vectors()) out["support_vectors"] = *vectors;
     for (Task i = 0; i < K; ++i) {
       const TaskCounters c = s.count_of_name(i);
       out["tasks"].push_back({{"task", s.tasks()[i]},
@@ -251,32 +217,33 @@ int run(const InspectOptions& o) {
     std::cout << out.dump(2) << "\n";
     return kDone;
   }
-  std::cout << to_text(s.spec()) << "\n"
-            << examples_text(model) << "; " << counted(s.budget().bought(), "label") << " bought"
-            << (limited ? " of at most " + grouped(most.total) : "") << (s.pace().even() ? ", spent evenly" : "")
-            << (most.rate ? ", at most " + to_text(*most.rate) : "")
+  const LabelLimits& most = report.limits;
+  std::cout << report.learner << "\n"
+            << examples_text(model) << "; " << counted(report.bought, "label") << " bought"
+            << (most.total != LabelLimits::kNone ? " of at most " + grouped(most.total) : "")
+            << (report.even ? ", spent evenly" : "") << (most.rate ? ", at most " + to_text(*most.rate) : "")
             << (most.per_task != LabelLimits::kNone ? ", at most " + grouped(most.per_task) + " for each task" : "")
-            << (s.pending().size() > 0 ? ", " + grouped(s.pending().size()) + " of them pending" : "") << "; "
-            << counted(s.total().updates, "update") << "; "
-            << (s.support_vectors() ? counted(*s.support_vectors(), "support vector") + "; " : "")
-            << counted(model.bytes(), "byte")
-            << (s.memory_limit() == Memory::kNoLimit ? "" : " of at most " + grouped(s.memory_limit())) << "\n"
+            << (report.pending > 0 ? ", " + grouped(report.pending) + " of them pending" : "") << "; "
+            << counted(report.updates, "update") << "; "
+            << (report.support_vectors ? counted(*report.support_vectors, "support vector") + "; " : "")
+            << counted(report.model_bytes, "byte")
+            << (report.memory_limit ? " of at most " + grouped(*report.memory_limit) : "") << "\n"
             << "input: " << (f.bits > 0 ? "names hashed to " + std::to_string(f.bits) + " bits" : std::string("names kept"))
             << (f.bias ? ", constant feature" : "") << (f.normalize ? ", unit length" : "")
             << (f.ngrams > 1 ? ", up to " + std::to_string(f.ngrams) + " words in a row" : "")
             << (f.char_ngrams > 0 ? ", " + std::to_string(f.char_ngrams) + " letters in a row" : "")
-            << (f.binary ? ", each word once" : "") << "; scale: " << s.scale();
-  if (model.reduction.has_classes())
-    std::cout << "; " << model.reduction.size() << " classes, " << word_of(model.reduction.kind()) << "\n\n";
+            << (f.binary ? ", each word once" : "") << "; scale: " << report.scale;
+  if (report.reduction)
+    std::cout << "; " << report.classes.size() << " classes, " << *report.reduction << "\n\n";
   else
-    std::cout << "; labels " << model.labels.word(1) << " and " << model.labels.word(-1) << "\n\n";
-  if (const auto threshold = model.threshold()) {
+    std::cout << "; labels " << report.classes[1] << " and " << report.classes[0] << "\n\n";
+  if (report.threshold) {
     char text[32];
-    std::snprintf(text, sizeof text, "%.3f", *threshold);
+    std::snprintf(text, sizeof text, "%.3f", *report.threshold);
     std::cout << model.labels.word(1) << " is predicted from a probability of " << text << " on\n\n";
   }
   print_columns(model);
-  if (s.audit() != nullptr) std::cout << audit_text(model) << "\n";
+  if (report.audit) std::cout << audit_text(*report.audit, report.classes) << "\n";
   std::vector<std::vector<std::string>> rows{
       {std::string(model.reduction.tasks_are()), "examples", "labels", "mistakes on them", "updates"}};
   for (Task i = 0; i < K; ++i) {

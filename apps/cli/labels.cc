@@ -84,7 +84,7 @@ int cross_validate(const LabelsOptions& o, const Model& model) {
     throw DataError(o.model + ": " + counted(used.size(), "label") + " to learn from; expected at least --cross-validate " +
                     std::to_string(o.folds));
   const std::string bytes = model.to_bytes();
-  QualityCount asked(2), stream(2);  // of questions, with classes too
+  QualityCount asked{Reduction()}, stream{Reduction()};  // of questions, with classes too
   for (std::uint64_t fold = 0; fold < o.folds; ++fold) {
     if (interrupt().stop_requested()) throw Interrupted("interrupted");
     Model without = Model::from_bytes(bytes);

@@ -57,7 +57,7 @@ int run(const RebuildOptions& o) {
   for (const std::string& text : o.correct) correct(session, model, text);
   if (!o.undo.empty()) session.undo(o.undo, o.strict);
   if (!o.learner.empty())
-    session.relearn(parse_spec(o.learner));
+    model.relearn(parse_spec(o.learner));
   else if (o.undo.empty() && (o.forget.empty() || !o.correct.empty()))
     session.rebuild(o.strict);
   session.check_none_left_out();

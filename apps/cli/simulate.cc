@@ -20,7 +20,7 @@ struct SimulateCommandOptions {
 /// The audit of the last run: what it says of the model, and the forecast of labels for a target.
 void print_audit(const RunResult& r, const std::vector<std::string>& names, std::optional<double> target) {
   const RunResult::Audited& a = *r.audit;
-  std::cout << "\n" << audit_text(a.audit, r.all.labels - a.audit.bought(), a.now, names);
+  std::cout << "\n" << audit_text({a.audit, r.all.labels - a.audit.bought(), a.now}, names);
   if (r.stopped) std::cout << "  stopped: target reached (95 % confidence)\n";
   if (!target) return;
   char text[160];

@@ -61,8 +61,7 @@ ClassesAndUsers read_class_names(const TrainOptions& o) {
 
 /// Throws UsageError for an option that the model has otherwise.
 void check_options(const TrainOptions& o, const Model& model) {
-  check_unchanged(*o.app, o.learning, model.learning, o.model,
-                  {"labels", "labels-per-task", "pace", "length", "rounds", "max-pending"});
+  check_unchanged(*o.app, o.learning, model.learning, o.model, {"labels", "labels-per-task", "pace", "length", "rounds"});
   check_unchanged(*o.app, o.features.settings, model.featurizer.settings(), o.model);
   const auto check = [&](const std::string& option, const std::string& given, const std::string& is) {
     if (!given.empty() && given != is)
@@ -103,6 +102,7 @@ Model open_model(const TrainOptions& o) {
     }
     return model;
   }
+  o.learning.session();  // throws for options that are wrong, before the data are read
   const Spec learner = parse_spec(o.learner.empty() ? kDefaultLearner : o.learner);
   ClassesAndUsers found = o.classes ? read_class_names(o) : ClassesAndUsers();
   Labels labels = o.classes.labels(o.features, std::move(found.names));
@@ -309,9 +309,9 @@ int run(const TrainOptions& o) {
                  "tasks alternate\n";
   const std::uint64_t without_task = model.reduction.by_task() ? all - with_task : 0;
   const std::uint64_t learned = all > open ? all - open : 0;
+  const Report report(model);
   if (o.json) {
-    std::cout << Json{{"learner", to_text(session.spec())},
-                      {"model", o.model},
+    std::cout << Json{{"model", o.model},
                       {"examples", learned},
                       {"skipped_lines", examples.skipped()},
                       {"examples_unknown", unknown},
@@ -320,47 +320,34 @@ int run(const TrainOptions& o) {
                       {"progressive_accuracy", number(builder.progressive().accuracy())},
                       {"progressive_always", number(builder.progressive().always())},
                       {"progressive_f1", number(builder.progressive().f1())},
-                      {"total",
-                       {{"examples", session.total().examples},
-                        {"labels", session.total().labels},
-                        {"updates", session.total().updates}}},
-                      {"audit", audit_json(model)},
-                      {"unanswered", session.unanswered()},
-                      {"pending", session.pending().size()},
-                      {"limits", limits_json(session.budget().limits(), session.pace().even())},
-                      {"tasks", session.task_count()},
-                      {"users", model.reduction.users() ? Json(session.tasks().size()) : Json(nullptr)},
-                      {"untracked_examples", session.ledger().untracked().examples},
-                      {"names_left_out", model.featurizer.names_left_out()},
-                      {"model_bytes", model.bytes()},
-                      {"peak_bytes", model.peak_bytes()},
+                      {"report", to_json(report)},
                       {"interrupted", stop.stop_requested()}}
                      .dump(2)
               << "\n";
   } else if (!o.progress.quiet) {
-    std::cout << o.model << ": " << to_text(session.spec()) << "\nlearned from " << counted(learned, "example");
+    std::cout << o.model << ": " << report.learner << "\nlearned from " << counted(learned, "example");
     if (builder.progressive().total() > 0)
       std::cout << ", progressive accuracy " << percent(builder.progressive().accuracy()) << " ("
                 << always_text(model.labels.name(builder.progressive().most_frequent()), builder.progressive().always())
                 << ")";
     std::cout << "\n"
-              << "total: " << examples_text(model) << ", " << counted(session.total().labels, "label") << " bought, "
-              << counted(model.bytes(), "byte") << "\n";
+              << "total: " << examples_text(model) << ", " << counted(report.answered, "label") << " bought, "
+              << counted(report.model_bytes, "byte") << "\n";
     if (without_task > 0 && session.tasks().size() > 1) {
       const auto column = model.featurizer.schema().column_of(ColumnKind::kTask);
       std::cout << counted(without_task, "example") << " without a " << (column ? *column : task_column(o))
                 << (without_task == 1 ? " is" : " are") << " of the task '" << kOnlyTask << "'\n";
     }
-    std::cout << audit_text(model);
-    if (const std::uint64_t untracked = session.ledger().untracked().examples; untracked > 0)
-      std::cout << counted(untracked, "example")
+    if (report.audit) std::cout << audit_text(*report.audit, report.classes);
+    if (report.untracked_examples > 0)
+      std::cout << counted(report.untracked_examples, "example")
                 << " of tasks beyond the memory limit, predicted with the weights that all tasks share\n";
-    if (const std::uint64_t left_out = model.featurizer.names_left_out(); left_out > 0)
-      std::cout << counted(left_out, "feature")
+    if (report.names_left_out > 0)
+      std::cout << counted(report.names_left_out, "feature")
                 << " left out: the names exceed the quarter of the memory limit that is for names; --bits 18 "
                    "needs no names\n";
-    if (session.unanswered() > 0)
-      std::cout << counted(session.unanswered(), "label")
+    if (report.unanswered > 0)
+      std::cout << counted(report.unanswered, "label")
                 << (out_of_memory.empty() ? " asked for where the example has none (--label-column names the column)\n"
                                           : " asked for and not learned: the example has none, or memory ran out\n");
   }

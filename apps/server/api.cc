@@ -602,31 +602,18 @@ void Api::ready(Call& call) {
 void Api::metrics(Call& call) {
   check_query(call.request, {});
   const ServiceFigures figures = service_.figures();
-  const Json status = Json::parse(service_.status().body);
-  const auto of_status = [&](const char* at) {
-    const Json* value = &status;
-    for (std::string_view rest = at; !rest.empty() && value->is_object();) {
-      const auto name = rest.substr(0, rest.find('.'));
-      rest.remove_prefix(std::min(rest.size(), name.size() + 1));
-      const auto found = value->find(std::string(name));
-      if (found == value->end()) return std::nan("");
-      value = &*found;
-    }
-    return value->is_number() ? value->get<double>() : std::nan("");
-  };
+  const Desk::Figures& desk = figures.desk;
   const auto number = [](auto value) { return static_cast<double>(value); };
   Metrics out;
-  out.add("quorate_examples_total", "counter", "Examples that arrived.", of_status("examples"));
-  out.add("quorate_labels", "gauge", "Labels bought, questions that wait not counted.", of_status("labels.bought"));
-  if (const double limit = of_status("labels.limit"); !std::isnan(limit))
-    out.add("quorate_labels_limit", "gauge", "Label budget.", limit);
-  out.add("quorate_questions", "gauge", "Questions that wait for an answer.", of_status("labels.waiting"));
-  if (const double accuracy = of_status("accuracy.value"); !std::isnan(accuracy))
-    out.add("quorate_accuracy", "gauge", "Accuracy of the model now, by audits.", accuracy);
-  out.add("quorate_tasks", "gauge", "Tasks.", of_status("task_count"));
-  out.add("quorate_model_bytes", "gauge", "Memory of the model.", number(figures.model_bytes));
+  out.add("quorate_examples_total", "counter", "Examples that arrived.", number(desk.examples));
+  out.add("quorate_labels", "gauge", "Labels bought, questions that wait not counted.", number(desk.bought));
+  if (desk.limit) out.add("quorate_labels_limit", "gauge", "Label budget.", number(*desk.limit));
+  out.add("quorate_questions", "gauge", "Questions that wait for an answer.", number(desk.waiting));
+  if (desk.accuracy) out.add("quorate_accuracy", "gauge", "Accuracy of the model now, by audits.", *desk.accuracy);
+  out.add("quorate_tasks", "gauge", "Tasks.", number(desk.tasks));
+  out.add("quorate_model_bytes", "gauge", "Memory of the model.", number(desk.model_bytes));
   out.add("quorate_taking_answers", "gauge", "1 if answers are taken, 0 after the journal failed or memory ran out.",
-          status.value("taking_answers", true) ? 1 : 0);
+          desk.taking_answers ? 1 : 0);
   out.add("quorate_events_total", "counter", "Events journalled since the start.", number(figures.events));
   out.add("quorate_events_refused_total", "counter", "Events refused since the start: queue full or journal failed.",
           number(figures.refused));

@@ -803,8 +803,11 @@ ServiceFigures Service::figures() const {
   out.snapshot_bytes = snapshot_bytes_of(options_.dir);
   out.snapshot_at = snapshot_at_;
   out.snapshot_failures = snapshot_failures_;
-  const std::shared_lock lock(desk_mutex_);
-  out.model_bytes = desk_->model_bytes();
+  {
+    const std::shared_lock lock(desk_mutex_);
+    out.desk = desk().figures();
+  }
+  out.desk.taking_answers &= failed().empty();
   return out;
 }
 

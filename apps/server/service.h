@@ -48,7 +48,7 @@ struct ServiceFigures {
   std::uint64_t journal_bytes = 0, snapshot_bytes = 0;  ///< on disk
   std::uint64_t snapshot_at = 0;                        ///< events before the newest snapshot
   std::uint64_t snapshot_failures = 0;
-  std::size_t model_bytes = 0;
+  Desk::Figures desk = {};
 };
 
 /// The folder has journal/ (the truth), and snapshot-SEQUENCE.model and .desk: the state before record SEQUENCE, so that a

@@ -33,7 +33,7 @@ class ModelHolder(Parameters):
     @property
     def n_labels_(self) -> int:
         """Labels bought and answered."""
-        return int(self._fitted().info()["labels"])
+        return int(self._fitted().info()["labels"]["answered"])
 
     @property
     def tasks_(self) -> list[str]:
@@ -124,7 +124,7 @@ class ModelHolder(Parameters):
     def _set_classes(self, classes: npt.NDArray[Any]) -> None:
         self.classes_ = classes
         self._words = classes.tolist()
-        self._alone = len(classes) > 2 and not self._model.info()["users"]  # tasks would mean nothing to it
+        self._alone = len(classes) > 2 and self._model.info()["users"] is None  # tasks would mean nothing to it
         places = (-1, 1) if len(classes) == 2 else range(1, len(classes) + 1)
         self._place = dict(zip(self._words, places, strict=True))
 

@@ -127,14 +127,18 @@ def from_spec(spec: str, **shared: Any) -> Estimator:
 
 def _from_model(model: Any) -> Estimator:
     info = model.info()
+    if info["reduction"] and len(info["classes"]) == 2:
+        raise ValueError(f"a model of two classes ({info['reduction']}); expected one with a positive label (quorate train --positive)")
     known = {name for name, *_ in _SHARED}
     shared = {name: value for name, value in info["settings"].items() if name in known}
     labels = [int(text) if text.isdigit() else text for text in shared["labels"] or ()]
     shared["labels"] = labels if len(labels) > 1 else labels[0] if labels else None
     shared["time_parts"] = info["time_parts"]
+    if shared["pace"] and info["settings"]["length"]:
+        shared["pace"] = info["settings"]["length"]
     if info["reduction"]:
         shared["reduction"] = info["reduction"]
-    out = from_spec(info["spec"], **shared)
+    out = from_spec(info["learner"], **shared)
     words = info["classes"]
     numbers = all(re.fullmatch("0|[+-]?[1-9][0-9]{0,17}", word) for word in words)  # not 01, nor Python's 1_0
     classes = np.array([int(word) for word in words] if numbers else words)

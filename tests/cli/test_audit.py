@@ -67,6 +67,15 @@ def test_without_audit_nothing_is_said_of_it(simulate, quorate, folder):
 
 # ---- what they say
 
+def test_of_two_classes_none_is_positive(quorate, folder):
+    quorate.ok("train", "--data", "half.csv", "--model", "m", "--classes", "one-vs-rest", "--audit", 0.5)
+    now = quorate.ok("inspect", "m", "--json").json()["audit"]["now"]
+    assert now["balanced_accuracy"]["value"] > 0.5
+    assert all(now[name]["value"] is None for name in ("recall", "precision", "average_precision"))
+    text = quorate.ok("inspect", "m").out
+    assert "balanced accuracy" in text and "recall of" not in text and "average precision" not in text
+
+
 @pytest.mark.parametrize("learner", ["cohort(query=confidence(b=1))", "perceptron(query=margin(b=0.1))"])
 def test_the_figures_are_near_the_truth(simulate, learner):
     """The truth: what the learner got right of all examples, before their labels were known."""
@@ -159,21 +168,21 @@ def test_a_forecast_or_why_there_is_none(simulate, quorate, folder):
 
 def test_train_says_and_saves_what_audits_found(quorate, folder):
     found = quorate.ok("train", "--data", "a.csv", "--model", "m", "--audit", 0.2, "--labels", 300, "--json").json()
-    audit, inside = found["audit"], quorate.ok("inspect", "m", "--json").json()
+    audit, inside = found["report"]["audit"], quorate.ok("inspect", "m", "--json").json()
     assert inside["audit"] == audit and audit["share"] == 0.2
-    assert 30 < audit["labels"] <= 60 and audit["labels"] < found["total"]["labels"] <= 300
+    assert 30 < audit["labels"] <= 60 and audit["labels"] < found["report"]["labels"]["answered"] <= 300
     for one in (audit["stream"], audit["recent"]):
-        assert 0 <= one["low"] <= one["accuracy"] <= one["high"] <= 1 and 0 < one["audits"] <= audit["labels"]
+        assert 0 <= one["low"] <= one["value"] <= one["high"] <= 1 and 0 < one["audits"] <= audit["labels"]
     assert audit["stream"]["audits"] == audit["labels"] == audit["now"]["accuracy"]["audits"]
     now = audit["now"]
     assert all(one["low"] <= one["value"] <= one["high"] for name, one in now.items() if name != "always")
     assert now["always"]["label"] in ("1", "-1") and 0.5 <= now["always"]["accuracy"] < 1
     assert audit["stream"]["low"] <= found["progressive_accuracy"] <= audit["stream"]["high"]
-    assert sum(t["labels"] for t in inside["tasks"]) == inside["labels"]["bought"] == found["total"]["labels"]
-    shown = "{accuracy:.3f} [{low:.3f}, {high:.3f}]"
+    assert sum(t["labels"] for t in inside["tasks"]) == inside["labels"]["bought"] == found["report"]["labels"]["answered"]
+    shown = "{value:.3f} [{low:.3f}, {high:.3f}]"
     for text in (quorate.ok("inspect", "m").out,
                  quorate.ok("train", "--data", "a.csv", "--model", "n", "--audit", 0.2, "--labels", 300).out):
-        assert "accuracy now " + shown.replace("accuracy", "value").format(**now["accuracy"]) in text
+        assert "accuracy now " + shown.format(**now["accuracy"]) in text
         assert shown.format(**audit["stream"]) in text and shown.format(**audit["recent"]) in text and "95 %" in text
 
 
@@ -204,8 +213,8 @@ def test_what_nobody_knows_is_counted_and_not_paid_for(quorate, folder):
     (folder / "holes.csv").write_text(samples.csv(rows))
     found = quorate.ok("train", "--data", "holes.csv", "--model", "m", "--learner", "perceptron", "--audit", 0.3,
                        "--json").json()
-    assert found["total"]["labels"] == 300 and found["unanswered"] == 300  # it asks for all that is not audited
-    assert 60 <= found["audit"]["labels"] <= 91
+    assert found["report"]["labels"]["answered"] == 300 and found["report"]["labels"]["unanswered"] == 300  # it asks for all that is not audited
+    assert 60 <= found["report"]["audit"]["labels"] <= 91
 
 
 # ---- what is refused

@@ -294,7 +294,7 @@ def test_the_unit_of_a_time_is_known_by_its_size_and_a_missing_one_is_named(quor
         (quorate.folder / "a.csv").write_text("label,when,a\n" + "".join(f"{n % 2},{when},{n % 7}\n" for n, when in enumerate(times)))
         found = quorate.ok("train", "--data", "a.csv", "--model", f"m-{unit}", "--time-column", "when", "--labels", "2/day", "--json",
                            "--learner", "cohort(query=always)").json()
-        asked[unit] = found["total"]["labels"]
+        asked[unit] = found["report"]["labels"]["answered"]
     assert asked["s"] == asked["ms"] == asked["us"] == asked["ns"] <= 14 and asked["date"] <= 14, asked
     (quorate.folder / "a.csv").write_text("label,when,a\n1,0,1\n0,,1\n")
     one_line(quorate("train", "--data", "a.csv", "--model", "m", "--time-column", "when", "--labels", "2/day"), "a.csv:3:", "no time",

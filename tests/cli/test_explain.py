@@ -62,7 +62,7 @@ def test_ngrams_letters_and_interactions_become_features(quorate):
     names = {r["feature"] for line in quorate.ok("predict", "--model", "m", "--data", "a.csv", "--explain", "99").lines() for r in line["reasons"]}
     assert {"subject^free cash", "subject# fre", "subject#cash", "channel=mail*age"} <= names
     assert "subject^free cash offer" not in names
-    input_ = quorate.ok("inspect", "m", "--json").json()["input"]
+    input_ = quorate.ok("inspect", "m", "--json").json()["settings"]
     assert (input_["ngrams"], input_["char_ngrams"], input_["interactions"]) == (2, 4, ["channel*age"])
     bad = quorate("train", "--data", "a.csv", "--model", "n", "--positive", "spam", "--interactions", "chanel*age")
     assert bad.code == 2 and "'chanel'" in bad.err and "channel" in bad.err and not (quorate.folder / "n").exists()

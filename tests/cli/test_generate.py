@@ -126,7 +126,7 @@ def test_a_memory_limit_is_held_saved_and_said(quorate):
     assert 0.75 * 20_000 < document["mean"]["peak_bytes"] <= 20_000
     quorate.ok("train", "--data", "a.csv", "--model", "m", "--learner", learner, "--memory", "20KiB")
     again = quorate.ok("train", "--data", "a.csv", "--model", "m", "--json").json()
-    assert again["peak_bytes"] <= 20_480
+    assert again["report"]["peak_bytes"] <= 20_480
     assert quorate.ok("inspect", "m", "--json").json()["memory_limit"] == 20_480
     assert "of at most 20,480" in quorate.ok("inspect", "m").out
     refused = quorate("train", "--data", "a.csv", "--model", "m", "--memory", "1MB")

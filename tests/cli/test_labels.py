@@ -45,7 +45,7 @@ def test_labels_say_which_example_they_are_of(quorate, options):
     first = [] if "--classes" in options else ["--positive", "spam"]
     if "--learner" not in options:
         first += ["--learner", "cohort(query=always)"]
-    total = quorate.ok("train", "--data", "mails.csv", "--model", "m", *first, *options, "--json").json()["total"]
+    total = quorate.ok("train", "--data", "mails.csv", "--model", "m", *first, *options, "--json").json()["report"]
     rows = listed(quorate, "m")
     label_of = {mail[0]: mail[2] for mail in mails}
     assert len(rows) >= 20 and {row["example"] for row in rows} <= set(label_of)
@@ -56,7 +56,7 @@ def test_labels_say_which_example_they_are_of(quorate, options):
 
     only_new = quorate.ok("train", "--data", "mails.csv", "--model", "m", "--new-only", "--json")
     assert f"{of_rows} examples have ids of labels that the model has; passed over" in only_new.err
-    assert only_new.json()["examples_again"] == of_rows and only_new.json()["total"]["examples"] == total["examples"] + 60 - of_rows
+    assert only_new.json()["examples_again"] == of_rows and only_new.json()["report"]["examples"] == total["examples"] + 60 - of_rows
     again = quorate.ok("train", "--data", "mails.csv", "--model", "m")
     assert "of labels that the model has; is this the same data again? --new-only passes them over" in again.err
 

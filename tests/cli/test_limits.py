@@ -102,16 +102,18 @@ def test_a_model_goes_on_with_its_limits_and_its_pace(quorate):
     first = quorate.ok("train", "--data", "a.csv", "--model", "m", *new).json()
     second = quorate.ok("train", "--data", "b.csv", "--model", "m", "--json").json()
     assert (quorate.folder / "m").read_bytes() == (quorate.folder / "whole").read_bytes()
-    assert whole["total"]["labels"] == second["total"]["labels"] >= 57 and 24 <= first["total"]["labels"] <= 36
-    assert second["limits"] == {"total": 60, "rate": "20/100", "per_task": 30, "pace": "even"}
+    assert whole["report"]["labels"]["answered"] == second["report"]["labels"]["answered"] >= 57 and 24 <= first["report"]["labels"]["answered"] <= 36
+    assert {key: second["report"]["labels"][key] for key in ("limit", "rate", "per_task", "pace")} == {
+        "limit": 60, "rate": "20/100", "per_task": 30, "pace": "even"
+    }
     inside = quorate.ok("inspect", "m", "--json").json()["labels"]
     assert {k: inside[k] for k in ("limit", "rate", "per_task", "pace", "pending", "too_late")} == {
         "limit": 60, "rate": "20/100", "per_task": 30, "pace": "even", "pending": 0, "too_late": 0}
     text = quorate.ok("inspect", "m").out
     assert "of at most 60, spent evenly, at most 20/100, at most 30 for each task" in text
     more = quorate.ok("train", "--data", "a.csv", "--model", "m", "--labels", 100, "--pace", "even", "--length", 300, "--json").json()
-    assert more["limits"]["total"] == 100 and more["limits"]["rate"] == "20/100"
-    assert whole["total"]["labels"] < more["total"]["labels"] <= 100
+    assert more["report"]["labels"]["limit"] == 100 and more["report"]["labels"]["rate"] == "20/100"
+    assert whole["report"]["labels"]["answered"] < more["report"]["labels"]["answered"] <= 100
 
 
 def test_a_pace_of_a_stream_needs_a_length(quorate):
@@ -171,7 +173,7 @@ def test_train_keeps_to_a_rate_in_a_day_across_models(quorate):
     quorate.ok("train", "--data", "first.csv", "--model", "m", *new)
     quorate.ok("train", "--data", "timed.csv", "--model", "m", "--skip", 1500, "--time-column", "when")
     assert (quorate.folder / "m").read_bytes() == (quorate.folder / "whole").read_bytes()
-    assert 300 < whole["total"]["labels"] <= 20 * 41
+    assert 300 < whole["report"]["labels"]["answered"] <= 20 * 41
 
 
 def test_a_time_that_is_none_is_named(quorate):

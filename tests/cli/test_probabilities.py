@@ -84,7 +84,7 @@ def test_chances_are_honest_on_spam_b_with_300_labels(quorate, data):
         (quorate.folder / name).write_text("".join(line + "\n" for line in part))
     found = quorate.ok("train", "--data", "learn.svm", "--model", "m", "--labels", 300, "--pace", "even", "--length", 1500,
                        "--json").json()
-    assert found["total"]["labels"] <= 300
+    assert found["report"]["labels"]["answered"] <= 300
     predictions = predict(quorate, "m", "new.svm")
     positive = [line.startswith("1 ") or line.startswith("+1 ") for line in lines[1500:]]
     assert 0.3 < sum(positive) / len(positive) < 0.7

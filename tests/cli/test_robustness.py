@@ -216,7 +216,7 @@ def test_names_of_classes_count_as_memory(quorate, folder):
     small = (folder / "classes.csv").read_text().replace("x" * 270, "")
     (folder / "classes.csv").write_text(small)
     result = quorate.ok(*command, "--model", "n", "--memory", "600KB", "--json")
-    assert json.loads(result.out)["model_bytes"] > 600 * (2 * 32 + 500)
+    assert json.loads(result.out)["report"]["model_bytes"] > 600 * (2 * 32 + 500)
     assert inspect(quorate, "n")["model_bytes"] > 600 * (2 * 32 + 500)
 
 

@@ -18,20 +18,21 @@ def scale_module(checkout):
 def test_ten_thousand_tasks_stay_within_the_memory_and_then_cost_no_more(quorate, scale):
     runs = [scale.train(quorate.path, 10_000, n, memory=str(LIMIT)) for n in (100_000, 200_000)]
     for run, n in zip(runs, (100_000, 200_000)):
-        assert run["total"]["examples"] == n and run["tasks"] == 10_000, "all tasks came"
-        assert 0.8 * 0.05 * n < run["total"]["labels"] <= 0.05 * n
-        assert 0.5 * LIMIT < run["model_bytes"] <= run["peak_bytes"] <= LIMIT
+        report = run["report"]
+        assert report["examples"] == n and report["task_count"] == 10_000, "all tasks came"
+        assert 0.8 * 0.05 * n < report["labels"]["answered"] <= 0.05 * n
+        assert 0.5 * LIMIT < report["model_bytes"] <= report["peak_bytes"] <= LIMIT
         assert run["progressive_accuracy"] > 0.85
     # What is known of tasks lies in blocks of 64 KiB; a task without labels may get its first.
-    assert 0 <= runs[1]["model_bytes"] - runs[0]["model_bytes"] <= 65_536 + 1_000
+    assert 0 <= runs[1]["report"]["model_bytes"] - runs[0]["report"]["model_bytes"] <= 65_536 + 1_000
 
 
 def test_tasks_that_do_not_fit_into_the_memory_share_what_all_tasks_know(quorate):
     quorate.ok("generate", "users", "many.jsonl", "--tasks", 30_000, "--examples", 60_000, "--exponent", 0, "--quiet")
     result = quorate("train", "--data", "many.jsonl", "--model", "m", "--learner", "cohort", "--memory", "1MB", "--json")
-    told = json.loads(result.out)
+    told = json.loads(result.out)["report"]
     assert result.code == 0 and told["peak_bytes"] <= 1_000_000 and told["examples"] == 60_000
-    assert 0 < told["tasks"] < 30_000 and 0 < told["untracked_examples"] < 60_000
+    assert 0 < told["task_count"] < 30_000 and 0 < told["untracked_examples"] < 60_000
     assert json.loads(quorate.ok("inspect", "m", "--json").out)["untracked_examples"] == told["untracked_examples"]
     assert "memory limit" in quorate.ok("train", "--data", "many.jsonl", "--model", "m").out
 

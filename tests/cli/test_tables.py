@@ -87,7 +87,7 @@ def accuracy(quorate, rows, train=2000):
     (quorate.folder / "b.csv").write_text(text_of(rows[train:], columns=("user", "subject", "folder", "links", "age")))
     said = quorate.ok("train", "--data", "a.csv", "--label-column", "spam", "--task-column", "user", "--model", "m", "--json").json()
     lines = quorate.ok("predict", "--data", "b.csv", "--model", "m").lines()
-    return sum(line["label"] == str(row[-1]) for line, row in zip(lines, rows[train:], strict=True)) / len(lines), said["total"]["labels"]
+    return sum(line["label"] == str(row[-1]) for line, row in zip(lines, rows[train:], strict=True)) / len(lines), said["report"]["labels"]["answered"]
 
 
 def test_mails_with_nothing_but_the_names_of_label_and_task(quorate, table):
@@ -402,7 +402,7 @@ def test_a_positive_word_that_the_first_thousand_labels_are_not_is_said_at_once(
 
 def test_json_lines_of_other_keys_than_the_models_are_refused(quorate):
     (quorate.folder / "a.jsonl").write_text(jsonl(mails(100, 1)))
-    before = quorate.ok("train", "--data", "a.jsonl", "--model", "m", "--label-column", "spam", "--task-column", "user", "--json").json()["total"]
+    before = quorate.ok("train", "--data", "a.jsonl", "--model", "m", "--label-column", "spam", "--task-column", "user", "--json").json()["report"]
     (quorate.folder / "b.jsonl").write_text('{"amount": 3, "user": "u1"}\n' * 5)
     said = fails(quorate, 1, "predict", "--data", "b.jsonl", "--model", "m")
     assert "no key that the model knows in the first 5 lines; expected subject, folder, links, age" in said
@@ -411,7 +411,7 @@ def test_json_lines_of_other_keys_than_the_models_are_refused(quorate):
     learned = quorate.ok("train", "--data", "d.jsonl", "--model", "m", "--json")
     assert "d.jsonl:21: no key that the model knows; 3 such examples not learned from or asked about" in learned.err
     learned = json.loads(learned.out)
-    assert learned["examples"] == 20 and learned["examples_unknown"] == 3 and learned["total"]["examples"] == before["examples"] + 20
+    assert learned["examples"] == 20 and learned["examples_unknown"] == 3 and learned["report"]["examples"] == before["examples"] + 20
     assert "the key 'amount' (line 1) and others that the model does not know were left out 2 times" in quorate.ok(
         "predict", "--data", "c.jsonl", "--model", "m").err
     assert len(quorate.ok("predict", "--data", "-", "--format", "jsonl", "--model", "m", stdin=b'{"amount": 3}\n').lines()) == 1  # a pipe

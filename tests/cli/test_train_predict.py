@@ -306,15 +306,15 @@ NO_MORE = {"rate": None, "per_task": None, "pace": None, "pending": 0, "too_late
 
 def test_the_label_limit_holds_for_the_model_not_for_the_run(quorate, folder):
     train(quorate, "first.csv", "m", "--learner", "cmtl", "--labels", 100)
-    assert inspect(quorate, "m")["labels"] == {**NO_MORE, "bought": 70, "limit": 100, "unanswered": 0}
+    assert inspect(quorate, "m")["labels"] == {**NO_MORE, "bought": 70, "answered": 70, "limit": 100, "unanswered": 0}
     train(quorate, "second.csv", "m")
-    assert inspect(quorate, "m")["labels"] == {**NO_MORE, "bought": 100, "limit": 100, "unanswered": 0}
+    assert inspect(quorate, "m")["labels"] == {**NO_MORE, "bought": 100, "answered": 100, "limit": 100, "unanswered": 0}
     train(quorate, "all.csv", "whole", "--learner", "cmtl", "--labels", 100)
     assert (folder / "m").read_bytes() == (folder / "whole").read_bytes()
     train(quorate, "all.csv", "m", "--labels", 110)  # raised
     assert inspect(quorate, "m")["labels"]["bought"] == 110
     train(quorate, "all.csv", "m", "--labels", 30)  # lowered below what was bought: nothing more
-    assert inspect(quorate, "m")["labels"] == {**NO_MORE, "bought": 110, "limit": 30, "unanswered": 0}
+    assert inspect(quorate, "m")["labels"] == {**NO_MORE, "bought": 110, "answered": 110, "limit": 30, "unanswered": 0}
     assert inspect(quorate, "m")["examples"] == 160 + 160 + 160
 
 
@@ -322,19 +322,23 @@ def test_labels_that_are_missing_are_counted_not_bought(quorate, folder):
     (folder / "some.csv").write_text(samples.csv([samples.Row(r.id, r.task, r.label if i % 4 else "", r.x)
                                                   for i, r in enumerate(ROWS)]))
     summary = quorate.ok("train", "--data", "some.csv", "--model", "m", "--learner", "cmtl", "--labels", 50, "--json").json()
-    assert summary["total"]["labels"] == 50 and 16 <= summary["unanswered"] <= 17 and summary["total"]["examples"] == 160
-    assert inspect(quorate, "m")["labels"] == {**NO_MORE, "bought": 50, "limit": 50, "unanswered": summary["unanswered"]}
+    report = summary["report"]
+    unanswered = report["labels"]["unanswered"]
+    assert report["examples"] == 160 and 16 <= unanswered <= 17
+    assert inspect(quorate, "m")["labels"] == report["labels"] == {**NO_MORE, "bought": 50, "answered": 50, "limit": 50, "unanswered": unanswered}
     text = quorate.ok("train", "--data", "some.csv", "--model", "n", "--learner", "cmtl", "--labels", 50).out
-    assert f"{summary['unanswered']} labels asked for where the example has none" in text and "50 labels bought" in text
+    assert f"{unanswered} labels asked for where the example has none" in text and "50 labels bought" in text
 
 
 def test_the_summary_says_what_was_learned(quorate, folder):
     summary = quorate.ok("train", "--data", "first.csv", "--model", "m", "--learner", "cmtl", "--json").json()
-    assert summary["learner"] == "cmtl(graph=complete, query=always, scale=none)" and summary["model"] == "m"
-    assert (summary["examples"], summary["skipped_lines"], summary["tasks"], summary["interrupted"]) == (70, 0, 4, False)
-    assert summary["total"] == {"examples": 70, "labels": 70, "updates": inspect(quorate, "m")["updates"]}
-    assert summary["progressive_accuracy"] == pytest.approx(1 - summary["total"]["updates"] / 70, abs=0.03)
-    assert quorate.ok("train", "--data", "second.csv", "--model", "m", "--json").json()["total"]["examples"] == 160
+    assert summary["report"]["learner"] == "cmtl(graph=complete, query=always, scale=none)" and summary["model"] == "m"
+    assert (summary["examples"], summary["skipped_lines"], summary["report"]["task_count"], summary["interrupted"]) == (70, 0, 4, False)
+    inside = inspect(quorate, "m")
+    assert all(inside[key] == value for key, value in summary["report"].items() if key != "peak_bytes")
+    assert (inside["examples"], inside["labels"]["answered"]) == (70, 70)
+    assert summary["progressive_accuracy"] == pytest.approx(1 - inside["updates"] / 70, abs=0.03)
+    assert quorate.ok("train", "--data", "second.csv", "--model", "m", "--json").json()["report"]["examples"] == 160
 
 
 # ---- what is refused, and what it leaves behind
@@ -415,7 +419,9 @@ def test_inspect_counts_what_happened_to_each_task(quorate, folder):
     found = inspect(quorate, "m")
     assert found["learner"] == "perceptron(query=random(p=0.5), scale=none)" and found["scale"] == "none"
     assert found["audit"] is None
-    assert found["input"] == {"bits": 12, "bias": False, "normalize": True, "ngrams": 1, "char_ngrams": 0, "binary": False, "interactions": []}
+    assert {key: found["settings"][key] for key in ("bits", "bias", "normalize", "ngrams", "char_ngrams", "binary", "interactions")} == {
+        "bits": 12, "bias": False, "normalize": True, "ngrams": 1, "char_ngrams": 0, "binary": False, "interactions": None
+    }
     assert found["task_count"] == 4 and [t["task"] for t in found["tasks"]] == ["t0", "t1", "t2", "t3"]
     for t in found["tasks"]:
         assert t["examples"] == sum(r.task == t["task"] for r in ROWS)
@@ -642,3 +648,19 @@ def test_thresholds(quorate):
     quorate.ok("train", "--data", "rare.csv", "--model", "p", "--learner", "perceptron")
     result = quorate("predict", "--data", "rare.csv", "--model", "p", "--threshold", "0.5")
     assert result.code == 2 and "calibrated" in result.err
+    quorate.ok("train", "--data", "rare.csv", "--model", "c", "--classes", "one-vs-rest")
+    result = quorate("predict", "--data", "rare.csv", "--model", "c", "--threshold", "0.5")
+    assert result.code == 2 and "c was made with --classes" in result.err and "--positive" in result.err
+
+
+def test_a_model_of_two_parts_has_the_bytes_of_one_whatever_the_order_of_its_limits(quorate):
+    rows = [f"{n % 2},{n % 7}\n" for n in range(200)]
+    for name, part in {"all": rows, "first": rows[:90], "second": rows[90:]}.items():
+        (quorate.folder / f"{name}.csv").write_text("label,a\n" + "".join(part))
+    options = ["--labels", "3/10", "--labels", "040", "--max-pending", 50]
+    quorate.ok("train", "--data", "all.csv", "--model", "whole", *options)
+    quorate.ok("train", "--data", "first.csv", "--model", "parts", *options)
+    quorate.ok("train", "--data", "second.csv", "--model", "parts", *options)
+    assert (quorate.folder / "whole").read_bytes() == (quorate.folder / "parts").read_bytes()
+    result = quorate("train", "--data", "all.csv", "--model", "whole", "--max-pending", 5)
+    assert result.code == 2 and "--max-pending 5 cannot be changed" in result.err

@@ -328,7 +328,7 @@ def test_a_new_user_comes_later_and_a_model_made_with_users_keeps_them(quorate, 
     assert quorate.ok("inspect", "m", "--json").json()["users"] == 4
     bad(quorate("train", "--data", "all.csv", "--model", "m", "--no-users"), 2, "--no-users", "leave it out")
     summary = train(quorate, "second-alone.csv", "m", "--json").json()  # examples without a user are of one called "all"
-    assert summary["users"] == 5 and summary["tasks"] == 15
+    assert summary["report"]["users"] == 5 and summary["report"]["task_count"] == 15
 
 
 def test_budgets_hold_in_all_for_each_task_and_by_pace(quorate, folder):
@@ -346,7 +346,7 @@ def test_a_user_who_does_not_fit_into_memory_is_answered_by_what_all_share_and_c
         row = TRAIN[i % len(TRAIN)]
         many.append(samples.Row(f"e{i}", f"user-with-a-long-name-{i}", row.label, row.x))
     (folder / "many.csv").write_text(text(many))
-    summary = train(quorate, "many.csv", "m", "--classes", "one-vs-rest", "--memory", "600kB", "--json").json()
+    summary = train(quorate, "many.csv", "m", "--classes", "one-vs-rest", "--memory", "600kB", "--json").json()["report"]
     assert 0 < summary["users"] < 3000 and summary["untracked_examples"] == 3 * (3000 - summary["users"])
     assert summary["model_bytes"] <= 600_000 and summary["peak_bytes"] <= 600_000
     last = predict(quorate, "many.csv", "m")[-1]

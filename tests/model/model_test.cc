@@ -5,6 +5,7 @@
 
 #include "quorate/base/rng.h"
 #include "quorate/learner.h"
+#include "quorate/model/round_builder.h"
 #include "quorate/store/files.h"
 #include "quorate/stream/example_reader.h"
 #include "support/allocations.h"
@@ -253,6 +254,36 @@ TEST(Model, KeepsTheSettingsThatItWasMadeWithAndRefusesOthersInAFile) {
     changed.metadata[key] = value;
     EXPECT_THROW(Model::from_bytes(to_bytes(changed)), DataError) << key << " " << value;
   }
+  std::string many = "{";  // which must not take the square of their number
+  for (int n = 0; n < 80'000; ++n) many += (n > 0 ? ",\"" : "\"") + std::to_string(n) + "\":0";
+  for (const std::string& value : {many + "}", std::string(std::size_t{1} << 21, '[')}) {
+    Tensors changed = whole;
+    changed.metadata["learning"] = value;
+    EXPECT_THROW(Model::from_bytes(to_bytes(changed)), DataError);
+  }
+}
+
+TEST(Model, WritesItsOptionsAsTheyAreNotAsTheyWereGiven) {
+  const Model model = Model::make(parse_spec("cohort"), {.labels = {"20/day", "0500"}}, {}, Labels());
+  EXPECT_EQ(model.learning.labels, (TextList{"500", "20/day"}));
+  Model paced =
+      Model::make(parse_spec("cohort"), {.labels = {"500"}, .pace = PaceRule::kEven, .length = 1000}, {}, Labels());
+  paced.set_limits({.total = 600});
+  EXPECT_EQ(paced.learning.length, 1000U);
+  paced.set_limits({});
+  EXPECT_FALSE(paced.session.pace().even());
+  EXPECT_FALSE(paced.learning.pace || paced.learning.length) << "a pace needs a total";
+}
+
+TEST(Model, ThatLearnsAgainWithALearnerThatDoesNotSelectBuysOneLabelInARound) {
+  Model model = Model::make(parse_spec("shampo"), {.labels_per_round = 2}, {}, Labels());
+  const Vector x = dense({1, 2});
+  model.learn({model.task("ann"), x}, kYes);
+  model.relearn(parse_spec("cohort"));
+  Model back = Model::from_bytes(model.to_bytes());
+  EXPECT_EQ(back.session.labels_per_round(), 1U);
+  RoundBuilder(back).add({back.task("ann"), x}, kNo);
+  EXPECT_EQ(back.session.total().examples, 2U);
 }
 
 /// One of: bits flipped, cut, a part replaced by another part, a part zeroed or set, a part doubled or removed.

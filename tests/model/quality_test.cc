@@ -24,7 +24,7 @@ using testing::HasSubstr;
 
 TEST(Quality, WithEqualWeightsIsWhatCountsSay) {
   Rng rng = make_rng(1, 0);
-  QualityCount count(2);
+  QualityCount count{Reduction()};
   Confusion confusion;
   Scores scores;
   for (int i = 0; i < 500; ++i) {
@@ -49,8 +49,8 @@ TEST(Quality, WithEqualWeightsIsWhatCountsSay) {
 }
 
 TEST(Quality, SaysNothingOfWhatWasNotSeen) {
-  EXPECT_TRUE(std::isnan(QualityCount(2).quality().accuracy.value));
-  QualityCount only_negative(2);
+  EXPECT_TRUE(std::isnan(QualityCount(Reduction()).quality().accuracy.value));
+  QualityCount only_negative{Reduction()};
   only_negative.add(0, 0, -1, 1);
   const Quality q = only_negative.quality();
   EXPECT_EQ(q.accuracy.value, 1);
@@ -175,7 +175,7 @@ void measure(const Situation& setting, std::uint64_t seed, Coverage& held) {
   if (setting.after) setting.after(session);
 
   const Quality found = quality_of(model);
-  QualityCount count(reduction.size());
+  QualityCount count(reduction);
   Reduction::Work work;
   for (int i = 0; i < 2000; ++i) {
     const PlaneStream::Drawn drawn = setting.stream.draw(rng);

@@ -71,20 +71,20 @@ def test_the_order_of_questions_is_that_of_tickets_not_of_answers():
     for n in order:  # the same order, one by one, as scalars
         other.learn(int(e.ids[n]), int(DATA.y[n]))
     assert multitask.same_model(one, other)
-    assert one.n_labels_ == len(DATA) and one.info_["pending"] == 0
+    assert one.n_labels_ == len(DATA) and one.info_["labels"]["pending"] == 0
 
 
 def test_a_second_answer_and_one_after_withdrawal_change_nothing():
     model = Cohort(query="always")
     d = decided(model)
-    assert model.info_["pending"] == len(DATA) and model.n_labels_ == 0
+    assert model.info_["labels"]["pending"] == len(DATA) and model.n_labels_ == 0
     model.learn(d.ids[:10], DATA.y[:10])
     assert model.withdraw(d.ids[5:20]).tolist() == [False] * 5 + [True] * 10
     before = {k: v for k, v in model.tensors.items() if k != "too_late"}
     assert not model.learn(d.ids[:20], -DATA.y[:20]).any()
     assert not model.withdraw(d.ids[:20]).any()
     assert multitask.differences({k: v for k, v in model.tensors.items() if k != "too_late"}, before) == []
-    assert (model.n_labels_, model.info_["pending"], model.info_["too_late"]) == (10, 40, 20)
+    assert (model.n_labels_, model.info_["labels"]["pending"], model.info_["labels"]["too_late"]) == (10, 40, 20)
     # The same id twice in one call: the first counts.
     twice = model.learn([d.ids[30], d.ids[30]], [DATA.y[30], -DATA.y[30]])
     assert not twice[1] and model.n_labels_ == 11
@@ -197,9 +197,9 @@ def test_limits_hold_whatever_is_answered(limits, total, per_task, answers):
             model.learn(d.ids[asked], DATA.y[part][asked])
         if answers == "withdrawn":
             model.withdraw(d.ids[asked])
-        assert model.n_labels_ + model.info_["pending"] <= total
+        assert model.n_labels_ + model.info_["labels"]["pending"] <= total
         assert (model.counts_["labels"] <= per_task).all()
-    bought = model.n_labels_ + model.info_["pending"]
+    bought = model.n_labels_ + model.info_["labels"]["pending"]
     assert bought == (0 if answers == "withdrawn" else total)
 
 
@@ -220,9 +220,9 @@ def test_a_rate_holds_in_every_window():
 def test_max_pending_withdraws_the_longest_awaited():
     model = Cohort(query="always", max_pending=5)
     d = decided(model)
-    assert model.info_["pending"] == 5
+    assert model.info_["labels"]["pending"] == 5
     model.learn(d.ids, DATA.y)
-    assert (model.n_labels_, model.info_["too_late"]) == (5, 55)
+    assert (model.n_labels_, model.info_["labels"]["too_late"]) == (5, 55)
 
 
 @pytest.mark.parametrize("kind", ["datetime64", "seconds", "datetime", "pandas", "polars", "text", "zone"])
@@ -283,7 +283,7 @@ def test_ask_next_chooses_from_a_pool(spec, count):
         assert set(found.index) == set(np.argsort(margins)[:count])
     labels = model.n_labels_
     model.learn(found.ids, pool.y[found.index])
-    assert model.n_labels_ == labels + count and model.info_["pending"] == 0
+    assert model.n_labels_ == labels + count and model.info_["labels"]["pending"] == 0
 
 
 def test_ask_next_of_classes_tells_the_question():

@@ -82,7 +82,7 @@ class Trained:  # a file, its model, and how many labels that bought
         (program.folder / name).write_bytes(data)
         self.program, self.run, self.model = program, partial(program.ok, stdin=data if piped else b""), ("--model", f"{name}.model")
         self.data = (*(("--data", "-", "--format", "csv") if piped else ("--data", name)), *options)
-        self.labels = self.run("train", *self.data, *self.model, "--learner", LEARNERS[seed // 4], *ROLES, "--json").json()["total"]["labels"]
+        self.labels = self.run("train", *self.data, *self.model, "--learner", LEARNERS[seed // 4], *ROLES, "--json").json()["report"]["labels"]["answered"]
 
     def of(self, other):  # this model's predictions of another's file
         return other.run("predict", *other.data, *self.model, "--to", "csv").out

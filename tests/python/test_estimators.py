@@ -364,7 +364,7 @@ def test_loaded_models_know_their_limits(tmp_path):
     loaded = quorate.load(tmp_path / "m")
     for name in ("labels_per_task", "audit", "bits", "bias"):
         assert getattr(loaded, name) == getattr(model, name)
-    assert loaded.memory == 10**6 and loaded.info_["limits"] == model.info_["limits"] and loaded.labels == [30, "5/10"]
+    assert loaded.memory == 10**6 and loaded.info_["labels"] == model.info_["labels"] and loaded.labels == [30, "5/10"]
 
 
 @pytest.mark.parametrize(
@@ -576,7 +576,7 @@ def test_labels_that_nobody_knows(missing, classes):
     y[::4] = missing
     model = Perceptron(trace=True).fit(DATA.X, y)
     assert model.classes_.tolist() == classes
-    assert model.info_["unanswered"] > 0 and (model.n_labels_ + model.info_["unanswered"]) == len(model.trace_)
+    assert model.info_["labels"]["unanswered"] > 0 and (model.n_labels_ + model.info_["labels"]["unanswered"]) == len(model.trace_)
     assert (model.trace_.label.reshape(120, -1)[::4] == 2).all()
     assert multitask.same_model(model, Perceptron(trace=True).fit(DATA.X, y.tolist()))
     one = Perceptron().start(classes)
@@ -716,9 +716,9 @@ def test_audits_estimate_accuracy():
     model = Cohort(query="always", audit=0.5).fit(DATA.X, DATA.y, task=DATA.task)
     audit = model.info_["audit"]
     assert 40 <= audit["labels"] <= 80 and audit["labels"] <= model.n_labels_
-    for value, low, high in (audit["stream"], audit["now"]["accuracy"], audit["now"]["recall"]):
-        assert 0 <= low <= value <= high <= 1
-    assert audit["now"]["audits"] == audit["labels"] and 0.5 <= audit["now"]["always"] < 1
+    for found in (audit["stream"], audit["now"]["accuracy"], audit["now"]["recall"]):
+        assert 0 <= found["low"] <= found["value"] <= found["high"] <= 1
+    assert audit["now"]["accuracy"]["audits"] == audit["labels"] and 0.5 <= audit["now"]["always"]["accuracy"] < 1
     assert Cohort().fit(DATA.X, DATA.y).info_["audit"] is None
 
 
@@ -759,7 +759,7 @@ def test_a_model_that_ran_out_of_memory_keeps_what_it_learned(name, tmp_path):
                 continue
             info, margins = model.info_, model.decision_function(DATA.X, task=DATA.task)
             assert info["peak_bytes"] <= memory and np.isfinite(margins).all()
-            assert info["labels"] == model.counts_["labels"].sum() and info["labels"] <= info["examples"] <= len(DATA)
+            assert info["labels"]["answered"] == model.counts_["labels"].sum() and info["labels"]["answered"] <= info["examples"] <= len(DATA)
             assert info["updates"] == 0 or margins.any()
             model.save(tmp_path / "m")
             for again in (pickle.loads(pickle.dumps(model)), model.snapshot(), quorate.load(tmp_path / "m")):
@@ -867,9 +867,17 @@ def test_a_loaded_learner_has_the_seed_the_rounds_and_the_pace(tmp_path):
     learner = quorate.Perceptron(seed=7, rounds="each", labels=20, pace="even", query="margin(b=5)").fit(X, y)
     learner.save(tmp_path / "m")
     loaded = quorate.load(tmp_path / "m")
-    assert (loaded.seed, loaded.rounds, loaded.pace) == (7, "each", "even")
+    assert (loaded.seed, loaded.rounds, loaded.pace) == (7, "each", len(y))
     again = [clone(one).fit(X, y).decision_function(X).tolist() for one in (learner, loaded)]
     assert again[0] == again[1]
+
+
+def test_a_model_of_two_classes_without_a_positive_one_is_refused(quorate_in, tmp_path):
+    program = quorate_in(tmp_path)
+    (tmp_path / "two.csv").write_text("label,x\n" + "".join(f"{'ab'[n % 2]},{n % 5}\n" for n in range(40)))
+    program.ok("train", "--data", "two.csv", "--model", "m", "--classes", "one-vs-rest")
+    with pytest.raises(ValueError, match="two classes.*--positive"):
+        quorate.load(tmp_path / "m")
 
 
 def test_a_threshold_decides_from_which_probability_on():

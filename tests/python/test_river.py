@@ -385,7 +385,7 @@ def test_questions_never_answered_are_given_up():
     for x, _ in examples(20):
         model.predict_one(x)
     assert len(model._awaited) == 5
-    assert model._last.learner_.info_["pending"] == 5
+    assert model._last.learner_.info_["labels"]["pending"] == 5
 
 
 def test_active_learner_of_many_classes_asks_of_each_in_doubt():

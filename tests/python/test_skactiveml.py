@@ -171,7 +171,7 @@ def test_stream_candidates_that_the_caller_does_not_ask_for_cost_nothing():
     strategy = StreamQuery(quorate.Cohort(query="always", labels=10), classes=[0, 1])
     strategy.update(X[:20], [])
     assert len(strategy.query(X[20:])) == 10
-    assert strategy.learner_.info_["pending"] == 0
+    assert strategy.learner_.info_["labels"]["pending"] == 0
 
 
 def test_stream_labels_known_before_are_learned_and_not_counted():
@@ -226,7 +226,7 @@ def test_stream_questions_never_answered_are_given_up():
     X, _ = linear(50)
     strategy = StreamQuery(quorate.Cohort(query="always", max_pending=5, labels=1000), classes=[0, 1])
     strategy.update(X, np.arange(50))
-    assert len(strategy._awaited) == strategy.learner_.info_["pending"] == 5
+    assert len(strategy._awaited) == strategy.learner_.info_["labels"]["pending"] == 5
 
 
 def test_stream_clones_and_seeds():

@@ -197,7 +197,7 @@ def test_many_threads_mix_everything_without_a_deadlock(tmp_path):
         return work
 
     run_all([until_all_did(n) for n in range(len(calls))])
-    assert model.info_["pending"] <= 50 and model.info_["examples"] > 500
+    assert model.info_["labels"]["pending"] <= 50 and model.info_["examples"] > 500
 
 
 INTERRUPTED = """

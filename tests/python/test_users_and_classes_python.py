@@ -36,7 +36,7 @@ def test_fit_save_and_predict_are_those_of_the_program(quorate_in, tmp_path, spe
     model = quorate.from_spec(spec, reduction=reduction, labels=100)
     model.fit(DATA.X, DATA.y, task=DATA.task)
     loaded = quorate.load(tmp_path / "m")
-    assert model.tasks_ == loaded.tasks_ == USERS and model.info_["users"] and loaded.info_["users"]
+    assert model.tasks_ == loaded.tasks_ == USERS and model.info_["users"] == loaded.info_["users"] == len(USERS)
     assert model.n_labels_ == loaded.n_labels_ and 0 < model.n_labels_ <= 100
     expected = [json.loads(line) for line in program.ok("predict", "--data", "b.svm", "--model", "m").out.splitlines()]
     for one in (model, loaded, pickle.loads(pickle.dumps(model)), model.snapshot()):

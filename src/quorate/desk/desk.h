@@ -101,6 +101,16 @@ class Desk {
   DeskReply answers(std::uint64_t ticket, const std::string& example) const;
   /// Counts, budget, accuracy, tasks, annotators, open questions, disagreements.
   DeskReply status() const;
+  /// Some of it, as numbers.
+  struct Figures {
+    std::uint64_t examples = 0;               ///< that arrived
+    std::uint64_t bought = 0, waiting = 0;    ///< labels, without those of questions that wait; those
+    std::optional<std::uint64_t> limit = {};  ///< of labels
+    std::optional<double> accuracy = {};
+    std::size_t tasks = 0, model_bytes = 0;
+    bool taking_answers = true;
+  };
+  Figures figures() const;
   /// Part of a list.
   struct Part {
     std::string text;
@@ -273,6 +283,7 @@ class Desk {
   Json fields_json(const Question& question) const;
   Json open_json(std::uint64_t id, const Question& question) const;
   std::uint64_t audits_left() const;
+  std::uint64_t labels_waiting() const;
   Json labels_json(bool audits = false) const;
   std::string problem() const;
   void check_memory() const;

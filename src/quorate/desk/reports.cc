@@ -11,7 +11,7 @@
 #include "quorate/desk/replies.h"
 #include "quorate/learner.h"
 #include "quorate/model/explanation.h"
-#include "quorate/model/quality.h"
+#include "quorate/model/report.h"
 #include "quorate/stream/example_reader.h"
 
 namespace quorate {
@@ -131,19 +131,40 @@ std::uint64_t Desk::audits_left() const {
   return budget.bought() - audit->bought() >= audit->learning_limit(total) ? total - budget.bought() : 0;
 }
 
-Json Desk::labels_json(bool audits) const {
-  const Session& s = model_.session;
-  const std::uint64_t limit = s.budget().limits().total;
-  std::uint64_t waiting = s.pending().size();
-  const auto answered = [&](std::uint64_t id) {  // bought, though not learned from yet, or not by all of its tasks
-    for (const std::uint64_t ticket : find(id)->tickets) waiting -= s.pending().find(ticket) != nullptr;
+/// Labels of questions that wait. One that is answered is bought, though not learned from yet, or not by all of its tasks.
+std::uint64_t Desk::labels_waiting() const {
+  const PendingQuestions& pending = model_.session.pending();
+  std::uint64_t waiting = pending.size();
+  const auto answered = [&](std::uint64_t id) {
+    for (const std::uint64_t ticket : find(id)->tickets) waiting -= pending.find(ticket) != nullptr;
   };
   for (const auto& [due, id] : held_) answered(id);
   for (const std::uint64_t id : waiting_) answered(id);
+  return waiting;
+}
+
+Json Desk::labels_json(bool audits) const {
+  const Session& s = model_.session;
+  const std::uint64_t waiting = labels_waiting();
   Json out{{"bought", s.budget().bought() - waiting},
-           {"limit", limit == LabelLimits::kNone ? Json(nullptr) : Json(limit)},
+           {"limit", limits_json(s.budget().limits(), false)["total"]},
            {"waiting", waiting}};
   if (audits) out["audits"] = s.audit() != nullptr ? s.audit()->bought() : 0;  // elsewhere it would tell audits apart
+  return out;
+}
+
+Desk::Figures Desk::figures() const {
+  const LabelBudget& budget = model_.session.budget();
+  Figures out;
+  out.examples = posted_;
+  out.waiting = labels_waiting();
+  out.bought = budget.bought() - out.waiting;
+  if (budget.limits().total != LabelLimits::kNone) out.limit = budget.limits().total;
+  if (const auto audit = audit_report(model_, kMostMeasured); audit && audit->now.accuracy.examples > 0)
+    out.accuracy = audit->now.accuracy.value;
+  out.tasks = model_.session.tasks().size();
+  out.model_bytes = model_bytes_;
+  out.taking_answers = problem().empty();
   return out;
 }
 
@@ -249,14 +270,14 @@ DeskReply Desk::answers(std::uint64_t ticket, const std::string& example) const 
 
 DeskReply Desk::status() const {
   const Session& s = model_.session;
-  const Audit* audit = s.audit();
+  const std::optional<AuditReport> audit = audit_report(model_, kMostMeasured);
   Json out{{"name", settings_.desk.name},
            {"learner", parse_spec(settings_.learner).word},
            {"examples", posted_},
            {"gifts", gifts_},
            {"labels", labels_json(true)},
            {"open_questions", open_.size()},
-           {"audited", audit != nullptr},
+           {"audited", audit.has_value()},
            {"audits_left", audits_left()},
            {"accuracy", nullptr},
            {"always", nullptr},
@@ -274,22 +295,19 @@ DeskReply Desk::status() const {
            {"model_bytes", model_bytes_}};
   if (const std::string why = problem(); !why.empty()) out["problem"] = why;
   if (const auto threshold = model_.threshold()) out["threshold"] = *threshold;
-  if (audit != nullptr && audit->scored() > 0) {
-    const Quality quality = quality_of(model_, kMostMeasured);
-    out["accuracy"] = interval_json(quality.accuracy);
-    quality.for_each([&](const char* name, const Estimate& of) {
-      if (&of != &quality.accuracy && of.examples > 0) out["measures"][name] = interval_json(of);
+  if (audit && audit->scored > 0) {
+    const Quality& now = audit->now;
+    out["accuracy"] = interval_json(now.accuracy);
+    now.for_each([&](const char* name, const Estimate& of) {
+      if (&of != &now.accuracy && of.examples > 0) out["measures"][name] = interval_json(of);
     });
-    if (std::isfinite(quality.always))
-      out["always"] = {{"label", model_.labels.name(quality.most_frequent)}, {"accuracy", quality.always}};
-    if (audit->streams(s.learned())) out["when_each_came"] = interval_json(audit->recent());
-    const double now = audit->recent().value, target = std::ceil(20 * now + 0.01) / 20;
-    if (audit->streams(s.learned()) && target < 1)
-      if (const Forecast f = audit->forecast(target); f.none.empty() && std::isfinite(f.labels))
-        out["forecast"] = {{"target", target},
-                           {"labels", f.labels},
-                           {"low", std::isfinite(f.low) ? Json(f.low) : Json(nullptr)},
-                           {"high", std::isfinite(f.high) ? Json(f.high) : Json(nullptr)}};
+    if (std::isfinite(now.always))
+      out["always"] = {{"label", model_.labels.name(now.most_frequent)}, {"accuracy", now.always}};
+    if (audit->streams) out["when_each_came"] = interval_json(audit->recent);
+    const double target = std::ceil(20 * audit->recent.value + 0.01) / 20;
+    if (audit->streams && target < 1)
+      if (const Forecast f = s.audit()->forecast(target); f.none.empty() && std::isfinite(f.labels))
+        out["forecast"] = {{"target", target}, {"labels", f.labels}, {"low", number(f.low)}, {"high", number(f.high)}};
   }
   if (model_.reduction.by_task()) {
     std::vector<std::pair<std::uint64_t, std::uint32_t>> most;

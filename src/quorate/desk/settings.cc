@@ -6,8 +6,6 @@
 namespace quorate {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::string_view kWhat = "settings of the desk";
 
 }  // namespace

@@ -19,16 +19,6 @@ Json matrix(const ClassConfusion& confusion) {
 
 }  // namespace
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
-Json limits_json(const LabelLimits& limits, bool even) {
-  const auto number_or_null = [](std::uint64_t n) { return n == LabelLimits::kNone ? Json(nullptr) : Json(n); };
-  return {{"total", number_or_null(limits.total)},
-          {"rate", limits.rate ? Json(to_text(*limits.rate)) : Json(nullptr)},
-          {"per_task", number_or_null(limits.per_task)},
-          {"pace", even ? Json("even") : Json(nullptr)}};
-}
-
 NamedMeasures measures(const Measures& m) {
   return {
       {"accuracy", m.accuracy}, {"balanced_accuracy", m.balanced_accuracy},         {"f1", m.f1},

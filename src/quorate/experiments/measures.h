@@ -1,22 +1,14 @@
 // Measures of simulated runs by name, and the JSON documents made of them.
 #pragma once
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "quorate/experiments/experiment_data.h"
 #include "quorate/experiments/simulate.h"
+#include "quorate/model/report.h"
 
 namespace quorate {
-
-using Json = nlohmann::ordered_json;
-
-/// JSON's null for NaN and infinity.
-Json number(double value);
-
-/// {"total": 500, "rate": "50/1000", "per_task": null, "pace": "even"}
-Json limits_json(const LabelLimits& limits, bool even);
 
 /// Counts are numbers, too.
 using NamedMeasures = std::vector<std::pair<std::string, double>>;

@@ -291,7 +291,6 @@ SimulateResult simulate(const Dataset& train, const Dataset* test, const NameTab
   at_least_one("threads", o.threads);
   at_least_one("labels-per-round", o.learning.labels_per_round);
   const Rounds rounds = resolve_rounds(o.learning.rounds, o.reduction.has_classes(), capabilities(o.learner));
-  if (o.reduction.users()) check_can_group(o.learner);
   if (!o.reduction.by_task() && o.reduction.tasks() != tasks.size())
     throw UsageError("classes: expected the tasks of the classes, and no others");
   if ((o.train_per_task > 0) + (o.test_share > 0) + (test != nullptr) > 1)

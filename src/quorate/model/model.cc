@@ -120,6 +120,7 @@ Model read_model(const Column<std::byte>& file) {
 
 Model Model::make(const Spec& learner, const LearningOptions& learning, const FeatureSettings& features, Labels labels,
                   Reduction reduction, const NameTable* tasks) {
+  if (reduction.users()) check_can_group(learner);
   SessionOptions options = session_options(learning, features, reduction);
   const NameTable own = reduction.by_task() ? NameTable() : reduction.task_names();
   options.tasks = reduction.by_task() ? tasks : &own;
@@ -132,6 +133,7 @@ Model Model::make(const Spec& learner, const LearningOptions& learning, const Fe
   out.session.set_kinds(out.featurizer.kinds());
   count_classes(out);
   out.learning = learning;
+  out.learning.set_limits(options.limits);  // as they are written
   if (options.audit > 0) out.learning.audit_floor = options.audit_floor;
   return out;
 }
@@ -145,6 +147,12 @@ std::optional<Outcome> Model::answer(std::uint64_t ticket, Label label, std::str
 void Model::set_limits(const LabelLimits& limits) {
   session.set_limits(limits);
   learning.set_limits(limits);
+  if (!session.pace().even()) learning.pace.reset(), learning.length.reset();
+}
+
+void Model::relearn(const Spec& spec) {
+  session.relearn(spec);
+  if (!session.capabilities().selects) learning.labels_per_round = 1;
 }
 
 std::optional<double> Model::threshold() const {

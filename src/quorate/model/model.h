@@ -94,6 +94,8 @@ struct Model {
 
   /// Other limits of labels from now on (Session::set_limits).
   void set_limits(const LabelLimits& limits);
+  /// Session::relearn; a learner that does not select buys one label in a round.
+  void relearn(const Spec& spec);
 
   /// What the annotator is asked about an example of classes: "class = 3?", "3 or 8?", of a user "ann: class = 3?"; nothing
   /// of two labels, where it is always the same.

@@ -48,7 +48,7 @@ void QualityCount::add(std::size_t truth, std::size_t predicted, double margin, 
   const bool good = truth == predicted;
   all_.add(weight, good);
   of_[truth].add(weight, good);
-  if (of_.size() > 2) return;
+  if (!has_positive_) return;
   if (predicted == 1) flagged_.add(weight, good);
   scored_.push_back({margin, weight, truth == 1});
 }
@@ -68,8 +68,8 @@ Quality QualityCount::quality() const {
     if (!(share >= out.fewest)) out.fewest = share;
   }
   out.balanced_accuracy = mean(recalls.size() == of_.size() ? recalls : std::vector<Estimate>());
-  const bool binary = of_.size() == 2;
-  out.recall = (binary ? of_[1] : Weights()).estimate();
+  out.has_positive = has_positive_;
+  out.recall = (has_positive_ ? of_[1] : Weights()).estimate();
   out.precision = flagged_.estimate();
   out.average_precision = average_precision();
   return out;
@@ -105,7 +105,7 @@ Quality quality_of(const Model& model, std::size_t most) {
   const auto counts = [&](std::size_t i) { return labels[i].audit != 0 && labels[i].answer() != kNeither; };
   std::size_t audits = 0;
   for (std::size_t i = 0; i < labels.size(); ++i) audits += counts(i);
-  QualityCount out(reduction.size());
+  QualityCount out(reduction);
   Reduction::Work work;
   UnpackedInstance memory;
   const double sampled = audits > most ? static_cast<double>(most) / static_cast<double>(audits) : 1;

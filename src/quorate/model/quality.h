@@ -26,6 +26,7 @@ struct Quality {
   Estimate accuracy{};                                  ///< of the label that all tasks say
   Estimate balanced_accuracy{};                         ///< mean recall of the classes that occur
   Estimate recall{}, precision{}, average_precision{};  ///< of the positive label; of classes none
+  bool has_positive = false;                            ///< whether there is a positive label
   std::size_t most_frequent = 0;                        ///< label: its number (Reduction)
   double always = kNan;                                 ///< the accuracy of that answer alone
   double fewest = kNan;                                 ///< share of the least frequent class that occurs
@@ -44,10 +45,9 @@ struct Quality {
 /// Counts predictions whose truth is known.
 class QualityCount {
  public:
-  /// labels: their number; of 2 label 1 is positive.
-  explicit QualityCount(std::size_t labels) : of_(labels) {}
+  explicit QualityCount(const Reduction& reduction) : has_positive_(!reduction.has_classes()), of_(reduction.size()) {}
 
-  /// margin: of positive; not looked at with more than two labels. weight > 0.
+  /// margin: of positive; not looked at with classes. weight > 0.
   void add(std::size_t truth, std::size_t predicted, double margin, double weight);
   Quality quality() const;  ///< O(n log n)
 
@@ -65,6 +65,7 @@ class QualityCount {
 
   Estimate average_precision() const;
 
+  bool has_positive_;        // label 1
   Weights all_, flagged_;    // flagged: predicted as positive
   std::vector<Weights> of_;  // by truth
   std::vector<Scored> scored_;
