@@ -1,4 +1,4 @@
-"""Replaces the output shown under each console command and each Python example of README.md, docs/tour.md and docs/your-data.md by
+"""Replaces the output shown under each console command and each Python example of README.md and of pages in docs/ by
 its output now. Run it with a Python that has the package, as .venv/bin/python, when an output changes on purpose.
 
 The test reads the pages in the same way (`steps`): the blocks of a page run in their order, in one folder. The lines of a console
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("README.md", "docs/tour.md", "docs/your-data.md")
+PAGES = ("README.md", "docs/tour.md", "docs/python.md", "docs/your-data.md")
 BLOCKS = re.compile(r"^```console\n(?P<console>.*?)^```$|^```python\n(?P<python>.*?)^```\n```text\n(?P<shown>.*?)^```$"
                     r"|^```sh\n(?P<sh>.*?)^```$", re.M | re.S)
 COMMANDS = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.M)

@@ -1,4 +1,4 @@
-"""The examples of README.md, docs/tour.md and docs/your-data.md print what the pages show, word for word (except times)."""
+"""The examples of README.md and of pages in docs/ print what the pages show, word for word (except times)."""
 
 import os
 import re
@@ -13,7 +13,7 @@ sys.path.append(str(ROOT / "tools"))
 import readme  # noqa: E402  (of that folder)
 
 # And the data sets that they use.
-PAGES = {"README.md": ["spam-b"], "docs/tour.md": ["spam-b", "news", "usps", "vowel"], "docs/your-data.md": []}
+PAGES = {"README.md": [], "docs/tour.md": ["spam-b", "news", "usps", "vowel"], "docs/python.md": [], "docs/your-data.md": []}
 assert set(PAGES) == set(readme.PAGES)
 
 
@@ -40,7 +40,7 @@ def test_the_examples_print_what_the_page_shows(page, tmp_path, data):
         return done.stdout
 
     assert without_times(readme.rewritten(page, run)) == without_times((ROOT / page).read_text())
-    assert len(commands) >= 4
+    assert commands
 
 
 def test_the_demo_ends_as_the_readme_shows(data):

@@ -1,4 +1,4 @@
-"""LICENCES-THIRD-PARTY.txt names what the build finds, the README has the same table, and the program prints the file."""
+"""LICENCES-THIRD-PARTY.txt names what the build finds, docs/building.md has the same table, and the program prints the file."""
 
 import re
 import subprocess
@@ -61,7 +61,7 @@ def test_the_lists_in_the_file_and_in_the_readme_are_the_sections():
     rows = [(name, licence, use) for name, (_, licence, use, _) in sections().items()]
     listed = TEXT.split("\n\nUsed, but neither")[0].split("\n\n")[-1].splitlines()
     assert [tuple(re.split(r" {2,}", line)) for line in listed] == rows
-    table = (ROOT / "README.md").read_text().split("\n## Licences\n")[1].split("\n## ")[0]
+    table = (ROOT / "docs/building.md").read_text().split("\n## Licences\n")[1]
     shown = re.findall(r"^\| \[(.+)\]\((\S+)\) \| (.+) \| (.+) \|$", table, re.M)
     assert shown == [(name, page, licence, use) for name, (page, licence, use, _) in sections().items()]
 

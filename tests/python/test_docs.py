@@ -15,7 +15,7 @@ def examples(page):
     return re.findall(r"^```python\n(.*?)^```\n```text\n(.*?)^```", (ROOT / page).read_text(), re.M | re.S)
 
 
-EXAMPLES = examples("README.md")
+EXAMPLES = examples("README.md") + examples("docs/python.md")
 
 
 def run(*args, cwd):
