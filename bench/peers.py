@@ -26,8 +26,7 @@ import numpy as np
 import river.linear_model
 import sklearn.linear_model
 import vowpalwabbit
-from label_curves import forked
-from scale import origin
+from measuring import forked, origin
 from sklearn.feature_extraction import FeatureHasher
 from skactiveml.classifier import SklearnClassifier
 from skactiveml.stream import StreamRandomSampling, VariableUncertainty
@@ -226,7 +225,7 @@ def one_by_one(files: Files, rows: list[dict], y: np.ndarray) -> list[dict]:
 
 def same_labels(rows: list[dict], y: np.ndarray, task: np.ndarray, test: tuple) -> list[dict]:
     """(e) Active learning on the news posts with the same number of labels: test accuracy, and seconds of one run. Vowpal Wabbit
-    is not here, as one run is unfair to it: with one order in four it stops asking (bench/label_curves.py)."""
+    is not here, as one run is unfair to it: with one order in four it stops asking (research/label_curves.py)."""
     hasher = FeatureHasher(2**BITS, alternate_sign=False)
     X, Xt, yt = hasher.transform(rows).tocsr(), hasher.transform(test[0]).tocsr(), test[1]
     order = np.random.default_rng(0).permutation(len(y))

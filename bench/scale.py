@@ -5,10 +5,8 @@ second, bytes, labels bought, progressive accuracy. Then the accuracy on a task'
 learners that share less. Needs Python, the program and, for the figure, gnuplot.
 """
 import argparse
-import datetime
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -17,19 +15,11 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
+from measuring import origin
+
 COLD = {"cohort": "cohort", "cmtl": "cmtl(query=margin(b=0.1), scale=auto)",
         "a perceptron for each task": "perceptron(query=margin(b=0.1), scale=auto)"}
 FIRST = 5  # examples of a task that the cold start is about
-
-
-def origin() -> str:
-    """When, of which code and on which machine figures were measured; a page of figures begins with it."""
-    root = Path(__file__).resolve().parent
-    commit = subprocess.run(["git", "-C", root, "describe", "--always", "--dirty", "--exclude=*"], stdout=subprocess.PIPE, text=True,
-                            stderr=subprocess.DEVNULL, check=False).stdout.strip() or "unknown"
-    cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
-    return (f"Measured on {datetime.date.today()} at commit {commit} with {cpu}, {os.cpu_count()} cores; code changed since is\n"
-            f"not in these figures (`git log {commit.removesuffix('-dirty')}.. -- src apps python` lists it).")
 
 
 def generate(program, out, tasks: int, examples: int, seed: int, exponent: float = 0) -> list:

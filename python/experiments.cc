@@ -1,5 +1,4 @@
-// Experiments on data in memory: quorate._core.ExperimentData, simulate, compare, tune, reproduce. Results are JSON
-// documents.
+// Experiments on data in memory: quorate._core.ExperimentData, simulate, compare, tune. Results are JSON documents.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -8,8 +7,6 @@
 #include "beside.h"
 #include "module.h"
 #include "options.h"
-#include "papers/paper.h"
-#include "papers/reproduce.h"
 #include "quorate/base/counted.h"
 #include "quorate/experiments/compare.h"
 #include "quorate/experiments/tune.h"
@@ -157,28 +154,6 @@ std::string tune_document(const ExperimentData& data, const std::string& learner
   return out;
 }
 
-std::string reproduce_document(const std::string& name, const nb::dict& given, const nb::object& show) {
-  papers::ReproduceOptions options;
-  options.name = name;
-  for (const auto& [key, member] : {std::pair{"papers", &papers::ReproduceOptions::papers},
-                                    {"data", &papers::ReproduceOptions::data},
-                                    {"plot_dir", &papers::ReproduceOptions::plot_dir},
-                                    {"report", &papers::ReproduceOptions::report}})
-    take(given, key, options.*member);
-  take(given, "runs", options.runs);
-  take(given, "seed", options.seed);
-  take(given, "threads", options.threads);
-  if (name == "list") return papers::list_papers(options.papers).dump();
-  papers::Done done;
-  std::string out;
-  const auto work = [&](const std::stop_token& stop) {
-    options.stop = stop;
-    out = papers::reproduce(options, done).document.dump();
-  };
-  run_beside(work, show, [&](const nb::object& f) { f(done.fraction(), done.learned_before + done.learned); });
-  return out;
-}
-
 }  // namespace
 
 void add_experiments(nb::module_& m) {
@@ -198,7 +173,6 @@ void add_experiments(nb::module_& m) {
   m.def("simulate", &simulate_document, "data"_a, "options"_a, "trace"_a, "show"_a.none());
   m.def("compare", &compare_document, "data"_a, "learners"_a, "label_budgets"_a, "options"_a, "show"_a.none());
   m.def("tune", &tune_document, "data"_a, "learner"_a, "grid"_a, "measure"_a, "options"_a, "show"_a.none());
-  m.def("reproduce", &reproduce_document, "name"_a, "options"_a, "show"_a.none());
   m.def(
       "seconds", [](const std::string& text) { return parse_time(text); }, "text"_a);
   m.def(

@@ -26,6 +26,6 @@ LabelLimits limits_of(const std::vector<std::string>& labels, std::optional<std:
 void check_size(const char* what, std::size_t is, std::size_t expected);
 
 void add_model(nanobind::module_& m);        ///< the class Model
-void add_experiments(nanobind::module_& m);  ///< ExperimentData, simulate, compare, tune, reproduce
+void add_experiments(nanobind::module_& m);  ///< ExperimentData, simulate, compare, tune
 
 }  // namespace quorate::python

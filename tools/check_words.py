@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FILES = ["README.md", "HACKING.md", "CHANGELOG.md", "docs/*.md", "docs/*.py", "docs/decisions/*.md", "papers/*.json", "tools/demo.py",
+FILES = ["README.md", "HACKING.md", "CHANGELOG.md", "docs/*.md", "docs/*.py", "docs/decisions/*.md", "research/papers/*.json", "tools/demo.py",
          "tools/readme.py", "bench/scale.py", "run", "apps/cli/*.h", "apps/cli/*.cc",
          "apps/server/*.h", "apps/server/*.cc", "cmake/*.cmake", "tests/fuzz/*.*",
          *(f"src/quorate/{room}/*.{ending}" for ending in ("h", "cc") for room in (

@@ -92,7 +92,7 @@ def by_change() -> tuple[list[str], list[str]]:
     for path in changed_files():
         if path.match("tests/**/*_test.cc") or path.match("tests/*_test.cc"):
             tests.add(path)
-        elif path.parts[0] in {"src", "apps", "papers"} and path.suffix in {".cc", ".h"}:
+        elif path.parts[0] in {"src", "apps"} and path.suffix in {".cc", ".h"}:
             tests |= users.get(str(path.with_suffix(".h")), set())
             rooms = path.parts[2:-1] if path.parts[0] == "src" else path.parts[1:-1]
             tests.add(Path("tests", *rooms, path.stem + "_test.cc"))

@@ -38,7 +38,6 @@ using Command = std::function<int()>;
 Command add_simulate(CLI::App& app);
 Command add_compare(CLI::App& app);
 Command add_tune(CLI::App& app);
-Command add_reproduce(CLI::App& app);
 Command add_train(CLI::App& app);
 Command add_predict(CLI::App& app);
 Command add_evaluate(CLI::App& app);

@@ -5,7 +5,7 @@
 
 #include "common.h"
 #include "experiment.h"
-#include "papers/plot.h"
+#include "plot.h"
 #include "quorate/base/csv.h"
 #include "quorate/experiments/compare.h"
 #include "quorate/metrics/statistics.h"

@@ -2,7 +2,7 @@
 #include <iostream>
 
 #include "common.h"
-#include "papers/plot.h"
+#include "plot.h"
 #include "quorate/base/nearest.h"
 #include "quorate/learner.h"
 #include "quorate/model/explanation.h"

@@ -68,7 +68,6 @@ int run(int argc, char** argv) {
       {"simulate", "replay labelled data with hidden labels, and measure", add_simulate},
       {"compare", "compare learners on the same splits: table, intervals, plots", add_compare},
       {"tune", "find the best parameters of a learner by cross-validation", add_tune},
-      {"reproduce", "reproduce published tables and figures", add_reproduce},
       {"train", "learn a model from a stream, or continue one", add_train},
       {"predict", "predict with a model, as JSON lines or CSV", add_predict},
       {"evaluate", "measure a model on labelled data", add_evaluate},

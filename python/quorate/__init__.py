@@ -10,9 +10,9 @@ from quorate._estimator import Estimator, Reason
 from quorate.client import AsyncClient, Client, ServerError
 from quorate.learners import *  # noqa: F403
 from quorate.learners import __all__ as _learners
-from quorate.runs import compare, reproduce, simulate, tune
+from quorate.runs import compare, simulate, tune
 
 __all__ = [
     "AsyncClient", "Client", "Decisions", "Estimator", "KeptLabels", "Questions", "Reason", "ServerError", "__version__",
-    "compare", "reproduce", "simulate", "tune", *_learners,
+    "compare", "simulate", "tune", *_learners,
 ]  # fmt: skip

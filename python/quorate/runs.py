@@ -1,4 +1,4 @@
-"""Experiments on labelled data: learners simulated, compared and tuned, and the papers' results reproduced.
+"""Experiments on labelled data: learners simulated, compared and tuned.
 
 Each function does the same as the command of that name (`quorate COMMAND --help`), in this process and on the data in
 memory, and returns a pandas frame. Other threads run meanwhile; Ctrl-C ends it. Times are in seconds, sizes in bytes,
@@ -21,22 +21,19 @@ import inspect
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Union
 
 from quorate import _checks, _core, _data, _inputs
 from quorate._options import Options, RunOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import pandas as pd
     from narwhals.typing import IntoDataFrame
     from typing_extensions import Unpack
 
     from quorate._comparison import Comparison
 
-__all__ = ["Comparison", "compare", "reproduce", "simulate", "tune"]
+__all__ = ["Comparison", "compare", "simulate", "tune"]
 
 Data = Union[str, "os.PathLike[str]", "tuple[Any, Any]", "tuple[Any, Any, Any]", "Sequence[Mapping[str, Any]]",
              "IntoDataFrame"]
@@ -183,64 +180,6 @@ def tune(data: Data, learner: Learner, grid: str | Mapping[str, Any], *, measure
     return frame
 
 
-def reproduce(name: str, *, data: str | os.PathLike[str] = "data", papers: str | os.PathLike[str] | None = None,
-              runs: int | None = None, seed: int | None = None, threads: int | None = None,
-              plot_dir: str | os.PathLike[str] | None = None, report: str | os.PathLike[str] | None = None,
-              progress: bool = False) -> pd.DataFrame:
-    """A published table or figure beside ours; "all" for all of them, "list" for a frame of their names and titles.
-
-    A frame with a row for each paper, group, method, setting and measure: what was published, our mean and std over the
-    runs, the difference, and for a table on the paper's own data the verdict. `attrs["verdicts"]` has the verdict on
-    each group, by paper and group.
-
-    data: folder of the prepared data sets. papers: folder of the papers' files; default: the package's. runs, seed,
-    threads: default: the paper's, 1, 2. plot_dir: draw the figures into this folder (by gnuplot). report: write a
-    Markdown page. progress: show a bar. Raises
-    ValueError (no such paper, bad data), OSError (files, no gnuplot)."""
-    pandas = _pandas()
-    carried = Path(__file__).parent / "papers"
-    if papers is None and carried.is_dir():
-        papers = carried
-    folders = {"data": data, "papers": papers, "plot_dir": plot_dir, "report": report}
-    options = {name: os.fspath(value) for name, value in folders.items() if value is not None}
-    numbers = {name: _checks.whole(name, value, least) for name, value, least in (
-        ("runs", runs, 1), ("seed", seed, 0), ("threads", threads, 1)) if value is not None}
-    with _Bar("reproduce", progress) as show:
-        found = json.loads(_call(_core.reproduce, name, options | numbers, show))
-    if name == "list":
-        titles: pd.DataFrame = pandas.DataFrame(found, columns=["name", "title"])
-        return titles
-    rows: list[dict[str, Any]] = []
-    verdicts: dict[str, dict[str, str]] = {}
-    for paper in found["papers"]:
-        for group in paper["groups"]:
-            verdicts.setdefault(paper["name"], {})[group["name"]] = group["verdict"]
-            rows += [{"paper": paper["name"], "group": group["name"], **row} for row in _beside(group)]
-    frame: pd.DataFrame = pandas.DataFrame(rows)
-    frame.attrs["verdicts"] = verdicts
-    return frame
-
-
-def _beside(group: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The rows of a group of `reproduce --json`. What was published of a figure are its end points, beside none of
-    ours."""
-    methods = {method["method"]: method for method in group["methods"]}
-    for result in group["results"]:
-        method, table = methods[result["method"]], result["x"] is None
-        for measure, ours in result["mean"].items():
-            published = method["published"].get(measure, _NAN) if table else _NAN
-            ours, std = (_NAN if value is None else value for value in (ours, result["std"][measure]))
-            yield {"method": result["method"], "learner": result["learner"], "setting": result["setting"],
-                   "measure": measure, "published": published, "ours": ours, "std": std, "difference": ours - published,
-                   "verdict": method["verdict"]}
-    if any(result["x"] is not None for result in group["results"]):
-        for method in group["methods"]:
-            for measure, published in method["published"].items():
-                yield {"method": method["method"], "learner": method["learner"], "setting": "published end point",
-                       "measure": measure, "published": published, "ours": _NAN, "std": _NAN, "difference": _NAN,
-                       "verdict": None}
-
-
 # ---- what the engine takes
 
 _NAN = float("nan")
@@ -312,7 +251,7 @@ def _call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         raise type(error)(message) from None
 
 
-_TERMS = sorted({name for function in (simulate, compare, tune, reproduce) for name in inspect.signature(function).parameters},
+_TERMS = sorted({name for function in (simulate, compare, tune) for name in inspect.signature(function).parameters},
                 key=len, reverse=True)
 
 

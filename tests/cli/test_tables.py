@@ -91,7 +91,7 @@ def accuracy(quorate, rows, train=2000):
 
 
 def test_mails_with_nothing_but_the_names_of_label_and_task(quorate, table):
-    """What several columns say together is found; Vowpal Wabbit is measured beside it in bench/tables.py."""
+    """What several columns say together is found; Vowpal Wabbit is measured beside it in research/tables.py."""
     right, labels = accuracy(quorate, table)
     assert right > 0.86 and labels < 400, (right, labels)
 

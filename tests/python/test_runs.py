@@ -179,7 +179,7 @@ def test_options_may_be_written_in_several_ways(folder, options, same_as):
 
 def test_every_option_of_the_program_is_an_argument(cli):
     other = {"help", "json", "csv", "markdown", "quiet", "plot", "no_bias", "no_normalize", "no_users", "learner", "name"}
-    for function in (runs.simulate, runs.compare, runs.tune, runs.reproduce):
+    for function in (runs.simulate, runs.compare, runs.tune):
         known = set(inspect.signature(function).parameters)
         text = cli.ok(function.__name__, "--help").out
         named = {word.strip(",").removeprefix("--").replace("-", "_") for line in text.splitlines() if line.startswith("  -")
@@ -187,14 +187,12 @@ def test_every_option_of_the_program_is_an_argument(cli):
         assert named - other <= known, function.__name__
         assert known - named <= {"learner", "learners", "bias", "normalize", "users", "name", "progress"}, function.__name__
         assert {"seed", "threads", "progress", "data"} <= named & known
-        if function is not runs.reproduce:
-            words = re.findall(r"\w+", function.__doc__)
-            assert known <= set(words), known - set(words)
+        words = re.findall(r"\w+", function.__doc__)
+        assert known <= set(words), known - set(words)
 
 
 @pytest.mark.parametrize("function, more", [
-    (runs.simulate, {}), (runs.compare, {"learners": ["cmtl"]}), (runs.tune, {"learner": "cmtl", "grid": "query.b=1"}),
-    (runs.reproduce, {"name": "list"})])
+    (runs.simulate, {}), (runs.compare, {"learners": ["cmtl"]}), (runs.tune, {"learner": "cmtl", "grid": "query.b=1"})])
 def test_an_unknown_option_is_a_type_error(folder, function, more):
     with pytest.raises(TypeError, match="label_per_task"):
         function(data="a.csv", label_per_task=3, **more)
@@ -416,12 +414,9 @@ def test_a_cache_is_made_once_and_gives_the_same(folder):
     assert len(list((folder / "kept").iterdir())) == 1
 
 
-def test_no_learners_and_a_broken_paper(folder):
+def test_no_learners(folder):
     with pytest.raises(ValueError, match="learners: none"):
         runs.compare("a.csv", [])
-    (folder / "papers").mkdir()
-    with pytest.raises(ValueError, match="no paper is called 'x'"):
-        runs.reproduce("x", papers="papers")
 
 
 # ---- beside the caller
@@ -468,50 +463,6 @@ def test_an_error_of_the_progress_bar_ends_the_experiment(folder, monkeypatch):
     monkeypatch.setattr(runs._Bar, "_show", fail)
     with pytest.raises(RuntimeError, match="no more"):
         runs.simulate("a.csv", passes=10**8, progress=True)
-
-
-# ---- reproduce
-
-@pytest.fixture
-def paper(folder):
-    group = {"name": "Tiny", "data": "a.csv", "same_data": True, "rows": [
-        {"name": "All", "learner": "perceptron", "published": {"labels": 158}, "band": {"labels": [160, 160]}},
-        {"name": "Half", "learner": "perceptron(query=random(p=0.5))"}]}
-    (folder / "papers").mkdir()
-    content = {"title": "A tiny table", "source": "Nobody 1999", "runs": 3, "measures": ["labels", "mistakes"],
-               "groups": [group]}
-    (folder / "papers/tiny.json").write_text(json.dumps(content))
-    figure = content | {"figure": {"x": "labels", "y": ["mistakes"]}, "groups": [group | {"name": "Drawn"}]}
-    (folder / "papers/drawn.json").write_text(json.dumps(figure))
-
-
-def test_reproduce_has_the_published_beside_ours(folder, paper):
-    frame = runs.reproduce("tiny", data=folder, papers=Path("papers"), runs=2, report="page.md")
-    assert list(frame.columns) == ["paper", "group", "method", "learner", "setting", "measure", "published", "ours", "std",
-                                   "difference", "verdict"]
-    first = frame.iloc[0]
-    assert first[["paper", "group", "method", "measure", "verdict"]].tolist() == ["tiny", "Tiny", "All", "labels", "reproduced"]
-    assert first[["published", "ours", "std", "difference"]].tolist() == [158, 160, 0, 2]
-    assert len(frame) == 4 and frame.loc[2:, "published"].isna().all() and frame.loc[2:, "verdict"].isna().all()
-    assert frame.attrs["verdicts"]["tiny"]["Tiny"] == "reproduced, all 1 methods within their bands"
-    assert "A tiny table" in (folder / "page.md").read_text()
-
-
-def test_reproduce_of_a_figure_has_its_end_points(folder, paper):
-    frame = runs.reproduce("all", data=folder, papers="papers", runs=2, seed=3)
-    assert set(frame["paper"]) == {"tiny", "drawn"}
-    ends = frame[frame["setting"] == "published end point"]
-    assert ends[["paper", "method", "measure", "published"]].values.tolist() == [["drawn", "All", "labels", 158]]
-    assert ends["ours"].isna().all()
-
-
-@pytest.mark.parametrize("papers", [CHECKOUT / "papers", None], ids=["a folder", "the package's"])
-def test_the_list_has_every_paper(folder, papers):
-    if papers is None and not (Path(runs.__file__).parent / "papers").is_dir():
-        pytest.skip("the package is not installed: it carries no papers")
-    frame = runs.reproduce("list", papers=papers)
-    assert set(frame["name"]) == {path.stem for path in (CHECKOUT / "papers").glob("*.json")}
-    assert list(frame.columns) == ["name", "title"]
 
 
 # ---- pictures

@@ -35,16 +35,16 @@ def test_the_readmes_first_example_runs_in_a_fresh_environment(fresh, tmp_path):
     assert (done.stdout, done.stderr) == (shown, "")
 
 
-def test_the_wheel_brings_the_program_types_and_papers(fresh, tmp_path):
+def test_the_wheel_brings_the_program_and_types(fresh, tmp_path):
     program = fresh[1] / "quorate"
     version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
     code = (
         "import quorate, pathlib; p = pathlib.Path(quorate.__file__).parent; "
         f"assert p.is_relative_to({str(fresh[1].parent)!r}); print(quorate.__version__, *[(p / f).is_file() for f in "
-        "('py.typed', '_core.pyi', 'learners.pyi', 'papers/xu-table-1.json')])"
+        "('py.typed', '_core.pyi', 'learners.pyi')])"
     )
     done = subprocess.run([*fresh[0], code], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.split()[1:] == ["True"] * 4
+    assert done.stdout.split()[1:] == ["True"] * 3
     assert done.stdout.split()[0] in version
 
 
@@ -73,7 +73,7 @@ def test_the_source_archive_is_what_git_tracks_but_for_what_no_build_needs(tmp_p
     with tarfile.open(tmp_path / done.stdout.split()[-1]) as archive:
         held = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
     tracked = set(subprocess.run(["git", "-c", "safe.directory=*", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split())
-    needed = {f for f in tracked if f.startswith(("src/", "apps/", "python/", "papers/", "cmake/"))}
+    needed = {f for f in tracked if f.startswith(("src/", "apps/", "python/", "cmake/"))}
     needed |= {"CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE", "LICENCES-THIRD-PARTY.txt"}
     assert needed <= held, sorted(needed - held)[:5]
     assert held - {"PKG-INFO"} <= tracked, "nothing generated, no data"

@@ -1,12 +1,12 @@
 """A model that learned from a stream beside the one that `quorate rebuild` makes of its kept labels: the table of
 docs/cohort.md, "Kept labels and rebuilding".
 
-    python3 bench/rebuilt.py [--runs 20] [--seed 1] [--only spam-b,news]
+    python3 research/rebuilt.py [--runs 20] [--seed 1] [--only spam-b,news]
 
 Prints Markdown. Run r of a set splits it with `random.Random(seed + r)` and gives the learner the seed `seed + r`; news has a test
 set of its own, and only the order is drawn. Both models are judged on the same unseen examples. Needs the release program and the
 data sets spam-a, spam-b, sentiment, news, landmine and school (`./run data NAME`), and the file that
-`bench/starving.py --only moving` makes.
+`research/starving.py --only moving` makes.
 """
 
 import argparse

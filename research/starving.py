@@ -1,8 +1,8 @@
 """Does a run starve, and do its probabilities hold? The tables of docs/cohort.md, "Runs that starve", and its figures of
 calibration.
 
-    python3 bench/starving.py [--runs 100] [--seed 1] [--learner cohort] [--only spam-b,sitting] [--json FILE]
-    python3 bench/starving.py --calibration [--runs 20]
+    python3 research/starving.py [--runs 100] [--seed 1] [--learner cohort] [--only spam-b,sitting] [--json FILE]
+    python3 research/starving.py --calibration [--runs 20]
 
 Prints Markdown. Of each set, with defaults and with a label budget: labels bought, mean, worst run, runs more than ten points below
 the mean; with --calibration the expected calibration error with 100, 300 and 1,000 labels spread evenly. Run r splits and orders a

@@ -1,6 +1,6 @@
 """Tables of mixed columns: quorate beside Vowpal Wabbit and scikit-learn's SGD; writes docs/tables.md.
 
-    python3 bench/tables.py --wisdm data/wisdm/all.csv --out docs/tables.md
+    python3 research/tables.py --wisdm data/wisdm/all.csv --out docs/tables.md
 
 Each table has users, texts of letters, categories, small counts and numbers that nobody scaled; what decides the label differs.
 Quorate is told the names of the label and the user, nothing else. Vowpal Wabbit gets a namespace for each column, the user
@@ -272,7 +272,7 @@ def main() -> None:
         print(lines[-1], flush=True)
     if o.out:
         text = o.out.read_text()
-        begin, end = "<!-- bench/tables.py -->\n", "<!-- end -->"
+        begin, end = "<!-- research/tables.py -->\n", "<!-- end -->"
         o.out.write_text(text[:text.index(begin) + len(begin)] + "\n" + "\n".join(lines) + "\n" + text[text.index(end):])
 
 

@@ -1,7 +1,7 @@
 """Users and classes at once on wisdm, beside Vowpal Wabbit's one-against-all; and what users and classes cost.
 
-    python3 bench/users_and_classes.py --wisdm data/wisdm/all.csv
-    python3 bench/users_and_classes.py --cost
+    python3 research/users_and_classes.py --wisdm data/wisdm/all.csv
+    python3 research/users_and_classes.py --cost
 
 Six activities of 36 people: 40 random rows of each to learn from, the others to test on, every label bought. Vowpal Wabbit
 gets the user as a feature, the numbers as they are or standardised, and settings of loss, learning rate, passes and crosses of

@@ -1,6 +1,6 @@
 """Quorate beside its peers at equal numbers of labels: `./run bench --labels`, which writes docs/peers.md and its figures.
 
-    python3 bench/label_curves.py PROGRAM [--splits 10] [--seed 1] [--only spam-b,news] [--runs FILE] [--report FILE] [--figures FOLDER]
+    python3 research/label_curves.py PROGRAM [--splits 10] [--seed 1] [--only spam-b,news] [--runs FILE] [--report FILE] [--figures FOLDER]
 
 Peers: Vowpal Wabbit, one pass, and scikit-learn's logistic regression, fitted again and again. Split r of a set is drawn with
 `random.Random(seed + r)`; all learners get the same examples in the same order and are judged on the same unseen ones. The news
@@ -29,7 +29,6 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 import vowpalwabbit
-from scale import origin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LogisticRegression
@@ -37,6 +36,8 @@ from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "bench"))
+from measuring import forked, origin  # noqa: E402
 ALL = 0  # labels: every one
 
 
@@ -137,24 +138,6 @@ class Data:
             taken[self.task[place]] += 1
             (learn if taken[self.task[place]] <= self.set.test else test).append(place)
         return np.array(learn), np.array(test)
-
-
-def forked(run: Callable[[], object], report: Path) -> str:
-    """What `run` prints in a process of its own: as a command would, without the start of Python."""
-    child = os.fork()
-    if child == 0:
-        with report.open("w") as out:
-            os.dup2(out.fileno(), 1)
-            os.dup2(out.fileno(), 2)
-        status = 1
-        try:
-            run()
-            status = 0
-        finally:
-            os._exit(status)
-    if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0:
-        raise RuntimeError(report.read_text())
-    return report.read_text()
 
 
 class Split:
@@ -340,7 +323,7 @@ Elsewhere cohort has the better mean by more than two standard errors.
 
 ## How it is measured
 
-All learners get the same examples of a split in the same order, and are judged on the same unseen examples. `bench/label_curves.py`
+All learners get the same examples of a split in the same order, and are judged on the same unseen examples. `research/label_curves.py`
 draws split r with `random.Random(r)`, and the random labels with `numpy.random.default_rng(r)`.
 
 - cohort: `quorate simulate --data learn --test test --in-order --seed r --labels N --pace even`; all labels:

@@ -1,4 +1,4 @@
-#include "papers/plot.h"
+#include "plot.h"
 
 #include <fcntl.h>
 #include <spawn.h>
