@@ -5,6 +5,7 @@ import platform
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 
 def origin() -> str:
@@ -33,3 +34,24 @@ def forked(run: Callable[[], object], report: Path) -> str:
     if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0:
         raise RuntimeError(report.read_text())
     return report.read_text()
+
+
+def axes() -> Any:
+    """Of a new picture."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams |= {"svg.hashsalt": "quorate", "lines.markersize": 5}  # the same file from the same numbers
+    import matplotlib.pyplot as plt
+
+    ax = plt.subplots(figsize=(7, 4.4), layout="constrained")[1]
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(axis="y", color="0.87")
+    return ax
+
+
+def save(ax: Any, path: Path) -> None:
+    """Writes the picture, its key inside, as SVG."""
+    ax.legend(frameon=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    ax.figure.savefig(path, format="svg", metadata={"Date": None})

@@ -2,7 +2,7 @@
 
 `quorate generate users - | quorate train --data -` generates emails of K users and learns from them. For each K: examples per
 second, bytes, labels bought, progressive accuracy. Then the accuracy on a task's first five examples, with cohort and with
-learners that share less. Needs Python, the program and, for the figure, gnuplot.
+learners that share less. Needs Python, the program and, for the figure, matplotlib.
 """
 import argparse
 import json
@@ -15,7 +15,7 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-from measuring import origin
+from measuring import axes, origin, save
 
 COLD = {"cohort": "cohort", "cmtl": "cmtl(query=margin(b=0.1), scale=auto)",
         "a perceptron for each task": "perceptron(query=margin(b=0.1), scale=auto)"}
@@ -91,28 +91,12 @@ def cold_start(program, tasks: int, examples: int, labels: str, seeds: list) -> 
 
 def draw(cold: dict, path: Path) -> None:
     """The cold start as a picture."""
-    with tempfile.TemporaryDirectory() as folder:
-        plots = []
-        for n, (name, found) in enumerate(cold.items()):
-            Path(folder, str(n)).write_text("".join(f"{k + 1} {a}\n" for k, a in enumerate(found["accuracy"])))
-            plots.append(f"'{folder}/{n}' with linespoints linewidth 2 pointtype {(7, 5, 9)[n]} pointsize 0.8 "
-                         f"linecolor rgb '{('#0072b2', '#d55e00', '#555555')[n]}' title '{name}'")
-        script = f"""set terminal svg noenhanced size 640,400 font 'sans,12' background rgb 'white'
-set output '{folder}/picture'
-set xlabel 'example of the task'
-set ylabel 'accuracy (%)'
-set xrange [0.8:{FIRST + 0.2}]
-set xtics 1
-set yrange [*<50:100]
-set grid ytics linecolor rgb '#dddddd'
-set border 3
-set tics nomirror
-set key at graph 0.98, 0.55 right
-plot {', '.join(plots)}
-"""
-        subprocess.run(["gnuplot"], input=script.encode(), check=True)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(Path(folder, "picture").read_bytes())
+    ax = axes()
+    for (name, found), color, mark in zip(cold.items(), ("#0072b2", "#d55e00", "#555555"), "os^"):
+        ax.plot(range(1, len(found["accuracy"]) + 1), found["accuracy"], color=color, marker=mark, label=name)
+    ax.set(xlabel="example of the task", ylabel="accuracy (%)", xticks=range(1, FIRST + 1))
+    ax.set_ylim(min(50, ax.get_ylim()[0]), 100)
+    save(ax, path)
 
 
 def table(rows: list) -> str:

@@ -37,7 +37,7 @@ from sklearn.preprocessing import StandardScaler
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
-from measuring import forked, origin  # noqa: E402
+from measuring import axes, forked, origin, save  # noqa: E402
 ALL = 0  # labels: every one
 
 
@@ -440,37 +440,23 @@ def draw(name: str, runs: list[dict], path: Path) -> None:
               "logistic regression, random labels": ["sk pooled random", "sk copies random"],
               "logistic regression, uncertain labels": ["sk pooled uncertain", "sk copies uncertain"]}  # fmt: skip
     colors = ("#0072b2", "#d55e00", "#cc79a7", "#555555", "#009e73")
-    with tempfile.TemporaryDirectory() as folder:
-        plots = []
-        for k, (title, members) in enumerate(groups.items()):
-            points = set()
-            for n in s.labels:
-                cells = [c for who in members if (c := best(runs, who, n, everything))]
-                if cells and "active" not in title:
-                    found = max(cells, key=lambda c: c.mean)
-                    points.add((found.bought, found.mean))
-            if "active" in title:  # every setting that buys labels in half of the splits
-                points = {(c.bought, c.mean) for who in members for c in settings(runs, who, None) if c.bought < 0.9 * everything}
-            Path(folder, str(k)).write_text("".join(f"{x:g} {y:g}\n" for x, y in sorted(points)))
-            style = "points" if "active" in title else "linespoints linewidth 2"
-            plots.append(f"'{folder}/{k}' with {style} pointtype {(7, 5, 4, 9, 11)[k]} pointsize 0.8 "
-                         f"linecolor rgb '{colors[k]}' title '{title}'")  # fmt: skip
-        script = f"""set terminal svg noenhanced size 640,400 font 'sans,12' background rgb 'white'
-set output '{folder}/picture'
-set title '{s.title}'
-set xlabel 'labels'
-set ylabel '{'AUC' if s.measure == 'auc' else 'accuracy on unseen examples'}'
-set logscale x
-set xrange [{0.6 * s.labels[0]}:{1.3 * everything}]
-set xtics ({', '.join(str(n or everything) for n in s.labels)})
-set grid ytics linecolor rgb '#dddddd'
-set border 3
-set tics nomirror
-set key right bottom
-plot {', '.join(plots)}
-"""
-        subprocess.run(["gnuplot"], input=script.encode(), check=True)
-        path.write_bytes(Path(folder, "picture").read_bytes())
+    ax = axes()
+    for (title, members), color, mark in zip(groups.items(), colors, "os^vD"):
+        active, points = "active" in title, set()
+        for n in s.labels:
+            cells = [c for who in members if (c := best(runs, who, n, everything))]
+            if cells and not active:
+                found = max(cells, key=lambda c: c.mean)
+                points.add((found.bought, found.mean))
+        if active:  # every setting that buys labels in half of the splits
+            points = {(c.bought, c.mean) for who in members for c in settings(runs, who, None) if c.bought < 0.9 * everything}
+        ax.plot(*zip(*sorted(points)), color=color, marker=mark, linestyle="" if active else "-", label=title)
+    ax.set_xscale("log")
+    ticks = [n or everything for n in s.labels]
+    ax.set_xticks(ticks, map(str, ticks), minor=False)
+    ax.minorticks_off()
+    ax.set(title=s.title, xlabel="labels", ylabel="AUC" if s.measure == "auc" else "accuracy on unseen examples")
+    save(ax, path)
 
 
 def main() -> None:
@@ -481,7 +467,7 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(SETS), help="sets, as spam-b,news")
     parser.add_argument("--runs", type=Path, default=ROOT / "build/label_curves.jsonl", help="results so far, JSON lines")
     parser.add_argument("--report", type=Path, help="write a Markdown page")
-    parser.add_argument("--figures", type=Path, help="folder of the learning curves (needs gnuplot)")
+    parser.add_argument("--figures", type=Path, help="folder of the learning curves (needs matplotlib)")
     parser.add_argument("--smallest", action="store_true", help="one split of spam B, one or two settings of each peer: does it run at all")
     o = parser.parse_args()
     measured = origin()  # before the run: of the code that runs

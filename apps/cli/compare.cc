@@ -5,7 +5,7 @@
 
 #include "common.h"
 #include "experiment.h"
-#include "plot.h"
+#include "picture.h"
 #include "quorate/base/csv.h"
 #include "quorate/experiments/compare.h"
 #include "quorate/metrics/statistics.h"
@@ -81,65 +81,6 @@ void print_table(const Comparison& found, const CompareOptions& o) {
   }
 }
 
-/// Accuracy against labels, mistakes against examples, labels per task.
-void draw(const std::string& path, const Comparison& found, const NameTable& tasks) {
-  const std::string& by = found.by;
-  Panel accuracy{by == "accuracy" ? "unseen examples" : "progressive", "labels bought", by, {}},
-      mistakes{"progressive mistakes", "examples", "mistakes", {}}, labels{"labels per task", "", "labels", {}},
-      reliability{"probabilities, largest budget", "predicted probability", "share of positives", {}};
-  const bool many = tasks.size() > 40;
-  for (Task t = 0; t < tasks.size() && !many; ++t) labels.categories.emplace_back(tasks[t]);
-  if (many) labels.x_label = "task, in order of appearance";
-  std::vector<std::string> learners;
-  for (const Comparison::Row& row : found.rows)
-    if (std::find(learners.begin(), learners.end(), row.learner) == learners.end()) learners.push_back(row.learner);
-  for (const std::string& learner : learners) {
-    const Comparison::Row* largest = nullptr;
-    Series curve{learner, {}, {}, {}}, wrong{learner, {}, {}, {}}, bought{learner, {}, {}, {}, true};
-    for (const Comparison::Row& row : found.rows) {
-      if (row.learner != learner) continue;
-      const Summary a = summary(values_of(row.result, by));
-      curve.x.push_back(summary(values_of(row.result, "labels")).mean);
-      curve.y.push_back(a.mean);
-      curve.spread.push_back(a.deviation);
-      if (largest != nullptr && row.limit < largest->limit) continue;  // mistakes, labels per task: at the largest budget
-      largest = &row;
-      for (Series* series : {&wrong, &bought}) series->x.clear(), series->y.clear();
-      const auto& runs = row.result.runs;
-      const double n = static_cast<double>(runs.size());
-      for (std::size_t p = 0; p < runs[0].curve.size(); ++p) {
-        double sum = 0;
-        for (const RunResult& r : runs) sum += static_cast<double>(r.curve[p].mistakes);
-        wrong.x.push_back(static_cast<double>(runs[0].curve[p].examples));
-        wrong.y.push_back(sum / n);
-      }
-      for (Task t = 0; t < tasks.size(); ++t) {
-        double sum = 0;
-        for (const RunResult& r : runs) sum += static_cast<double>(r.per_task[t].labels);
-        bought.x.push_back(t);
-        bought.y.push_back(sum / n);
-      }
-    }
-    const Reliability given = quorate::reliability(largest->result);
-    Series reliable{learner, {}, {}, {}};
-    for (std::size_t i = 0; i < Reliability::kBins; ++i)
-      if (const Reliability::Bin& bin = given.bin(i); bin.examples > 0) {
-        reliable.x.push_back(bin.sum / static_cast<double>(bin.examples));
-        reliable.y.push_back(static_cast<double>(bin.positive) / static_cast<double>(bin.examples));
-      }
-    if (!reliable.x.empty()) reliability.series.push_back(std::move(reliable));
-    accuracy.series.push_back(std::move(curve));
-    mistakes.series.push_back(std::move(wrong));
-    labels.series.push_back(std::move(bought));
-  }
-  std::vector<Panel> panels{accuracy, mistakes, labels};
-  if (!reliability.series.empty()) {
-    reliability.series.push_back({"perfect calibration", {0, 1}, {0, 1}, {}});
-    panels.push_back(reliability);
-  }
-  plot(path, panels);
-}
-
 int run(CompareOptions& o) {
   if (o.json + o.csv + o.markdown > 1) throw UsageError("--json, --csv and --markdown: expected one of them");
   for (const std::string& learner : o.learners) canonical(parse_spec(learner));
@@ -155,11 +96,11 @@ int run(CompareOptions& o) {
   }
   if (found.interrupted)
     throw Interrupted("interrupted after " + counted(done.examples, "example") + "; nothing is written");
-  if (!o.plot.empty()) draw(o.plot, found, data.tasks);
   if (o.json)
     std::cout << document(found).dump(2) << "\n";
   else
     print_table(found, o);
+  if (!o.plot.empty()) draw(o.plot, {{"compare", document(found)}, {"names", o.learners}});  // last, as it may fail
   return kDone;
 }
 
@@ -173,7 +114,7 @@ Command add_compare(CLI::App& app) {
       ->type_name("LEARNER");
   app.add_option("--label-budgets", o->budgets,
                  "label limits to compare at: numbers, or shares of the examples, as 1%,2%,5%");
-  app.add_option("--plot", o->plot, "plot accuracy, mistakes and labels per task as .svg, .png or .pdf (needs gnuplot)")
+  app.add_option("--plot", o->plot, "draw accuracy against labels, and calibration, as .svg, .png or .pdf (needs pip install 'quorate[plot]')")
       ->type_name("FILE");
   app.add_flag("--json", o->json, "print one JSON document");
   app.add_flag("--csv", o->csv, "print the table as CSV");

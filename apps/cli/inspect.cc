@@ -2,7 +2,7 @@
 #include <iostream>
 
 #include "common.h"
-#include "plot.h"
+#include "picture.h"
 #include "quorate/base/nearest.h"
 #include "quorate/learner.h"
 #include "quorate/model/explanation.h"
@@ -57,19 +57,19 @@ void print_influence(const Session& s, Task K) {
   std::cout << table(rows);
 }
 
-void draw_influence(const std::string& path, const Session& s, Task K) {
+Json influence_picture(const Session& s, Task K) {
   const bool listens = s.capabilities().peer_benefit;
-  HeatMap map{listens ? "weights of peers" : "influence of updates",
-              listens ? "peer" : "task of the update",
-              listens ? "task" : "task that changes",
-              {},
-              {}};
+  Json out{{"title", listens ? "weights of peers" : "influence of updates"},
+           {"column", listens ? "peer" : "task of the update"},
+           {"row", listens ? "task" : "task that changes"},
+           {"names", Json::array()},
+           {"matrix", Json::array()}};
   for (Task i = 0; i < K; ++i) {
-    map.names.emplace_back(s.tasks()[i]);
-    map.value.emplace_back();
-    for (Task j = 0; j < K; ++j) map.value.back().push_back(influence(s, i, j));
+    out["names"].push_back(s.tasks()[i]);
+    Json& row = out["matrix"].emplace_back(Json::array());
+    for (Task j = 0; j < K; ++j) row.push_back(influence(s, i, j));
   }
-  plot(path, map);
+  return out;
 }
 
 /// What becomes of the values of a column of the table that the model learned from; "" if it is no feature.
@@ -189,7 +189,7 @@ int run(const InspectOptions& o) {
   const Session& s = model.session;
   const FeatureSettings& f = model.featurizer.settings();
   const auto K = static_cast<Task>(std::min<std::uint64_t>(s.tasks().size(), o.tasks));
-  if (!o.plot.empty()) draw_influence(o.plot, s, K);
+  if (!o.plot.empty()) draw(o.plot, influence_picture(s, K));
   const Report report(model);
   if (o.json) {
     Json out = to_json(report);
@@ -273,7 +273,7 @@ Command add_inspect(CLI::App& app) {
   app.add_option("--data", o->data, "with --features: examples, labels optional, that say what features are called")
       ->type_name("FILE");
   app.add_option("--task", o->task, "with --features: look at the weights of this task for all examples");
-  app.add_option("--plot", o->plot, "plot the influence matrix as .svg, .png or .pdf (needs gnuplot)")->type_name("FILE");
+  app.add_option("--plot", o->plot, "draw the influence matrix as .svg, .png or .pdf (needs pip install 'quorate[plot]')")->type_name("FILE");
   app.add_flag("--json", o->json, "print one JSON document");
   app.footer(
       "--features: the contribution of a feature to the margin of an example that has it, by its mean size; above 0 if more "

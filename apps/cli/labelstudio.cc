@@ -3,10 +3,10 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 
 #include "common.h"
 #include "help.h"
+#include "picture.h"
 #include "quorate/base/error.h"
 
 namespace quorate::cli {
@@ -20,15 +20,12 @@ Command add_labelstudio(CLI::App& app) {
       "spam");
   return [&app]() -> int {
     constexpr const char* kName = "quorate-labelstudio";
-    std::vector<std::string> words{kName};
+    std::vector<std::string> words{program_beside(kName)};
     for (std::string& word : app.remaining()) words.push_back(std::move(word));
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
-    std::error_code error;
-    const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-    if (!error) execv((self.parent_path() / kName).c_str(), argv.data());
-    execvp(kName, argv.data());
+    execvp(argv[0], argv.data());
     const int why = errno;
     if (why == ENOENT)
       throw UsageError(std::string(kName) +

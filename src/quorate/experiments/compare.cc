@@ -69,8 +69,6 @@ Comparison compare(const ExperimentData& data, const std::vector<std::string>& l
   // Learners of one comparison see the same rounds.
   if (!run.learning.rounds && !data.reduction.has_classes() && any_selects()) run.learning.rounds = Rounds::kPerTask;
   run.progress = &done.examples;
-  run.per_task = true;
-  run.points = 25;
   const std::uint64_t examples = data.examples(run);
   std::vector<Budget> limits = parse_budgets(budgets, examples);
   if (limits.empty()) limits.push_back({"", out.limits.total});

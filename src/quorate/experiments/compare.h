@@ -26,7 +26,7 @@ struct Comparison {
 };
 
 /// Simulates each learner at each budget. `budgets`: "" or whole numbers and shares of the examples, "1%,2%,500"; `run`: as
-/// simulate(), its learner, progress, per_task and points are set here. `done` may be read meanwhile. Throws UsageError and
+/// simulate(), its learner and progress are set here. `done` may be read meanwhile. Throws UsageError and
 /// as simulate().
 Comparison compare(const ExperimentData& data, const std::vector<std::string>& learners, const std::string& budgets,
                    SimulateOptions run, WorkDone& done);

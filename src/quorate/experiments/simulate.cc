@@ -158,7 +158,6 @@ class Simulation {
     const std::size_t tasks = o_.reduction.tasks();
     const auto& rate = session.budget().limits().rate;
     const bool timed = rate && rate->seconds;
-    const std::uint64_t stream = o_.passes * split.learn.size();
     LateAnnotator annotator(o_.delay, o_.learning.seed + r);
     const Prefetcher prefetcher(session);
     std::uint64_t seen = 0, round_number = 0;
@@ -191,8 +190,6 @@ class Simulation {
         annotator.deliver(session, seen, [&](std::uint64_t i, Task task, const Outcome& outcome) {
           if (o_.trace) o_.trace({r, pass, round_number, i, task, outcome, true, session.support_vectors()});
         });
-        while (out.curve.size() < o_.points && seen * o_.points >= (out.curve.size() + 1) * stream)
-          out.curve.push_back({seen, progressive.mistakes(), session.total().labels});
         if (o_.progress != nullptr) o_.progress->fetch_add(examples.size(), std::memory_order_relaxed);
         if (stop_when && stop_when->due(session.audit()->scored()) &&
             stop_when->holds(session.audit()->scored(), quality_of(model))) {

@@ -48,7 +48,6 @@ struct SimulateOptions {
   double share = 1;         ///< of the examples to learn from: the first so many of a shuffled order, 0 < share <= 1
   std::uint64_t folds = 0;  ///< > 1: cross-validation; run r tests on a folds-th part and learns from the others
   bool per_task = false;
-  std::uint64_t points = 0;                        ///< length of RunResult::curve
   std::function<void(const TraceLine&)> trace;     ///< called in order, run by run
   std::atomic<std::uint64_t>* progress = nullptr;  ///< counts examples
   std::stop_token stop;                            ///< ends all runs after the example at hand
@@ -77,17 +76,13 @@ struct RunTotals {
   double progressive_f1;                              ///< of the predictions made before learning
   std::uint64_t mistakes, labels, updates, examples;  ///< mistakes: wrong predictions before learning
 };
-/// How far a run had come after so many examples.
-struct CurvePoint {
-  std::uint64_t examples, mistakes, labels;
-};
+
 struct RunResult {
   std::uint64_t seed;
   RunTotals all;
   double seconds;  ///< learning and testing
   std::size_t model_bytes, peak_bytes;
   std::vector<RunTotals> per_task;   ///< if asked for; with users and classes, of each user
-  std::vector<CurvePoint> curve;     ///< at options.points even distances, the end included
   ClassConfusion test, progressive;  ///< of classes: on the test set, and before learning
   /// What an audit found: of the model at the end, and of the predictions made when each example came.
   struct Audited {
