@@ -12,13 +12,13 @@ namespace quorate {
 namespace {
 
 /// 20,000 examples with 60 features each, of a dictionary of 20,000, in this format.
-std::string write_file(Format format, const char* ending, bool text) {
+std::string write_file(const FileFormat& format, const char* ending, bool text) {
   Rng rng = make_rng(7, 0);
   const std::string path =
       std::filesystem::temp_directory_path() / ("quorate_bench" + std::string(text ? "_text" : "") + ending);
   std::vector<std::string> columns;
   for (int c = 0; c < 60; ++c) columns.push_back("column" + std::to_string(c));
-  const auto writer = make_writer(format, {.features = columns});
+  const auto writer = format.write({.features = columns});
   OutputFile out(path);
   out.write(writer->header());
   Record r;
@@ -34,9 +34,9 @@ std::string write_file(Format format, const char* ending, bool text) {
       if (text)
         words +=
             "word" + std::string(1, static_cast<char>('a' + below(26, rng))) + std::string(1 + below(6, rng), 'e') + " ";
-      else if (format == Format::kCsv)
+      else if (&format == &FileFormat::kCsv)
         r.entries.push_back({Entry::Kind::kColumn, static_cast<Index>(k), columns[k], value});
-      else if (format == Format::kSvmlight)
+      else if (&format == &FileFormat::kSvmlight)
         r.entries.push_back({Entry::Kind::kIndex, index, {}, value});
       else
         r.entries.push_back({Entry::Kind::kName, 0, r.keep("f^word" + std::to_string(index)), value});
@@ -49,7 +49,7 @@ std::string write_file(Format format, const char* ending, bool text) {
 }
 
 /// Text to records, without instances.
-void records(benchmark::State& state, Format format, const char* ending) {
+void records(benchmark::State& state, const FileFormat& format, const char* ending) {
   const std::string path = write_file(format, ending, false);
   for (auto _ : state) {
     const auto reader = open_reader(path);
@@ -60,13 +60,13 @@ void records(benchmark::State& state, Format format, const char* ending) {
   state.SetBytesProcessed(static_cast<std::int64_t>(std::filesystem::file_size(path)) * state.iterations());
   std::filesystem::remove(path);
 }
-BENCHMARK_CAPTURE(records, csv, Format::kCsv, ".csv")->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(records, jsonl, Format::kJsonl, ".jsonl")->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(records, svmlight, Format::kSvmlight, ".svm")->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(records, vw, Format::kVw, ".vw")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(records, csv, FileFormat::kCsv, ".csv")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(records, jsonl, FileFormat::kJsonl, ".jsonl")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(records, svmlight, FileFormat::kSvmlight, ".svm")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(records, vw, FileFormat::kVw, ".vw")->Unit(benchmark::kMillisecond);
 
 /// Text to instances, in this thread alone.
-void reader(benchmark::State& state, Format format, const char* ending, bool text) {
+void reader(benchmark::State& state, const FileFormat& format, const char* ending, bool text) {
   const std::string path = write_file(format, ending, text);
   for (auto _ : state) {
     Featurizer featurizer;
@@ -80,11 +80,11 @@ void reader(benchmark::State& state, Format format, const char* ending, bool tex
   state.SetBytesProcessed(static_cast<std::int64_t>(std::filesystem::file_size(path)) * state.iterations());
   std::filesystem::remove(path);
 }
-BENCHMARK_CAPTURE(reader, csv, Format::kCsv, ".csv", false)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(reader, jsonl, Format::kJsonl, ".jsonl", false)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(reader, jsonl_text, Format::kJsonl, ".jsonl", true)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(reader, svmlight, Format::kSvmlight, ".svm", false)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(reader, vw, Format::kVw, ".vw", false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(reader, csv, FileFormat::kCsv, ".csv", false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(reader, jsonl, FileFormat::kJsonl, ".jsonl", false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(reader, jsonl_text, FileFormat::kJsonl, ".jsonl", true)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(reader, svmlight, FileFormat::kSvmlight, ".svm", false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(reader, vw, FileFormat::kVw, ".vw", false)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace quorate

@@ -60,8 +60,7 @@ OF_PYTHON = {
     "delay": ("int | str", "examples until an answer comes: 100, or lognormal(100), which is the mean (default: 0)"),
     "lost": ("float", "probability that an answer never comes (default: 0)"),
 }
-TYPES = {"labels": "int | str | Sequence[int | str]", "memory": "int | str", "cache": "str | os.PathLike[str]",
-         "format": 'Literal["csv", "jsonl", "svmlight", "vw"]'}
+TYPES = {"labels": "int | str | Sequence[int | str]", "memory": "int | str", "cache": "str | os.PathLike[str]"}
 NOT_OF_RUNS = {"length", "max_pending", "keep_labels"}
 OF_RUNS = ("test", "train_per_task", "test_share", "runs", "passes", "in_order", "audit", "audit_floor", "delay", "lost")
 
@@ -69,6 +68,8 @@ OF_RUNS = ("test", "train_per_task", "test_share", "runs", "passes", "in_order",
 def option_type(option: dict) -> str:
     if option["name"] in TYPES:
         return TYPES[option["name"]]
+    if option["name"] == "format":  # its meaning begins with the names
+        option = {**option, "range": "one of " + option["meaning"].partition(";")[0].replace(" or ", ", ")}
     if option["range"].startswith("one of "):
         return f"Literal[{', '.join(map(repr, option['range'].removeprefix('one of ').split(', ')))}]".replace("'", '"')
     return {"text": "str", "list": "str | Sequence[str]"}.get(option["type"], option["type"])

@@ -74,7 +74,7 @@ void DataOptions::add(CLI::App& app, bool with_cache) {
     add_options(app, read);
   else
     add_options(app, read, {"cache"});
-  choose(app.get_option("--format"), all_words<Format>());
+  choose(app.get_option("--format"), names_of_formats());
   if (with_cache) app.get_option("--cache")->type_name("FOLDER");
   for (CLI::Option* option : app.get_options())
     if (option->get_single_name().ends_with("-column")) option->type_name("COLUMN");

@@ -59,17 +59,17 @@ int run(const ConvertOptions& o) {
   const std::stop_token stop = interrupt();
   if (o.out != "-") interrupt_on_closed_pipe();  // of progress; one of results ends the program
   const ReadOptions options = o.read.options();
-  const Format to = o.to.empty() ? format_of(o.out) : format_named(o.to);
+  const FileFormat& to = o.to.empty() ? format_of(o.out) : format_named(o.to);
   if (o.out != "-" && (o.out.ends_with(".gz") || o.out.ends_with(".xz") || o.out.ends_with(".zst")))
     throw UsageError(o.out + ": compressed output is not supported; expected a name without .gz, .xz or .zst");
   check_output({"out", o.out}, {data_file("in", o.in)});
   CsvColumns columns;
-  if (to == Format::kCsv) {
+  if (to.has_header) {
     if (o.in == "-")
       throw UsageError("CSV output needs two passes over the input; expected a file instead of standard input");
     columns = columns_of(o, options);
   }
-  const auto writer = make_writer(to, std::move(columns));
+  const auto writer = to.write(std::move(columns));
   const auto reader = open_reader(o.in, options);
   OutputFile out(o.out);
   try {
@@ -110,7 +110,7 @@ Command add_convert(CLI::App& app) {
   const auto o = std::make_shared<ConvertOptions>();
   app.add_option("in", o->in, "file to read; - for standard input")->required()->type_name("FILE");
   app.add_option("out", o->out, "file to write; - for standard output")->required()->type_name("FILE");
-  choose(app.add_option("--to", o->to, "format to write (default: by the file name)"), all_words<Format>());
+  choose(app.add_option("--to", o->to, "format to write (default: by the file name)"), names_of_formats());
   o->progress.add(app);
   o->read.add(app, false);
   app.footer("Example:\n  quorate convert emails.csv emails.svm");

@@ -19,11 +19,11 @@ struct Target {
 
   void add(CLI::App& app, std::uint64_t& seed) {
     app.add_option("out", out, "file to write; - for standard output")->required()->type_name("FILE");
-    choose(app.add_option("--to", to, "format to write (default: by the file name)"), all_words<Format>());
+    choose(app.add_option("--to", to, "format to write (default: by the file name)"), names_of_formats());
     app.add_option("--seed", seed, "seed of everything")->check(whole(0))->capture_default_str();
     progress.add(app);
   }
-  Format format() const { return to.empty() ? format_of(out) : format_named(to); }
+  const FileFormat& format() const { return to.empty() ? format_of(out) : format_named(to); }
 
   /// Writes what `make(take)` gives to take(record); take returns whether to go on. Nothing is left of it after Ctrl-C.
   int write(std::uint64_t examples, RecordWriter& writer,
@@ -55,7 +55,7 @@ struct Target {
 int run_drift(const Target& target, const DriftOptions& o) {
   std::vector<std::string> columns;
   for (std::uint64_t f = 1; f <= o.features; ++f) columns.push_back(std::to_string(f));
-  const auto writer = make_writer(target.format(), {.features = columns});
+  const auto writer = target.format().write({.features = columns});
   return target.write(o.examples, *writer, [&](const std::function<bool(const Record&)>& take) {
     std::uint64_t number = 0;
     bool more = true;
@@ -74,10 +74,10 @@ int run_drift(const Target& target, const DriftOptions& o) {
 }
 
 int run_users(const Target& target, const UserOptions& o) {
-  const Format format = target.format();
-  if (format == Format::kCsv)
+  const FileFormat& format = target.format();
+  if (format.has_header)
     throw UsageError("CSV needs a column for every word, and words keep changing; expected jsonl, svmlight or vw");
-  const auto writer = make_writer(format);
+  const auto writer = format.write({});
   return target.write(o.examples, *writer, [&](const std::function<bool(const Record&)>& take) {
     std::string text;               // of the record's views
     std::vector<std::size_t> ends;  // of the pieces of text

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,11 +36,10 @@ def _figure(document: dict[str, Any]) -> Figure:
     if "compare" in document:
         from quorate._comparison import Comparison
 
-        figure: Figure = Comparison.of(document["compare"], document["names"]).plot().figure
-        return figure
+        return cast("Figure", Comparison.of(document["compare"], document["names"]).plot().figure)
     import matplotlib.pyplot as plt
 
-    names = document["names"]
+    names = ["".join(c if c.isprintable() else " " for c in name) for name in document["names"]]
     figure, ax = plt.subplots(layout="constrained", figsize=(6.2, 5.6))
     image = ax.imshow(document["matrix"], cmap="Greys", vmin=0)
     figure.colorbar(image, shrink=0.8)

@@ -16,16 +16,27 @@ using testing::HasSubstr;
 
 // --- which file, which format ---
 
+TEST(Formats, AreNamedInTheHelp) {
+  const std::vector<ParamInfo> options = describe_params<ReadOptions>();
+  const auto format = std::find_if(options.begin(), options.end(), [](const ParamInfo& o) { return o.name == "format"; });
+  std::string names;
+  for (const std::string_view name : names_of_formats()) {
+    if (!names.empty()) names += name == names_of_formats().back() ? " or " : ", ";
+    names += name;
+  }
+  EXPECT_TRUE(format->meaning.starts_with(names + ";")) << format->meaning;
+}
+
 TEST(Formats, AreKnownByNameAndByEnding) {
-  EXPECT_EQ(format_named("csv"), Format::kCsv);
-  EXPECT_EQ(format_named("vw"), Format::kVw);
+  EXPECT_EQ(&format_named("csv"), &FileFormat::kCsv);
+  EXPECT_EQ(&format_named("vw"), &FileFormat::kVw);
   EXPECT_THROW(format_named("CSV"), UsageError);
-  EXPECT_EQ(format_of("a/b.csv"), Format::kCsv);
-  EXPECT_EQ(format_of("b.jsonl.gz"), Format::kJsonl);
-  EXPECT_EQ(format_of("b.ndjson.xz"), Format::kJsonl);
-  EXPECT_EQ(format_of("b.svm.zst"), Format::kSvmlight);
-  EXPECT_EQ(format_of("b.libsvm"), Format::kSvmlight);
-  EXPECT_EQ(format_of("b.vw"), Format::kVw);
+  EXPECT_EQ(&format_of("a/b.csv"), &FileFormat::kCsv);
+  EXPECT_EQ(&format_of("b.jsonl.gz"), &FileFormat::kJsonl);
+  EXPECT_EQ(&format_of("b.ndjson.xz"), &FileFormat::kJsonl);
+  EXPECT_EQ(&format_of("b.svm.zst"), &FileFormat::kSvmlight);
+  EXPECT_EQ(&format_of("b.libsvm"), &FileFormat::kSvmlight);
+  EXPECT_EQ(&format_of("b.vw"), &FileFormat::kVw);
   for (const std::string bad : {"b.txt", "b", "b.csv.bz2", "b.gz", "-", "csv"}) {
     try {
       format_of(bad);
@@ -221,16 +232,16 @@ Owned arbitrary_record(bool names) {
 }
 
 /// Times are read if the record has one; SVMlight needs not be told.
-ReadOptions with_times(const Owned& in, Format format) {
+ReadOptions with_times(const Owned& in, const FileFormat& format) {
   ReadOptions out;
-  if (!in.row.time.empty() && format != Format::kSvmlight) out.time = "time";
+  if (!in.row.time.empty() && &format != &FileFormat::kSvmlight) out.time = "time";
   if (in.row.weight != 1) out.weight = "weight";
   return out;
 }
 
 /// Whether the writer took it; if so, it must read back the same.
-bool survives(Format format, const std::string& ending, const Owned& in, bool sorted = false) {
-  const auto writer = make_writer(format);
+bool survives(const FileFormat& format, const std::string& ending, const Owned& in, bool sorted = false) {
+  const auto writer = format.write({});
   std::string line;
   try {
     line = writer->line(in.record());
@@ -256,11 +267,13 @@ bool survives(Format format, const std::string& ending, const Owned& in, bool so
   return true;
 }
 
-RC_GTEST_PROP(JsonlWriter, WhatItWritesReadsBackTheSame, ()) { survives(Format::kJsonl, ".jsonl", arbitrary_record(true)); }
-RC_GTEST_PROP(SvmlightWriter, WhatItWritesReadsBackTheSame, ()) {
-  survives(Format::kSvmlight, ".svm", arbitrary_record(*rc::gen::inRange(0, 8) == 0), true);
+RC_GTEST_PROP(JsonlWriter, WhatItWritesReadsBackTheSame, ()) {
+  survives(FileFormat::kJsonl, ".jsonl", arbitrary_record(true));
 }
-RC_GTEST_PROP(VwWriter, WhatItWritesReadsBackTheSame, ()) { survives(Format::kVw, ".vw", arbitrary_record(true)); }
+RC_GTEST_PROP(SvmlightWriter, WhatItWritesReadsBackTheSame, ()) {
+  survives(FileFormat::kSvmlight, ".svm", arbitrary_record(*rc::gen::inRange(0, 8) == 0), true);
+}
+RC_GTEST_PROP(VwWriter, WhatItWritesReadsBackTheSame, ()) { survives(FileFormat::kVw, ".vw", arbitrary_record(true)); }
 
 RC_GTEST_PROP(CsvWriter, WhatItWritesReadsBackTheSame, ()) {
   Owned in = arbitrary_record(false);
@@ -277,20 +290,20 @@ RC_GTEST_PROP(CsvWriter, WhatItWritesReadsBackTheSame, ()) {
       in.entries.push_back({Entry::Kind::kName, 0, name, value});
   }
   const auto writer =
-      make_writer(Format::kCsv, {columns, in.row.has_text ? std::vector<std::string>{"text"} : std::vector<std::string>{},
-                                 !in.row.time.empty(), in.row.weight != 1});
+      FileFormat::kCsv.write({columns, in.row.has_text ? std::vector<std::string>{"text"} : std::vector<std::string>{},
+                              !in.row.time.empty(), in.row.weight != 1});
   const std::string text = writer->header() + writer->line(in.record());
   RC_LOG() << "written as <" << text << ">\n";
   const TempDir dir;
-  const auto out = read_rows(dir.write("a.csv", text), with_times(in, Format::kCsv));
+  const auto out = read_rows(dir.write("a.csv", text), with_times(in, FileFormat::kCsv));
   RC_ASSERT(out.size() == 1u);
   RC_ASSERT(out[0] == in.row);
 }
 
 TEST(Writers, RefuseWhatTheirFormatCannotHold) {
-  const auto refuses = [](Format format, const Record& r) {
+  const auto refuses = [](const FileFormat& format, const Record& r) {
     try {
-      make_writer(format)->line(r);
+      format.write({})->line(r);
       return false;
     } catch (const DataError&) {
       return true;
@@ -309,49 +322,49 @@ TEST(Writers, RefuseWhatTheirFormatCannotHold) {
   Record text;
   text.texts.push_back({"text", "words"});
 
-  EXPECT_FALSE(refuses(Format::kSvmlight, record("an id", "t", "1", {index})));
-  EXPECT_TRUE(refuses(Format::kSvmlight, text));
-  EXPECT_TRUE(refuses(Format::kSvmlight, record("", "", "1", {name}))) << "a name for a feature";
-  EXPECT_TRUE(refuses(Format::kSvmlight, record("", "", "two words")));
-  EXPECT_TRUE(refuses(Format::kSvmlight, record("", "", "a:b")));
-  EXPECT_TRUE(refuses(Format::kSvmlight, record("", "", "a\nb"))) << "a label of two lines";
-  EXPECT_TRUE(refuses(Format::kSvmlight, record("", "two words", "1")));
-  EXPECT_TRUE(refuses(Format::kSvmlight, record("a#b", "", "1")));
-  EXPECT_TRUE(refuses(Format::kSvmlight, record("\ta", "", "1")));
-  EXPECT_TRUE(refuses(Format::kSvmlight, record("", "", "1", {index, index}))) << "an index twice";
+  EXPECT_FALSE(refuses(FileFormat::kSvmlight, record("an id", "t", "1", {index})));
+  EXPECT_TRUE(refuses(FileFormat::kSvmlight, text));
+  EXPECT_TRUE(refuses(FileFormat::kSvmlight, record("", "", "1", {name}))) << "a name for a feature";
+  EXPECT_TRUE(refuses(FileFormat::kSvmlight, record("", "", "two words")));
+  EXPECT_TRUE(refuses(FileFormat::kSvmlight, record("", "", "a:b")));
+  EXPECT_TRUE(refuses(FileFormat::kSvmlight, record("", "", "a\nb"))) << "a label of two lines";
+  EXPECT_TRUE(refuses(FileFormat::kSvmlight, record("", "two words", "1")));
+  EXPECT_TRUE(refuses(FileFormat::kSvmlight, record("a#b", "", "1")));
+  EXPECT_TRUE(refuses(FileFormat::kSvmlight, record("\ta", "", "1")));
+  EXPECT_TRUE(refuses(FileFormat::kSvmlight, record("", "", "1", {index, index}))) << "an index twice";
 
-  EXPECT_FALSE(refuses(Format::kVw, record("id", "t", "1", {index, name, name})));
-  EXPECT_TRUE(refuses(Format::kVw, text));
-  EXPECT_TRUE(refuses(Format::kVw, record("two words", "", "1")));
-  EXPECT_TRUE(refuses(Format::kVw, record("", "two words", "1")));
-  EXPECT_TRUE(refuses(Format::kVw, record("", "", "a|b")));
-  EXPECT_TRUE(refuses(Format::kVw, record("", "", "a\nb")));
-  EXPECT_TRUE(refuses(Format::kVw, record("a\nb", "", "1")));
-  EXPECT_TRUE(refuses(Format::kVw, record("", "", "1", {{Entry::Kind::kName, 0, "two words", 1}})));
-  EXPECT_TRUE(refuses(Format::kVw, record("", "", "1", {{Entry::Kind::kName, 0, "task^x", 1}})))
+  EXPECT_FALSE(refuses(FileFormat::kVw, record("id", "t", "1", {index, name, name})));
+  EXPECT_TRUE(refuses(FileFormat::kVw, text));
+  EXPECT_TRUE(refuses(FileFormat::kVw, record("two words", "", "1")));
+  EXPECT_TRUE(refuses(FileFormat::kVw, record("", "two words", "1")));
+  EXPECT_TRUE(refuses(FileFormat::kVw, record("", "", "a|b")));
+  EXPECT_TRUE(refuses(FileFormat::kVw, record("", "", "a\nb")));
+  EXPECT_TRUE(refuses(FileFormat::kVw, record("a\nb", "", "1")));
+  EXPECT_TRUE(refuses(FileFormat::kVw, record("", "", "1", {{Entry::Kind::kName, 0, "two words", 1}})));
+  EXPECT_TRUE(refuses(FileFormat::kVw, record("", "", "1", {{Entry::Kind::kName, 0, "task^x", 1}})))
       << "it would be read as the task";
 
   Record timed = record("", "", "1");
   timed.time = "2026-11-21 13:15";
-  EXPECT_TRUE(refuses(Format::kSvmlight, timed));
-  EXPECT_TRUE(refuses(Format::kVw, timed));
+  EXPECT_TRUE(refuses(FileFormat::kSvmlight, timed));
+  EXPECT_TRUE(refuses(FileFormat::kVw, timed));
   timed.time = "2026-11-21T13:15";
-  EXPECT_FALSE(refuses(Format::kSvmlight, timed));
-  EXPECT_FALSE(refuses(Format::kVw, timed));
+  EXPECT_FALSE(refuses(FileFormat::kSvmlight, timed));
+  EXPECT_FALSE(refuses(FileFormat::kVw, timed));
   timed.entries = {{Entry::Kind::kName, 0, "time^x", 1}};
-  EXPECT_TRUE(refuses(Format::kVw, timed)) << "it would be read as the time";
+  EXPECT_TRUE(refuses(FileFormat::kVw, timed)) << "it would be read as the time";
   timed.time = {};
-  EXPECT_FALSE(refuses(Format::kVw, timed)) << "without a time it is a feature";
+  EXPECT_FALSE(refuses(FileFormat::kVw, timed)) << "without a time it is a feature";
 
-  EXPECT_FALSE(refuses(Format::kJsonl, record("any\nthing", "|", "#", {index, name})));
-  EXPECT_TRUE(refuses(Format::kJsonl, record("", "", "1", {name, name}))) << "a feature twice";
+  EXPECT_FALSE(refuses(FileFormat::kJsonl, record("any\nthing", "|", "#", {index, name})));
+  EXPECT_TRUE(refuses(FileFormat::kJsonl, record("", "", "1", {name, name}))) << "a feature twice";
 }
 
 TEST(Writers, CsvRefusesAColumnThatWouldMeanSomethingElse) {
-  EXPECT_THROW(make_writer(Format::kCsv, {.features = {"a", "label"}})->header(), DataError);
-  EXPECT_THROW(make_writer(Format::kCsv, {.features = {"a", "text"}})->header(), DataError);
-  EXPECT_THROW(make_writer(Format::kCsv, {.features = {"a", "time"}, .time = true})->header(), DataError);
-  EXPECT_EQ(make_writer(Format::kCsv, {.features = {"a", "time"}})->header(), "id,task,label,a,time\n");
+  EXPECT_THROW(FileFormat::kCsv.write({.features = {"a", "label"}})->header(), DataError);
+  EXPECT_THROW(FileFormat::kCsv.write({.features = {"a", "text"}})->header(), DataError);
+  EXPECT_THROW(FileFormat::kCsv.write({.features = {"a", "time"}, .time = true})->header(), DataError);
+  EXPECT_EQ(FileFormat::kCsv.write({.features = {"a", "time"}})->header(), "id,task,label,a,time\n");
 }
 
 }  // namespace

@@ -743,9 +743,15 @@ class CsvWriter final : public RecordWriter {
 
 }  // namespace
 
-std::unique_ptr<RecordReader> open_csv(const std::string& path, const ReadOptions& options) {
-  return std::make_unique<CsvReader>(path, options);
-}
-std::unique_ptr<RecordWriter> write_csv(CsvColumns columns) { return std::make_unique<CsvWriter>(std::move(columns)); }
+constinit const FileFormat FileFormat::kCsv{
+    .name = "csv",
+    .endings = ".csv .tsv",
+    .open = [](const std::string& path, const ReadOptions& options) -> std::unique_ptr<RecordReader> {
+      return std::make_unique<CsvReader>(path, options);
+    },
+    .write = [](CsvColumns columns) -> std::unique_ptr<RecordWriter> {
+      return std::make_unique<CsvWriter>(std::move(columns));
+    },
+    .has_header = true};
 
 }  // namespace quorate

@@ -18,14 +18,18 @@
 namespace quorate {
 namespace {
 
-struct Ending {
-  std::string_view ending;
-  Format format;
-};
-constexpr std::array kEndings{Ending{".csv", Format::kCsv},         Ending{".tsv", Format::kCsv},
-                              Ending{".jsonl", Format::kJsonl},     Ending{".ndjson", Format::kJsonl},
-                              Ending{".svm", Format::kSvmlight},    Ending{".svmlight", Format::kSvmlight},
-                              Ending{".libsvm", Format::kSvmlight}, Ending{".vw", Format::kVw}};
+constexpr std::array kFormats{&FileFormat::kCsv, &FileFormat::kJsonl, &FileFormat::kSvmlight, &FileFormat::kVw};
+
+/// Calls f(ending, format) for each ending, until it returns true.
+void each_ending(const std::function<bool(std::string_view, const FileFormat&)>& f) {
+  for (const FileFormat* format : kFormats)
+    for (std::string_view left = format->endings; !left.empty();) {
+      const std::string_view ending = left.substr(0, left.find(' '));
+      if (f(ending, *format)) return;
+      left.remove_prefix(std::min(left.size(), ending.size() + 1));
+    }
+}
+
 constexpr std::array<std::string_view, 4> kPackings{"", ".gz", ".xz", ".zst"};
 
 }  // namespace
@@ -47,24 +51,37 @@ std::string entry_name(const Entry& entry) {
   return entry.kind == Entry::Kind::kIndex ? std::to_string(entry.index) : std::string(entry.name);
 }
 
-Format format_named(std::string_view name) {
-  if (const auto format = value_named<Format>(name)) return *format;
-  throw UsageError("format " + quoted_value(name) + ": expected " + one_of(all_words<Format>(), name));
+std::span<const FileFormat* const> formats() { return kFormats; }
+
+std::vector<std::string_view> names_of_formats() {
+  std::vector<std::string_view> out;
+  for (const FileFormat* format : kFormats) out.push_back(format->name);
+  return out;
 }
 
-Format format_of(const std::string& path) {
+const FileFormat& format_named(std::string_view name) {
+  for (const FileFormat* format : kFormats)
+    if (format->name == name) return *format;
+  throw UsageError("format " + quoted_value(name) + ": expected " + one_of(names_of_formats(), name));
+}
+
+const FileFormat& format_of(const std::string& path) {
   std::string_view name = path;
   for (const std::string_view packing : kPackings)
     if (!packing.empty() && name.ends_with(packing)) {
       name.remove_suffix(packing.size());
       break;
     }
-  std::string endings;
-  for (const Ending& e : kEndings) {
-    if (name.ends_with(e.ending)) return e.format;
-    endings += " " + std::string(e.ending);
-  }
-  throw UsageError(path + ": which format is this? Expected --format csv|jsonl|svmlight|vw, or a name that ends in one of" +
+  std::string names, endings;
+  const FileFormat* found = nullptr;
+  each_ending([&](std::string_view ending, const FileFormat& format) {
+    if (name.ends_with(ending)) found = &format;
+    endings += " " + std::string(ending);
+    return found != nullptr;
+  });
+  if (found != nullptr) return *found;
+  for (const FileFormat* format : kFormats) names += (names.empty() ? "" : "|") + std::string(format->name);
+  throw UsageError(path + ": which format is this? Expected --format " + names + ", or a name that ends in one of" +
                    endings + " (and .gz, .xz or .zst after it)");
 }
 
@@ -74,12 +91,14 @@ std::string find_data(const std::string& path) {
   const bool is_directory = fs::is_directory(path, ignored);
   if (path == "-" || (fs::exists(path, ignored) && !is_directory)) return path;
   std::vector<std::string> found;
-  for (const Ending& e : kEndings)
+  bool has_ending = false;
+  each_ending([&](std::string_view ending, const FileFormat&) {
+    has_ending = has_ending || path.ends_with(ending);
     for (const std::string_view packing : kPackings)
-      if (std::string name = path + std::string(e.ending) + std::string(packing); fs::exists(name, ignored))
+      if (std::string name = path + std::string(ending) + std::string(packing); fs::exists(name, ignored))
         found.push_back(name);
-  const bool has_ending =
-      std::any_of(kEndings.begin(), kEndings.end(), [&](const Ending& e) { return path.ends_with(e.ending); });
+    return false;
+  });
   if (is_directory && (has_ending || found.empty())) throw FileError(path + ": is a directory; expected a file");
   if (found.size() == 1) return found[0];
   if (found.empty()) throw FileError(path + ": no such file, with or without an ending like .csv, .jsonl, .svm or .vw");
@@ -326,31 +345,7 @@ std::unique_ptr<RecordReader> open_reader(const std::string& path, const ReadOpt
     if (!role->empty() && std::count_if(roles.begin(), roles.end(), [&](const auto* other) { return *other == *role; }) > 1)
       throw UsageError("column " + quoted_value(*role) + " is given two roles");
   const std::string file = options.bytes != nullptr ? path : find_data(path);
-  switch (options.format.empty() ? format_of(file) : format_named(options.format)) {
-    case Format::kCsv:
-      return open_csv(file, options);
-    case Format::kJsonl:
-      return open_jsonl(file, options);
-    case Format::kSvmlight:
-      return open_svmlight(file, options);
-    case Format::kVw:
-      return open_vw(file, options);
-  }
-  return nullptr;
-}
-
-std::unique_ptr<RecordWriter> make_writer(Format format, CsvColumns columns) {
-  switch (format) {
-    case Format::kCsv:
-      return write_csv(std::move(columns));
-    case Format::kJsonl:
-      return write_jsonl();
-    case Format::kSvmlight:
-      return write_svmlight();
-    case Format::kVw:
-      return write_vw();
-  }
-  return nullptr;
+  return (options.format.empty() ? format_of(file) : format_named(options.format)).open(file, options);
 }
 
 }  // namespace quorate

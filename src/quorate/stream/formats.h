@@ -20,17 +20,29 @@
 
 namespace quorate {
 
-enum class Format { kCsv, kJsonl, kSvmlight, kVw };
-constexpr auto words(Format) {
-  using std::string_view;
-  return std::array{std::pair{Format::kCsv, string_view("csv")}, std::pair{Format::kJsonl, string_view("jsonl")},
-                    std::pair{Format::kSvmlight, string_view("svmlight")}, std::pair{Format::kVw, string_view("vw")}};
-}
+struct ReadOptions;
+struct CsvColumns;
+class RecordReader;
+class RecordWriter;
+
+/// A text format: a row at the end of its own file, stream/NAME.cc, and a line of formats().
+struct FileFormat {
+  std::string_view name;     ///< as --format has it
+  std::string_view endings;  ///< of file names, with blanks between: ".csv .tsv"; the first is ours
+  std::unique_ptr<RecordReader> (*open)(const std::string& path, const ReadOptions& options);
+  std::unique_ptr<RecordWriter> (*write)(CsvColumns columns);
+  bool has_header = false;  ///< the columns are named before the first example, so a writer must be given all
+
+  static const FileFormat kCsv, kJsonl, kSvmlight, kVw;
+};
+/// All of them, in the order of help texts.
+std::span<const FileFormat* const> formats();
+std::vector<std::string_view> names_of_formats();
 
 /// The format called `name` (csv, jsonl, svmlight, vw). Throws UsageError.
-Format format_named(std::string_view name);
+const FileFormat& format_named(std::string_view name);
 /// The format by the ending of `path`, before .gz, .xz or .zst. Throws UsageError with the endings there are.
-Format format_of(const std::string& path);
+const FileFormat& format_of(const std::string& path);
 /// `path`, or the one file `path` + a known ending (`news/train` finds `news/train.vw`). Throws FileError.
 std::string find_data(const std::string& path);
 
@@ -271,20 +283,7 @@ struct CsvColumns {
   bool time = false, weight = false;    ///< whether there is a column called that
 };
 
-/// A writer; `columns` for CSV.
-std::unique_ptr<RecordWriter> make_writer(Format format, CsvColumns columns = {});
-
 /// An entry's name in formats that name features: its own, or its index.
 std::string entry_name(const Entry& entry);
-
-// One per format file.
-std::unique_ptr<RecordReader> open_csv(const std::string& path, const ReadOptions& options);
-std::unique_ptr<RecordReader> open_jsonl(const std::string& path, const ReadOptions& options);
-std::unique_ptr<RecordReader> open_svmlight(const std::string& path, const ReadOptions& options);
-std::unique_ptr<RecordReader> open_vw(const std::string& path, const ReadOptions& options);
-std::unique_ptr<RecordWriter> write_csv(CsvColumns columns);
-std::unique_ptr<RecordWriter> write_jsonl();
-std::unique_ptr<RecordWriter> write_svmlight();
-std::unique_ptr<RecordWriter> write_vw();
 
 }  // namespace quorate

@@ -772,9 +772,12 @@ class JsonlWriter final : public RecordWriter {
 
 }  // namespace
 
-std::unique_ptr<RecordReader> open_jsonl(const std::string& path, const ReadOptions& options) {
-  return std::make_unique<JsonlReader>(path, options);
-}
-std::unique_ptr<RecordWriter> write_jsonl() { return std::make_unique<JsonlWriter>(); }
+constinit const FileFormat FileFormat::kJsonl{
+    .name = "jsonl",
+    .endings = ".jsonl .ndjson",
+    .open = [](const std::string& path, const ReadOptions& options) -> std::unique_ptr<RecordReader> {
+      return std::make_unique<JsonlReader>(path, options);
+    },
+    .write = [](CsvColumns) -> std::unique_ptr<RecordWriter> { return std::make_unique<JsonlWriter>(); }};
 
 }  // namespace quorate

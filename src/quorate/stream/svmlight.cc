@@ -117,9 +117,12 @@ class SvmlightWriter final : public RecordWriter {
 
 }  // namespace
 
-std::unique_ptr<RecordReader> open_svmlight(const std::string& path, const ReadOptions& options) {
-  return std::make_unique<SvmlightReader>(path, options);
-}
-std::unique_ptr<RecordWriter> write_svmlight() { return std::make_unique<SvmlightWriter>(); }
+constinit const FileFormat FileFormat::kSvmlight{
+    .name = "svmlight",
+    .endings = ".svm .svmlight .libsvm",
+    .open = [](const std::string& path, const ReadOptions& options) -> std::unique_ptr<RecordReader> {
+      return std::make_unique<SvmlightReader>(path, options);
+    },
+    .write = [](CsvColumns) -> std::unique_ptr<RecordWriter> { return std::make_unique<SvmlightWriter>(); }};
 
 }  // namespace quorate

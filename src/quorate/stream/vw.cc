@@ -213,9 +213,12 @@ class VwWriter final : public RecordWriter {
 
 }  // namespace
 
-std::unique_ptr<RecordReader> open_vw(const std::string& path, const ReadOptions& options) {
-  return std::make_unique<VwReader>(path, options);
-}
-std::unique_ptr<RecordWriter> write_vw() { return std::make_unique<VwWriter>(); }
+constinit const FileFormat FileFormat::kVw{
+    .name = "vw",
+    .endings = ".vw",
+    .open = [](const std::string& path, const ReadOptions& options) -> std::unique_ptr<RecordReader> {
+      return std::make_unique<VwReader>(path, options);
+    },
+    .write = [](CsvColumns) -> std::unique_ptr<RecordWriter> { return std::make_unique<VwWriter>(); }};
 
 }  // namespace quorate
