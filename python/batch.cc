@@ -24,7 +24,7 @@ std::string not_a_value(const std::string& what, double value) {
   return what + ": " + shown_value + "; expected " + std::string(kValueRange);
 }
 
-// Counted without a branch, so that compilers make SIMD of it.
+// Without a branch in the loop, so that compilers vectorize it.
 bool all_in_range(const double* value, std::size_t size) {
   std::int64_t wrong = 0;
   for (std::size_t k = 0; k < size; ++k) wrong += !is_value(value[k]);
@@ -98,7 +98,7 @@ class Records : public Batch {
   }
 
  protected:
-  /// The n-th, until the next call of this thread.
+  /// The n-th record, valid until this thread's next call.
   const Record& record(std::size_t n) const {
     thread_local Record record;
     record.clear();
@@ -118,15 +118,15 @@ class Records : public Batch {
 
   std::vector<Entry> entries_;
   std::vector<std::string> text_names_;  // columns of raw text
-  std::vector<std::string_view> text_;   // of each record, one for each of them
+  std::vector<std::string_view> text_;   // of each record, one for each column of raw text
   std::vector<std::size_t> end_;         // of a record's entries
-  std::vector<Index> columns_;           // places, set by begin()
+  std::vector<Index> columns_;           // feature indices, set by begin()
 
  private:
   std::pmr::monotonic_buffer_resource arena_;
 };
 
-/// The UTF-8 of a Python string, which holds it as long as it lives.
+/// The UTF-8 of a Python string, valid while the string lives.
 std::string_view utf8(nb::handle text) {
   Py_ssize_t size = 0;
   const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
@@ -138,8 +138,8 @@ std::string type_of(nb::handle h) {
   return nb::cast<std::string>(nb::steal<nb::str>(PyObject_Str(h.type().attr("__name__").ptr())));
 }
 
-/// use(entry) for each of a dict's features but `skip`; `keep` copies a name that is made here. `space`: of a dict inside
-/// another one, what its names begin with.
+/// Calls use(entry) for each feature of a dict except `skip`; `keep` copies a name that is composed here. `space`: prefix
+/// of the names, for a dict inside another one.
 template <class Keep, class Use>
 void for_each_entry(nb::handle row, std::optional<std::string_view> skip, const std::string& space, Keep keep, Use use) {
   PyObject *key = nullptr, *value = nullptr;
@@ -254,7 +254,7 @@ class Table final : public Records {
   Table(const nb::list& columns, std::size_t rows) {
     struct Column {
       std::string name;
-      std::optional<Array<double>> numbers;  // or seconds of times
+      std::optional<Array<double>> numbers;  // or times in seconds
       nb::list words;
       bool text = false, time = false;
     };

@@ -1,5 +1,5 @@
-// The examples of one call from Python, as the featurizer wants them. What Python owns is read where it lies (matrices) or
-// copied (texts, names), so that the work itself needs no lock of the interpreter.
+// The examples of one call from Python, in the featurizer's form. Matrices are read where Python stores them, and texts and
+// names are copied, so that the work itself does not need the interpreter's lock.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -23,16 +23,16 @@ class Batch {
  public:
   virtual ~Batch() = default;
   virtual std::size_t size() const = 0;
-  /// The n-th instance. `learn`: names not seen before get their places; then `featurizer` is nobody else's.
+  /// The n-th instance. `learn`: new names get an index; then no other thread may use `featurizer`.
   virtual Features instance(std::size_t n, Featurizer& featurizer, bool learn, Featurizer::Scratch& scratch) const = 0;
-  /// The names of the n-th one's features, as Featurizer::names(); none where they have only places.
+  /// The names of the n-th instance's features, as Featurizer::names(); none if features have only an index.
   virtual std::vector<std::pair<Index, std::string>> names(std::size_t, const Featurizer&) const { return {}; }
-  /// To be called before the first instance: columns get their places, or it throws DataError.
+  /// Call before the first instance: gives each column its index, or throws DataError.
   virtual void begin(Featurizer&, bool) {}
 };
 
-/// A SciPy CSR matrix of so many columns, not copied. Throws DataError: parts that do not fit, an index or a value out of
-/// range.
+/// A SciPy CSR matrix with `columns` columns, not copied. Throws DataError for parts that do not fit, and for an index or a
+/// value out of range.
 std::unique_ptr<Batch> csr32(Array<std::int32_t> indptr, Array<std::int32_t> indices, Array<double> data,
                              std::int64_t columns);
 std::unique_ptr<Batch> csr64(Array<std::int64_t> indptr, Array<std::int64_t> indices, Array<double> data,
@@ -40,17 +40,17 @@ std::unique_ptr<Batch> csr64(Array<std::int64_t> indptr, Array<std::int64_t> ind
 /// A NumPy matrix, not copied.
 std::unique_ptr<Batch> dense(Matrix values);
 /// Dicts: a string or whole number names a feature; its value is a number, a bool, a word (the feature name=word), None or
-/// NaN for a missing one (name=?), a list of words, or a dict, whose features are name.key. `texts`: of each row, too, or
-/// None for an empty one. Throws DataError.
+/// NaN for a missing one (name=?), a list of words, or a dict, whose features are name.key. `texts`: a raw text for
+/// each row, None if empty. Throws DataError.
 std::unique_ptr<Batch> dicts(nanobind::sequence rows, std::optional<nanobind::sequence> texts = {});
 /// Texts.
 std::unique_ptr<Batch> texts(nanobind::sequence rows);
 /// Columns of a table, each (name, "number", values), (name, "date", values), (name, "category", values) or (name, "text",
-/// values): the numbers, or seconds since 1970, of a NumPy array; strings, or None. All columns have as many rows.
+/// values): the numbers, or seconds since 1970, of a NumPy array; strings, or None. All columns have `rows` rows.
 std::unique_ptr<Batch> table(nanobind::list columns, std::size_t rows);
 
-/// The record of one dict, with views into it, without the key `skip`. The dict must live, and nobody change it, while they
-/// are used.
+/// Fills a record with the entries of a dict, without the key `skip`. The record has views into the dict, which must live
+/// and not change while the record is used.
 void fill(Record& record, nanobind::dict row, std::optional<std::string_view> skip = {});
 
 }  // namespace quorate::python

@@ -1,4 +1,4 @@
-// Long work beside the interpreter: it stays free, Ctrl-C ends the work, progress is shown.
+// Long work without the interpreter's lock: other Python threads run, Ctrl-C ends the work, progress is shown.
 #pragma once
 #include <nanobind/nanobind.h>
 
@@ -11,9 +11,9 @@
 
 namespace quorate::python {
 
-/// Calls work(stop token) on a thread of its own and waits for it without the interpreter's lock. Some 10 times a second
-/// looks for signals and calls `show`(how()) unless it is None; an error of either ends the work and is thrown. Otherwise
-/// throws what `work` throws.
+/// Calls work(stop token) on a thread of its own and waits for it without the interpreter's lock. About 10 times a second,
+/// and at the end, checks for signals and calls how(show) unless `show` is None; an error of either ends the work and is
+/// thrown. Otherwise throws the error of `work`.
 template <class Work, class How>
 void run_beside(Work work, const nanobind::object& show, How how) {
   std::mutex mutex;
@@ -54,7 +54,7 @@ void run_beside(Work work, const nanobind::object& show, How how) {
       if (asked) worker.request_stop();
     }
   }
-  if (!asked) asked = ask();  // how it ended
+  if (!asked) asked = ask();  // shows the end of the work
   if (asked) std::rethrow_exception(asked);
   if (error) std::rethrow_exception(error);
 }

@@ -55,13 +55,13 @@ SimulateOptions simulate_options(const nb::dict& given) {
   return out;
 }
 
-/// Runs an experiment beside the interpreter.
+/// Runs an experiment without the interpreter's lock.
 template <class Work>
 void run(const nb::object& show, const WorkDone& done, Work work) {
   run_beside(work, show, [&](const nb::object& f) { f(done.fraction(), done.examples.load()); });
 }
 
-/// Adds the examples of a file. Returns what there is to say of bad lines, or "".
+/// Adds the examples of a file. Returns a warning about bad lines, or "".
 std::string read(ExperimentData& data, const nb::bytes& path, bool test, const nb::dict& given) {
   const std::string file(path.c_str(), path.size());
   ReadOptions options;
@@ -78,7 +78,7 @@ std::string read(ExperimentData& data, const nb::bytes& path, bool test, const n
   return skipped.path + ": " + counted(skipped.lines, "bad line") + " skipped; the first: " + skipped.first;
 }
 
-/// Adds examples in memory. labels: words as files have them. times: NaN where there is none.
+/// Adds examples in memory. labels: words as in files. times: NaN if unknown.
 void add(ExperimentData& data, Batch& batch, bool test, const std::vector<std::string>& labels,
          const std::optional<TaskCodes>& tasks, const std::optional<Array<double>>& times,
          const std::optional<Array<double>>& weights) {

@@ -1,4 +1,4 @@
-// The fair mutex of a model in Python, where signal handlers and forks may come at any time.
+// The fair mutex of a model in Python, where signal handlers may run and the process may fork at any time.
 #pragma once
 #include <pthread.h>
 
@@ -11,7 +11,7 @@
 
 namespace quorate::python {
 
-/// For std::unique_lock and std::shared_lock. lock() and lock_shared() throw std::runtime_error where they would wait
+/// For std::unique_lock and std::shared_lock. lock() and lock_shared() throw std::runtime_error if they would wait
 /// forever: in a thread that holds the mutex (a signal handler that uses the model it interrupted), and in a child process
 /// that was forked while another thread had the mutex exclusively, whose work is then half done in the child.
 class FairSharedMutex {
@@ -60,7 +60,7 @@ class FairSharedMutex {
   }
 
  private:
-  /// What this thread holds, the latest last: seldom more than one.
+  /// The mutexes that this thread holds, the latest last; seldom more than one.
   static std::vector<const FairSharedMutex*>& held() {
     thread_local std::vector<const FairSharedMutex*> all;
     return all;
@@ -78,7 +78,7 @@ class FairSharedMutex {
     all.erase(std::find(all.begin(), all.end(), this));
   }
 
-  /// All mutexes there are. Never destroyed: models may outlive other statics.
+  /// All existing mutexes. Never destroyed: models may outlive other statics.
   struct All {
     std::mutex mutex;
     std::vector<FairSharedMutex*> each;
@@ -86,7 +86,7 @@ class FairSharedMutex {
   static All& all() {
     static All& out = *[] {
       pthread_atfork([] { all().mutex.lock(); }, [] { all().mutex.unlock(); },
-                     [] {  // of the parent's threads only the forking one is left: a shared hold by another one is over
+                     [] {  // the child has only the forking thread: shared locks of other threads have ended
                        for (FairSharedMutex* m : all().each) {
                          m->lost_ = m->changing_ && !m->holds();
                          m->mutex_.after_fork(m->holds());

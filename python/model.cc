@@ -1,8 +1,8 @@
-// The class quorate._core.Model: a model, locked, as the Python classes hold it.
+// The class quorate._core.Model: a model with its lock, which the Python classes hold.
 //
-// Locks. What Python owns is read with the interpreter's lock and without the model's; work on the model is done with the
-// model's lock and without the interpreter's, unless it is a single example. Nobody waits for a model with the interpreter's
-// lock in hand, so the two never wait for each other.
+// Locks. Python objects are read with the interpreter's lock and without the model's; work on the model is done with the
+// model's lock and without the interpreter's, unless it is a single example. No thread waits for a model while it holds the
+// interpreter's lock, so the two locks cannot deadlock.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -35,7 +35,7 @@ using namespace nb::literals;
 namespace quorate::python {
 namespace {
 
-/// Holds a model for one who changes it (exclusive) or for one of many readers.
+/// Locks a model for one writer (exclusive) or for one of many readers.
 template <bool exclusive>
 class Lock {
  public:
@@ -66,11 +66,11 @@ Out<Shown> array(std::vector<T>&& values, std::vector<std::size_t> shape = {}) {
   return Out<Shown>(kept->data(), shape.size(), shape.data(), owner);
 }
 
-/// Lets Ctrl-C end a long call: asked at every example, it looks about 20 times a second. The interpreter's lock is not
-/// held.
+/// Lets Ctrl-C end a long call: called at every example, it checks for signals about 20 times a second. The caller does not
+/// hold the interpreter's lock.
 class Interrupt {
  public:
-  /// Whether a signal wants to stop us; then a Python error is set.
+  /// Whether a signal ends the call; then a Python error is set.
   bool operator()() {
     if (++asked_ % 8 != 0) return false;
     const auto now = std::chrono::steady_clock::now();
@@ -85,7 +85,7 @@ class Interrupt {
   std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
 };
 
-/// What was done with examples, column by column.
+/// The outcomes of examples, column by column.
 struct Columns {
   static constexpr std::int8_t kNoLabel = 2;
   std::vector<std::uint32_t> task, group;
@@ -186,8 +186,8 @@ class Core {
     return std::make_unique<Core>(Model::from_bytes(bytes));
   }
 
-  /// Shows the session a batch. `labels`: of the data, 0 if unknown; none at all: answers come later. Returns the columns if
-  /// `trace` or later. Ctrl-C stops it between two examples.
+  /// Gives the session a batch. `labels`: of the data, 0 if unknown; std::nullopt: answers come later. Returns the columns
+  /// if `trace`, or if answers come later. Ctrl-C stops it between two examples.
   nb::dict run(Batch& batch, const std::optional<TaskCodes>& tasks, const std::optional<Array<std::int16_t>>& labels,
                const std::optional<Array<double>>& times, const std::optional<Array<double>>& weights,
                const std::string& rounds, bool trace) {
@@ -214,7 +214,7 @@ class Core {
       for (std::size_t n = 0; n < size && !interrupted; ++n) {
         const Features x = batch.instance(n, model().featurizer, true, scratch_);
         std::optional<Task>& place = places[named ? tasks->codes(n) : 0];
-        if (!place)  // a task has its place from when it comes
+        if (!place)  // tasks are numbered in order of arrival
           place = model().task(named ? std::string_view(tasks->names[tasks->codes(n)]) : kOnlyTask);
         const double weight = weights ? (*weights)(n) : 1;
         builder.add({*place, x, weight == 0 ? 1 : weight}, labels && weight != 0 ? Label::from_code((*labels)(n)) : Label(),
@@ -228,7 +228,7 @@ class Core {
     return trace || !labels ? columns.arrays() : nb::dict();
   }
 
-  /// One round of the whole batch, whose labels come later: as a learner that selects sees it.
+  /// Decides on the whole batch as one round, for a learner that selects. Its labels come later.
   nb::dict round(Batch& batch, const std::optional<TaskCodes>& tasks) {
     check_size("tasks", tasks ? tasks->codes.shape(0) : batch.size(), batch.size());
     Columns columns;
@@ -254,8 +254,8 @@ class Core {
     return columns.arrays();
   }
 
-  /// Late answers, in order: +1, -1 or 0 for neither; or, if `of_classes`, the class's place. annotator: of all; empty: not
-  /// known. Returns which changed the model.
+  /// Late answers, in order: +1, -1 or 0 for neither; or, if `of_classes`, the class's index. annotator: of all answers;
+  /// empty: unknown. Returns which changed the model.
   Out<bool> answer(Array<std::uint64_t> tickets, Array<std::int16_t> labels, bool of_classes, const std::string& annotator) {
     check_size("answers", labels.shape(0), tickets.shape(0));
     std::vector<std::uint8_t> updated(tickets.shape(0));
@@ -272,7 +272,7 @@ class Core {
     }
     return array<bool>(std::move(updated));
   }
-  /// Nobody will answer. Returns which were still awaited.
+  /// Withdraws questions. Returns which were still pending.
   Out<bool> withdraw(Array<std::uint64_t> tickets) {
     std::vector<std::uint8_t> done(tickets.shape(0));
     {
@@ -284,7 +284,7 @@ class Core {
     return array<bool>(std::move(done));
   }
 
-  /// The labels that are kept, column by column, and the questions that they answer: of two classes the tasks' names.
+  /// The kept labels, column by column, and the questions that they answer (for two classes, the tasks' names).
   nb::dict kept_labels() {
     std::vector<std::uint64_t> id;
     std::vector<std::string> task;
@@ -331,7 +331,7 @@ class Core {
     for (std::size_t n = 0; n < all.size(); ++n) all[n] = ids(n);
     change_kept([&](Session& session) { session.undo(all, strict); });
   }
-  /// +1, -1 or 0 for neither; or, if `of_classes`, the class's place.
+  /// label: +1, -1 or 0 for neither; or, if `of_classes`, the class's index.
   void correct(std::uint64_t id, int label, bool of_classes) {
     change_kept([&](Session& session) {
       const auto place = of_classes ? session.labels().find(id) : std::nullopt;
@@ -348,8 +348,8 @@ class Core {
     change_kept([&](Session& session) { session.forget(task, strict); });
   }
 
-  /// Margins: (n,), or of classes (n, C) with the predicted class the largest of its row, the first among equals. With
-  /// `probabilities` those of classes instead, of a learner that calibrates.
+  /// Margins: (n,), or with classes (n, C), where the predicted class is the first maximum of its row. `probabilities`:
+  /// those of the classes instead, for a learner that calibrates.
   Out<double> decision(Batch& batch, const std::optional<TaskCodes>& tasks, bool probabilities) {
     check_size("tasks", tasks ? tasks->codes.shape(0) : batch.size(), batch.size());
     const std::size_t size = batch.size();
@@ -413,7 +413,7 @@ class Core {
     }
     return out;
   }
-  /// Of margins of a learner that calibrates.
+  /// The log-odds of margins, for a learner that calibrates.
   Out<double> log_odds(Array<double> margins) {
     const Reading lock(mutex_);
     const Learner& learner = model().session.learner();
@@ -445,14 +445,14 @@ class Core {
     return model().predict(model().known_task(task), features, work).margin;
   }
 
-  /// Other limits from now on; what was bought counts.
+  /// Replaces the limits; labels bought before count.
   void set_limits(const std::vector<std::string>& labels, std::optional<std::uint64_t> labels_per_task) {
     const LabelLimits limits = limits_of(labels, labels_per_task);
     const Writing lock(mutex_);
     model().set_limits(limits);
   }
 
-  /// Whether it learned about tasks, or users, that had names.
+  /// Whether the model has tasks, or users, with names.
   bool has_named_tasks() {
     const Reading lock(mutex_);
     const auto& tasks = model().session.tasks();
@@ -474,7 +474,7 @@ class Core {
     model().begin_file();
   }
 
-  /// What features without columns are called: "names", "indices", "array", whose first and last index is given.
+  /// The kind of features without columns: "names", "indices", "array". first, last: range of the indices.
   void set_features(const std::string& are, std::uint32_t first, std::uint32_t last) {
     const auto named = value_named<FeatureNames::Are>(are);
     if (!named) throw UsageError("features " + quoted_value(are) + ": expected " + joined(all_words<FeatureNames::Are>()));
@@ -519,7 +519,7 @@ class Core {
     out["mistakes"] = array<std::uint64_t>(std::move(mistakes));
     return out;
   }
-  /// Its report, and what the package needs to know of it.
+  /// The model's report, and the properties that the Python package needs.
   nb::dict info() {
     const Reading lock(mutex_);
     nb::dict out = nb::cast<nb::dict>(to_python(to_json(Report(model()))));
@@ -588,7 +588,7 @@ class Core {
       return;
     }
     const Reduction::Ballot& ballot = work.ballot;
-    // A class with more votes is ahead; among equals that with the larger sum.
+    // A class with more votes ranks higher; among equals the one with the larger sum.
     for (std::size_t c = 0; c < reduction.size(); ++c)
       out.push_back(ballot.votes[c] + ballot.sums[c] / (3 * (std::abs(ballot.sums[c]) + 1)));
   }
@@ -617,7 +617,7 @@ class Core {
 
   Model model_;
   FairSharedMutex mutex_;
-  Featurizer::Scratch scratch_;  // of who changes the model
+  Featurizer::Scratch scratch_;  // used only under the exclusive lock
 };
 
 }  // namespace

@@ -66,7 +66,7 @@ nb::list describe_params(const std::vector<ParamInfo>& params) {
   return out;
 }
 
-/// The declared options, by what they are of: a learner at work, features, files, runs.
+/// The declared options in four groups: learning, features, files, runs.
 nb::dict describe_options() {
   nb::dict out;
   out["learning"] = describe_params(quorate::describe_params<LearningOptions>());
@@ -78,7 +78,7 @@ nb::dict describe_options() {
   return out;
 }
 
-/// Throws UsageError for a value that is none of its option's.
+/// Throws UsageError for a value that its option does not allow.
 void check_options(const nb::dict& given) {
   LearningOptions learning;
   read_options(given, learning);
@@ -116,7 +116,7 @@ std::tuple<std::string, std::vector<std::tuple<std::string, std::string>>> parts
   return {whole.word, args};
 }
 
-/// What the first values of a column of strings are, as of a file, and why. None is a missing one.
+/// The kind of a column of strings, judged by its first values as in a file, and why. None is a missing value.
 std::tuple<std::string, std::string> column_kind(const std::string& name, const nb::list& values) {
   ColumnSample sample;
   for (const nb::handle value : values) {
@@ -129,7 +129,7 @@ std::tuple<std::string, std::string> column_kind(const std::string& name, const 
   return {std::string(word_of(report.kind)), report.why};
 }
 
-/// The number that a text of a file says; None for other texts.
+/// The number that a text means in a file; none for other texts.
 std::optional<double> number(std::string_view text) {
   const auto plain = parse_number<double>(text.substr(text.starts_with('+') ? 1 : 0));
   return plain && is_value(*plain) ? plain : written_number(text, {});

@@ -11,18 +11,18 @@
 
 namespace quorate::python {
 
-/// The tasks of a batch's examples: names[codes[n]]. No codes: none named theirs.
+/// The tasks of a batch's examples: the n-th has names[codes[n]]. std::nullopt: the examples name no tasks.
 struct TaskCodes {
   Array<std::uint32_t> codes;
   std::vector<std::string> names;
 };
 
-/// The rounds of that name; nothing for "". Throws UsageError.
+/// The Rounds with this name; none for "". Throws UsageError.
 std::optional<Rounds> rounds_of(const std::string& name);
-/// Of limits as "500" and "50/1000". Throws UsageError.
+/// Parses limits, as "500" and "50/1000". Throws UsageError.
 LabelLimits limits_of(const std::vector<std::string>& labels, std::optional<std::uint64_t> labels_per_task);
 
-/// Throws UsageError: `what`, as labels, are not as many as examples.
+/// Throws UsageError if `is` differs from `expected`, the number of examples. what: the values, as "labels".
 void check_size(const char* what, std::size_t is, std::size_t expected);
 
 void add_model(nanobind::module_& m);        ///< the class Model

@@ -1,4 +1,4 @@
-// Options that the library declares (params.h), from Python.
+// Reads the options that the library declares (params.h) from Python.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
@@ -26,7 +26,7 @@ inline constexpr bool takes_text = std::same_as<T, std::string> || std::same_as<
 template <class T>
 inline constexpr bool takes_text<std::optional<T>> = takes_text<T>;
 
-/// Reads the options of P that `given` has; where the default is nothing, None is the same as not given. Throws UsageError.
+/// Reads the options of P that `given` has. For optional values, lists and strings None means not given. Throws UsageError.
 template <Described P>
 void read_options(const nanobind::dict& given, P& into) {
   namespace nb = nanobind;
@@ -43,7 +43,7 @@ void read_options(const nanobind::dict& given, P& into) {
       if constexpr (std::same_as<T, bool>) {
         text = text == "True" ? "true" : text == "False" ? "false" : text + " ";
       } else if (!is_text && PyUnicode_Check(item.ptr())) {
-        text = "'" + text + "'";  // a text that looks like a number is none
+        text = "'" + text + "'";  // quoted: a text is not a number, even if it looks like one
       }
       read_value(value, Spec{text, {}}, name, field.range);
     };
@@ -59,7 +59,7 @@ void read_options(const nanobind::dict& given, P& into) {
   std::apply([&](const auto&... f) { (one(f), ...); }, P::fields());
 }
 
-/// A document as dicts, lists and values.
+/// Converts a JSON document to dicts, lists and values.
 inline nanobind::object to_python(const nlohmann::ordered_json& json) {
   namespace nb = nanobind;
   if (json.is_object()) {

@@ -89,7 +89,7 @@ class Asker(Reader):
     ) -> npt.NDArray[np.bool_]:
         """Learns from labels that were asked for: `y`, the class of each, or `feedback`, the answer to each question: 1 for yes
         (or the second class), -1 for no, 0 for neither. A label that comes a second time, or after it was withdrawn, changes
-        nothing. `annotator` gave them, as `kept_labels` then says. Returns which changed the model. Raises ValueError for ids
+        nothing. `annotator`: their source, kept in `kept_labels`. Returns which changed the model. Raises ValueError for ids
         never asked about; then nothing was learned."""
         if annotator is not None and not (isinstance(annotator, str) and annotator):
             raise ValueError(f"annotator={annotator!r}: expected a name")

@@ -1,4 +1,4 @@
-"""Questions whose answers come later, for libraries that know an example by its value alone."""
+"""Questions whose answers come later, for libraries that identify an example by its value only."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 class Awaited:
     """Ids of questions by the value of their example. One value may be asked about several times; the first question is
-    answered first. len(): how many values."""
+    answered first. len(): the number of values."""
 
     def __init__(self) -> None:
         self._ids: dict[Any, list[Any]] = {}
@@ -24,13 +24,13 @@ class Awaited:
         return None if questions is None else questions[0]
 
     def answered(self, value: Any) -> None:
-        """The first question of a value that has one."""
+        """Removes the first question of a value, which must have one."""
         questions = self._ids[value]
         questions.pop(0)
         if not questions:
             del self._ids[value]
 
     def give_up(self, most: int) -> None:
-        """The longest awaited, until there are no more than `most` values; so does a learner (`max_pending`)."""
+        """Drops the oldest values until at most `most` are left, as a learner does (`max_pending`)."""
         while len(self._ids) > most:
             del self._ids[next(iter(self._ids))]

@@ -22,7 +22,7 @@ Part = tuple[_core.Batch, "list[str]", "_core.Tasks | None", "npt.NDArray[np.flo
 
 def in_memory(data: Any, name: str, options: Mapping[str, Any], columns: Columns) -> Part | None:
     """The argument `name` of an experiment as the engine takes it; None for a path. columns: those of all its data. Raises
-    ValueError with row and column, TypeError for what is no data."""
+    ValueError with row and column, TypeError for unsupported types."""
     if isinstance(data, (str, os.PathLike)):
         return None
     try:
@@ -50,8 +50,8 @@ _PLAIN = {"1", "+1", "-1", "0", "yes", "no", "true", "false", "y", "n", "t", "f"
 
 
 def positive_of(parts: Iterable[Part | None]) -> str:
-    """The word that means +1 where the labels in memory are two words that do not say it themselves: the second in order, as
-    of an estimator's classes. "" otherwise."""
+    """The word that means +1 if the labels in memory are two words other than those of _PLAIN: the second in order, as in an
+    estimator's classes. "" otherwise."""
     words = {word for part in parts if part is not None for word in part[1] if not _core.is_missing(word)}
     if len(words) != 2 or all(word.lower() in _PLAIN for word in words):
         return ""
@@ -62,7 +62,7 @@ def positive_of(parts: Iterable[Part | None]) -> str:
 
 
 class Columns:
-    """Which columns of a frame, or keys of a dict, are no features."""
+    """The columns of a frame, or keys of a dict, that are not features."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         given = {role: options[f"{role}_column"] for role in _ROLES if f"{role}_column" in options}
@@ -117,7 +117,7 @@ def _pair(X: Any, y: list[Any], task: list[Any] | None, columns: Columns) -> Par
 
 
 def _records(rows: Sequence[Mapping[str, Any]], columns: Columns) -> Part:
-    """Dicts as the lines of a JSON file: id, task, label, text, and x with the features. Other keys are passed over."""
+    """Dicts as the lines of a JSON file: id, task, label, text, and x with the features. Other keys are ignored."""
     def values(role: str) -> list[Any] | None:
         key = columns.name.get(role)
         return [row.get(key) for row in rows] if key is not None and any(key in row for row in rows) else None
@@ -152,7 +152,7 @@ def _is_frame(X: Any) -> bool:
 
 
 def _frame(X: Any, columns: Columns, y: list[Any] | None = None, task: list[Any] | None = None) -> Part:
-    """A frame, beside its labels and tasks if they are given. Words and categories with no other role are features."""
+    """A frame, with its labels and tasks if they are given. Words and categories with no other role are features."""
     frame = nw.from_native(X, eager_only=True)
     series = {str(name): column for name, column in zip(frame.columns, frame.iter_columns(), strict=True)}
     roles: dict[str, list[Any]] = {}

@@ -1,4 +1,4 @@
-"""The classes that hold a model: scikit-learn's verbs and one example at a time."""
+"""The estimator classes: scikit-learn's methods, and methods for one example at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Reason(NamedTuple):
-    """What a feature brought to the margin of an example, up to rounding a sum over its features."""
+    """The contribution of a feature to the margin of an example. Contributions add up to the margin, up to rounding."""
 
     feature: str
     """Its name: a column, column=word, column^word of a text, an index."""
@@ -43,8 +43,8 @@ class Estimator(ClassifierMixin, Asker):
 
     Threads: methods that read (predict, decision_function, info_, save, snapshot) run at the same time; methods that learn
     wait for them and exclude each other. Long calls release the interpreter and end on Ctrl-C. After a MemoryError by
-    `memory` the model is what it was before the example that did not fit: it predicts, is saved, and learns what fits. (If
-    the machine itself ran out of memory while learning, every later call raises MemoryError.) A child process that was
+    `memory` the model is as it was before the example that did not fit: it predicts, can be saved, and learns examples that
+    fit. (If the machine itself ran out of memory while learning, every later call raises MemoryError.) A child process that was
     forked while another thread learned gets RuntimeError."""
 
     # scikit-learn's verbs --------------------------------------------------------------------------------------------
@@ -62,8 +62,8 @@ class Estimator(ClassifierMixin, Asker):
         ----------
         X : array of shape (n, d), SciPy matrix, frame (pandas, polars, Arrow), list of dicts, list of texts; or an iterator of
             (X, y), (X, y, task), (X, y, task, time) or (X, y, task, time, sample_weight), each a part of the stream, and then
-            y is None; or what has the Arrow C stream interface (a reader of record batches, a DuckDB relation), read batch by
-            batch; or an iterator of frames or record batches (`pandas.read_csv(.., chunksize=..)`,
+            y is None; or an object with the Arrow C stream interface (a reader of record batches, a DuckDB relation), read
+            batch by batch; or an iterator of frames or record batches (`pandas.read_csv(.., chunksize=..)`,
             `ParquetFile.iter_batches()`), and then y is a column's name
         y : n labels of two or more classes; None or NaN for an unknown label; of frames or an Arrow stream also the name of
             the column that holds them
@@ -93,8 +93,8 @@ class Estimator(ClassifierMixin, Asker):
         return self
 
     def decision_function(self, X: Any, *, task: Any = None) -> npt.NDArray[np.float64]:
-        """Margins: of two classes (n,), above 0 for the second; of more (n, C), the largest being predicted. Tasks never seen
-        are answered with what all tasks share. O(non-zeros), the interpreter free for other threads."""
+        """Margins: of two classes (n,), above 0 for the second; of more (n, C), the largest being predicted. For tasks
+        never seen, the weights that all tasks share are used. O(non-zeros), the interpreter free for other threads."""
         return self._decide_all(X, task, probabilities=False)
 
     def predict(self, X: Any, *, task: Any = None, threshold: float | None = None) -> npt.NDArray[Any]:
@@ -109,10 +109,10 @@ class Estimator(ClassifierMixin, Asker):
         return self.classes_[(margin > 0).astype(int) if margin.ndim == 1 else margin.argmax(axis=1)]
 
     def explain(self, X: Any, *, task: Any = None, top: int = 5) -> list[list[Reason]]:
-        """The `top` features that brought most to the margin of each example, by name, the largest first: why it is predicted
-        so. Of a question they also say what its label would teach: most about features of large `uncertainty` (how likely
-        it was to be asked is `probability` of `decide`). With more than two classes it is the margin of the predicted one.
-        O(non-zeros). Raises ValueError for learners whose margins are no sums over features (kernels, committees)."""
+        """Explains each prediction: the `top` features with the largest contributions to the margin, by name, the largest
+        first. A question's label would teach most about features of large `uncertainty` (the probability of asking is
+        `probability` of `decide`). With more than two classes the margin is that of the predicted class. O(non-zeros).
+        Raises ValueError for learners whose margins are not sums over features (kernels, committees)."""
         if not isinstance(top, (int, np.integer)) or isinstance(top, bool) or top < 1:
             raise ValueError(f"top={top!r}: expected a whole number from 1")
         batch, tasks = self._to_predict(X, task)
@@ -242,7 +242,7 @@ class Estimator(ClassifierMixin, Asker):
         found = self._model.run(batch, tasks, codes, times, weights, self.rounds or "", bool(self.trace))
         if self.trace:
             group = found.pop("group")
-            if self._reduction() and not self._alone:  # the user's place in tasks_, and the question's
+            if self._reduction() and not self._alone:  # indices of the user in tasks_, and of the question
                 untracked = found["task"] == 0xFFFFFFFE
                 found["task"] = np.where(untracked, found["task"], found["task"] // self._model.info()["questions"]).astype(np.uint32)
                 found["question"] = group

@@ -1,4 +1,4 @@
-"""What users hand in, as the engine takes it: arrays, sparse matrices, frames, dicts, texts; tasks; times."""
+"""Converts users' data to the engine's form: arrays, sparse matrices, frames, dicts, texts; tasks; times."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from scipy import sparse
 from quorate import _core
 
 _SAMPLE = 10_000
-"""Rows by which a column of strings is judged, as of a file."""
+"""Number of first rows by which the kind of a column of strings is judged, as in files."""
 
 
 def is_frame(X: Any) -> bool:
     """Whether X is a pandas, polars or Arrow table (or any other that narwhals knows)."""
-    if isinstance(X, (np.ndarray, list, tuple)) or sparse.issparse(X):  # at once: what narwhals looks at takes its time
+    if isinstance(X, (np.ndarray, list, tuple)) or sparse.issparse(X):  # a shortcut: the check of narwhals is slow
         return False
     return bool(nw.dependencies.is_into_dataframe(X))
 
 
 def arrow_parts(X: Any) -> Iterator[Any] | None:
-    """The batches, as tables, of what has the Arrow C stream interface and is no frame: a reader, a record batch, a DuckDB
-    relation. None for anything else."""
+    """The batches, as tables, of an object with the Arrow C stream interface that is no frame: a reader, a record batch, a
+    DuckDB relation. None for anything else."""
     if not _is_arrow_stream(X):
         return None
     reader = _arrow().RecordBatchReader.from_stream(X)
@@ -71,7 +71,7 @@ def is_records(X: Any) -> bool:
 
 
 def listed(X: Any) -> Any:
-    """A list of dicts or texts of what holds them in one dimension: an array or a frame's column."""
+    """The dicts or texts of a one-dimensional array or a frame's column, as a list; anything else as it is."""
     if isinstance(X, np.ndarray):
         is_column = X.ndim == 1 and X.dtype.kind in "OUT"
     else:
@@ -111,7 +111,7 @@ def matrix(X: Any) -> _core.Batch:
 
 
 def named_matrix(values: npt.NDArray[np.float64], names: Sequence[str]) -> _core.Batch:
-    """A matrix with names of its columns; what is wrong is told with the column's name."""
+    """A matrix with names of its columns; errors quote the column's name."""
     try:
         return matrix(values)
     except ValueError as error:
@@ -138,7 +138,7 @@ def flat(row: Mapping[Any, Any], space: str = "") -> dict[Any, Any]:
 
 
 def is_index(key: Any) -> bool:
-    """Whether a dict's key is the place of a feature and not its name."""
+    """Whether a dict's key is the index of a feature and not its name."""
     return isinstance(key, (int, np.integer)) or (isinstance(key, str) and re.fullmatch("0|[1-9][0-9]*", key) is not None)
 
 
@@ -149,7 +149,7 @@ def rows_of(X: Any) -> list[dict[str, Any]]:
 
 
 def with_vectors(X: Any) -> Any:
-    """A frame whose columns of vectors (lists or arrays of numbers, as embeddings) are columns key.0, key.1, ..; anything else
+    """A frame in which columns of vectors (lists or arrays of numbers, as embeddings) become key.0, key.1, ..; anything else
     as it is. ValueError for lists of anything else, and for lengths that differ."""
     if not is_frame(X):
         return X
@@ -194,7 +194,7 @@ def _vectors(column: Any) -> npt.NDArray[np.float64]:
 
 
 def columns_of(X: Any) -> list[str] | None:
-    """The names of a frame's columns; None if they are numbers, so that only their places count. Raises TypeError for a mix."""
+    """The names of a frame's columns; None if they are numbers, so that only their order counts. Raises TypeError for a mix."""
     names = list(nw.from_native(X, eager_only=True).columns)
     strings = [isinstance(name, str) for name in names]
     if not any(strings):
@@ -218,9 +218,9 @@ def select(X: Any, columns: Iterable[str]) -> Any:
 
 
 def kinds(X: Any, text: str | Iterable[str] | None, words: Iterable[str] | None, time_parts: bool) -> dict[str, str]:
-    """Of each column of a frame whether it holds a "number", a "category", a "text", with `time_parts` a "date", or what is
-    "ignored". Columns of strings are judged by their first values, as those of a file, unless they are named in `text` or
-    `words`. Warns of ignored ones."""
+    """The kind of each column of a frame: "number", "category", "text", with `time_parts` "date", or "ignored". Columns of
+    strings are judged by their first values, as in files, unless they are named in `text` or `words`. Warns of ignored
+    ones."""
     frame = nw.from_native(X, eager_only=True)
     out = {}
     texts = {text} if isinstance(text, str) else set(text or ())
@@ -234,7 +234,7 @@ def kinds(X: Any, text: str | Iterable[str] | None, words: Iterable[str] | None,
 
 
 def kind_of(column: Any, name: str, time_parts: bool = False) -> str:
-    """What a frame's column holds, as `kinds`."""
+    """The kind of a frame's column, as in `kinds`."""
     dtype = column.dtype
     if dtype.is_numeric() or dtype == nw.Boolean:
         return "number"
@@ -249,7 +249,7 @@ def kind_of(column: Any, name: str, time_parts: bool = False) -> str:
     if dtype in (nw.Date, nw.Datetime):
         return "date" if time_parts else _ignored(name, "dates or times", "set time_parts=True, ")
     if dtype == nw.Object:
-        return "number"  # if it is one: the conversion says what is wrong otherwise
+        return "number"  # or else the conversion raises the error
     native = getattr(column.to_native(), "dtype", dtype)
     if "Sparse" in str(native):
         raise ValueError(f"column {name!r}: {native}; expected dense columns (X.sparse.to_dense()) or a SciPy matrix (X.sparse.to_coo())")
@@ -287,7 +287,7 @@ def _floats(column: Any, name: str) -> npt.NDArray[np.float64]:
     if column.dtype == nw.String or _holds_words(column):
         return np.array([_number(_word(value), name, row) for row, value in enumerate(column.to_list())], dtype=np.float64)
     try:
-        if column.dtype in (nw.Boolean, nw.Object) and column.null_count() > 0:  # NumPy has no missing ones of these
+        if column.dtype in (nw.Boolean, nw.Object) and column.null_count() > 0:  # NumPy has no missing values of these types
             return np.array([np.nan if is_missing(value) else value for value in column.to_list()], dtype=np.float64)
         return np.asarray(column.to_numpy(), dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -295,7 +295,7 @@ def _floats(column: Any, name: str) -> npt.NDArray[np.float64]:
 
 
 def _number(text: str | None, name: str, row: int) -> float:
-    """As a file's column of numbers is read."""
+    """The number that a text means in a file's column of numbers; NaN if missing."""
     if text is None or _core.is_missing(text):
         return float("nan")
     value = _core.number(text)
@@ -315,8 +315,8 @@ def table(X: Any, of_kind: Mapping[str, str]) -> _core.Batch:
 
 
 def table_of_rows(rows: Sequence[Mapping[Any, Any]], of_kind: Mapping[str, str], aside: Iterable[Any]) -> _core.Batch:
-    """Dicts whose keys are columns of these kinds; one that is not there is missing. Warns of keys that are none, but for those
-    in `aside`. Raises ValueError if there are no others."""
+    """Dicts whose keys are columns of these kinds; an absent key is a missing value. Warns of other keys, except those in
+    `aside`. Raises ValueError if there are only other keys."""
     rows = [flat(row) for row in rows]
     features = {name: kind for name, kind in of_kind.items() if kind != "ignored"}
     found = set().union(*rows)
@@ -376,7 +376,7 @@ def _word(value: Any) -> str | None:
 
 
 def word_of(value: Any) -> str:
-    """A task's or class's name as files have it: 3 for 3 and for 3.0, a string as it is. ValueError for any other value."""
+    """A task's or class's name as files write it: 3 for 3 and for 3.0, a string as it is. ValueError for any other value."""
     if isinstance(value, str):
         if not value.isascii():
             try:
@@ -396,7 +396,7 @@ def word_of(value: Any) -> str:
 
 
 def names(values: Iterable[Any], what: str) -> list[str]:
-    """Labels or tasks as files have them, "" for a missing one. ValueError with the row."""
+    """Labels or tasks as files write them, "" for a missing one. ValueError with the row."""
     out = []
     for row, value in enumerate(values):
         try:
@@ -407,7 +407,7 @@ def names(values: Iterable[Any], what: str) -> list[str]:
 
 
 def task_of(task: Any) -> str:
-    """The name of one task; that of data of one task for None and ""."""
+    """The name of a task; for None and "", the name used for data of one task."""
     if task is None:
         return _core.ONLY_TASK
     try:
@@ -425,7 +425,7 @@ def values_of(column: Any) -> Any:
 
 
 def codes(names: Sequence[str]) -> _core.Tasks:
-    """Tasks of their names."""
+    """Tasks from the names of each example's task."""
     places: dict[str, int] = {}
     numbers = np.fromiter((places.setdefault(name or _core.ONLY_TASK, len(places)) for name in names), np.uint32, len(names))
     return _core.Tasks(numbers, list(places))
@@ -440,7 +440,7 @@ def task_codes(task: Any, rows: int) -> _core.Tasks | None:
         return _core.Tasks(np.zeros(rows, dtype=np.uint32), [task_of(task)])
     if isinstance(task, np.ndarray) and task.ndim != 1:
         raise ValueError(f"task: shape {task.shape}; expected one task for each of the {rows} examples")
-    if isinstance(task, np.ndarray) and task.dtype.kind in "iu" and len(task) == rows:  # at once
+    if isinstance(task, np.ndarray) and task.dtype.kind in "iu" and len(task) == rows:  # a shortcut
         distinct, inverse = np.unique(task, return_inverse=True)
         return _core.Tasks(inverse.astype(np.uint32), [word_of(t) for t in distinct])
     values = values_of(task)
@@ -453,7 +453,7 @@ def task_codes(task: Any, rows: int) -> _core.Tasks | None:
 
 
 def times(time: Any, rows: int) -> npt.NDArray[np.float64] | None:
-    """Seconds since 1970: numbers, or dates, of UTC unless they say of where."""
+    """Seconds since 1970, from numbers or dates; dates without a time zone are in UTC."""
     if time is None:
         return None
     values = np.asarray(time)
@@ -477,7 +477,7 @@ def times(time: Any, rows: int) -> npt.NDArray[np.float64] | None:
 
 
 def weights(weight: Any, rows: int) -> npt.NDArray[np.float64] | None:
-    """Importance weights; one for all is taken for each."""
+    """Importance weights; a single one applies to all examples."""
     if weight is None:
         return None
     try:
@@ -495,7 +495,7 @@ def weights(weight: Any, rows: int) -> npt.NDArray[np.float64] | None:
 
 
 def _in_utc(date: Any) -> Any:
-    """A date without its time zone, which NumPy does not know."""
+    """A date in UTC without its time zone, which NumPy does not support."""
     if isinstance(date, str):
         return date.removesuffix("Z")
     if getattr(date, "tzinfo", None) is None:

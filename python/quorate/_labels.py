@@ -11,7 +11,7 @@ from quorate import _inputs
 
 
 def column(y: Any) -> Any:
-    """Labels; of a list with words and gaps one of objects, for NumPy makes the word 'nan' of NaN."""
+    """Labels; a list of words and other values becomes an array of objects, as NumPy would turn NaN into the word 'nan'."""
     if isinstance(y, (list, tuple)) and any(isinstance(v, str) for v in y) and not all(isinstance(v, str) for v in y):
         out = np.empty(len(y), dtype=object)
         out[:] = y
@@ -35,7 +35,7 @@ def distinct(classes: Any) -> npt.NDArray[Any]:
 
 
 def plain(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Labels as an array of their own type, so that they can be put in order."""
+    """Labels as an array of their own type, so that they can be sorted."""
     if y.dtype == object and len({isinstance(v, str) for v in y.tolist()}) == 2:
         word = next(v for v in y.tolist() if isinstance(v, str))
         number = next(v for v in y.tolist() if not isinstance(v, str))
@@ -44,7 +44,7 @@ def plain(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def codes(classes: npt.NDArray[Any], y: npt.NDArray[Any]) -> npt.NDArray[np.int16]:
-    """Labels of these classes as the engine has them: 1 and -1, or 1 + the class's place; 0 for an unknown one."""
+    """Labels of these classes in the engine's form: 1 and -1, or 1 + the class's index; 0 for an unknown one."""
     there = known(y)
     out = np.zeros(len(y), dtype=np.int16)
     values = plain(y[there])

@@ -21,7 +21,7 @@ class ModelHolder(Parameters):
     """A learner with a model, or without one yet."""
 
     _model: _core.Model
-    _is_named: bool  # of the model: what features are called
+    _is_named: bool  # the model has the kinds of its features
     reduction: str
     classes_: npt.NDArray[Any]
 
@@ -86,7 +86,7 @@ class ModelHolder(Parameters):
     # Inside ----------------------------------------------------------------------------------------------------------
 
     def _forget(self) -> None:
-        """All that was learned."""
+        """Removes all that was learned."""
         for name in ("_model", "n_features_in_", "feature_names_in_", "classes_", "trace_", "_kinds", "_of_model", "_label", "_form", "_range"):
             self.__dict__.pop(name, None)
 
@@ -103,7 +103,7 @@ class ModelHolder(Parameters):
         return self.reduction if hasattr(self, "classes_") and len(self.classes_) > 2 else ""
 
     def _new(self, classes: npt.NDArray[Any], examples: int | None, users: bool) -> None:
-        """`users`: tasks are given; of several classes, then, each has its own tasks for all of them."""
+        """Makes a model. `users`: tasks are given; with several classes, each user then has its own tasks for the classes."""
         if len(classes) < 2:
             what = f"only one class: {classes.tolist()[0]!r}" if len(classes) else "no class at all"
             raise ValueError(f"y has {what}; expected two classes or more (see `classes`)")
@@ -124,7 +124,7 @@ class ModelHolder(Parameters):
     def _set_classes(self, classes: npt.NDArray[Any]) -> None:
         self.classes_ = classes
         self._words = classes.tolist()
-        self._alone = len(classes) > 2 and self._model.info()["users"] is None  # tasks would mean nothing to it
+        self._alone = len(classes) > 2 and self._model.info()["users"] is None  # several classes without users: it takes no tasks
         places = (-1, 1) if len(classes) == 2 else range(1, len(classes) + 1)
         self._place = dict(zip(self._words, places, strict=True))
 

@@ -1,4 +1,4 @@
-"""What a learner is told when it is made: its own parameters, the engine's options, and their form as text."""
+"""The parameters of a learner's constructor: its own, the engine's options, and their form as text."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Parameters(BaseEstimator):
 
     _learner: str  # the name in the registry
     _own: tuple[str, ...]  # its own parameters
-    _joint: bool  # its tasks decide together, so classes against the rest, which exclude each other, are beyond it
+    _joint: bool  # its tasks decide together, so it does not suit one-vs-rest classes, which exclude each other
 
     def set_params(self, **params: Any) -> Any:
-        """Sets parameters, also those inside of one, as query__b=0.1 for the b of the query rule. Returns the learner."""
+        """Sets parameters, also nested ones, as query__b=0.1 for the b of the query rule. Returns the learner."""
         super().set_params(**{name: value for name, value in params.items() if "__" not in name})
         for name, value in params.items():
             own, *path = name.split("__")
@@ -68,7 +68,7 @@ class Parameters(BaseEstimator):
         return [_inputs.task_of(t) for t in tasks]
 
     def _options(self, examples: int | None) -> dict[str, Any]:
-        """What all learners share; the engine checks it."""
+        """The options that all learners share; the engine checks them."""
         pace = self.pace
         if pace == "even":
             if examples is None:
@@ -82,7 +82,7 @@ class Parameters(BaseEstimator):
 
 
 def _with_inside(spec: str, path: list[str], value: str) -> str:
-    """The same text with another value of a parameter inside: margin(b=1), [b], 2 becomes margin(b=2)."""
+    """The spec with another value of a nested parameter: margin(b=1), [b], 2 becomes margin(b=2)."""
     if not path:
         return value
     name, _, rest = spec.partition("(")

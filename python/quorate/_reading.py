@@ -1,4 +1,4 @@
-"""The examples of a learner's methods, in whatever form they come, as batches of the engine with tasks and times."""
+"""Reads the examples given to a learner's methods, in any form, as batches of the engine with tasks and times."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _TIMES = {"date": "date", "time": "date"}
 class Reader(ModelHolder):
     """A learner that reads examples.
 
-    `_form` is what it learned from, once that is known: "columns" of a frame or file, an "array" or matrix, "indices" (of SVMlight,
-    or keys of dicts), "names" of dicts, or "unknown", of a model file that does not say. Columns are read from frames and dicts;
-    places from arrays, and by position from frames; names from dicts and frames. Anything else is refused. Of columns it keeps
-    `_kinds`, of a model that is loaded `_of_model`."""
+    `_form` is the form of the data learned from, once known: "columns" of a frame or file, an "array" or matrix, "indices" (of
+    SVMlight, or keys of dicts), "names" of dicts, or "unknown", for a model file without it. Columns are read from frames and
+    dicts; indices from arrays, and by position from frames; names from dicts and frames. Anything else is refused. The kinds of
+    the columns are in `_kinds`, those of a loaded model in `_of_model`."""
 
     _kinds: dict[str, str]
     _of_model: dict[str, str]
@@ -42,14 +42,14 @@ class Reader(ModelHolder):
     audit: float
 
     def _to_predict(self, X: Any, task: Any) -> tuple[Any, Any]:
-        """A batch and the tasks of its examples. Warns if the model is of tasks and there are none."""
+        """A batch and the tasks of its examples. Warns if the model has tasks and the examples name none."""
         batch, tasks, _ = self._read(X, task, None, anew=False)
         if tasks is None and len(batch) and self._model.has_named_tasks():
             _inputs.warn("no task, so all examples are predicted with the weights that all tasks share; expected task=, or task_column")
         return batch, tasks
 
     def _to_ask(self, X: Any, task: Any, time: Any, classes: Any) -> tuple[Any, Any, Any]:
-        """Examples whose labels nobody knows, as `_read` has them, for the model, which is made if there is none."""
+        """Reads examples without labels, as `_read` does, and makes the model if there is none."""
         if self.audit:
             raise ValueError(f"audit={self.audit}: an audit does not wait for answers; expected fit, partial_fit or learn_one")
         if hasattr(self, "_model"):
@@ -67,7 +67,7 @@ class Reader(ModelHolder):
         return read
 
     def _expect_users(self) -> None:
-        """Tasks are given: a model of several classes, then, has to have users."""
+        """Call if tasks are given: a model of several classes must then have users."""
         if not self._alone:
             return
         info = self._model.info()
@@ -90,7 +90,7 @@ class Reader(ModelHolder):
         return ((_inputs.without(part, y) for part in parts), None) if parts is not None else _inputs.without(X, y)
 
     def _name_features(self) -> None:
-        """Lets a new model know what the columns are, or else what features are called, for its file."""
+        """Stores the kinds of the columns, or else the kind of the features, in a new model, for its file."""
         if self._is_named or not hasattr(self, "_form"):
             return
         self._is_named = True
@@ -101,7 +101,7 @@ class Reader(ModelHolder):
             self._model.set_features(self._form, *self._range)
 
     def _features_of_model(self, info: dict[str, Any]) -> None:
-        """What `_name_features` told a model that was loaded, or what it says of the file that it learned from."""
+        """Restores the features of a loaded model: those stored by `_name_features`, or those of the file learned from."""
         schema: list[tuple[str, str]] = info["schema"]
         if any(kind == "features" for _, kind in schema):
             schema = []  # of a file without columns
@@ -211,7 +211,7 @@ class Reader(ModelHolder):
         if self.task_column is None:
             return X, task
         if hasattr(self, "_of_model") and not _has_column(X, self.task_column):
-            return X, task  # of a file whose examples had it
+            return X, task  # it learned from a file with a task column
         if task is not None:
             raise ValueError(f"task: given twice, as an argument and by task_column={self.task_column!r}")
         if _inputs.is_frame(X):
@@ -261,19 +261,19 @@ class Reader(ModelHolder):
                     )
         if self._are_numbers() and not self.interactions:  # a matrix has no names to multiply by
             if len(names) == 0 or (anew and len(X) == 0):
-                validate_data(self, _inputs.numbers(X), reset=False)  # says what is wrong
+                validate_data(self, _inputs.numbers(X), reset=False)  # raises the error
             values = _inputs.numbers(_inputs.select(X, self._kinds))
             if not np.isnan(values).any():
                 return _inputs.named_matrix(values, list(self._kinds))
         return _inputs.table(X, self._kinds)
 
     def _has_features(self, names: list[str]) -> bool:
-        """Whether a frame's columns are those learned from, in their order. What was left out need not be there."""
+        """Whether a frame's columns are those learned from, in their order. Columns that were left out may be absent."""
         left_out = {name for name, kind in self._kinds.items() if kind == "ignored"}
         return [n for n in names if n not in left_out] == [n for n in self.feature_names_in_ if n not in left_out]
 
     def _one(self, x: Any, learns: bool) -> Any:
-        """One example as the engine takes it: a dict or a vector, or a batch where it is neither."""
+        """One example in the engine's form: a dict or a vector, or else a batch."""
         form = self.__dict__.get("_form")
         if form is None:
             if learns and isinstance(x, Mapping):
@@ -290,7 +290,7 @@ class Reader(ModelHolder):
                 self._check_keys(self._features(x))
         elif isinstance(x, np.ndarray):
             if self.interactions or form == "names" or (form == "columns" and not self._are_numbers()):
-                self._read_matrix(x, False, form)  # says what is wrong
+                self._read_matrix(x, False, form)  # raises the error
             width = self.__dict__.get("n_features_in_")
             if width is not None and x.shape != (width,):
                 raise ValueError(f"x: shape {x.shape}; expected ({width},), as in the data learned from")
@@ -302,7 +302,7 @@ class Reader(ModelHolder):
 
     def _one_of_columns(self, x: Mapping[Any, Any]) -> Any:
         columns = self._columns()
-        if x.keys() == columns.keys() and self._are_numbers() and not self.interactions:  # at once
+        if x.keys() == columns.keys() and self._are_numbers() and not self.interactions:  # a shortcut
             values = [x[name] for name in columns]
             if all(isinstance(value, (int, float)) and value == value for value in values):
                 return np.array(values, dtype=np.float64)

@@ -26,7 +26,7 @@ class ServerError(RuntimeError):
 class Client:
     """Speaks to the server at `url`, as "http://127.0.0.1:8717".
 
-    Every request can be sent again without harm: an example is known by its id, and a lease answers once. So a request
+    Every request can be sent again without harm: an example is known by its id, and a lease takes one answer. So a request
     that failed on the way, or that the server cannot take now (503), is sent again after 0.1, 0.2, 0.4, ... seconds, until
     `patience` seconds have passed. Then it raises ConnectionError, or ServerError with status 503. Not for use by several
     threads at once; make one for each.
@@ -73,7 +73,7 @@ class Client:
         return self._json("POST", "/v1/answer", body)
 
     def skip(self, question: Mapping[str, Any]) -> dict[str, Any]:
-        """Leaves a question to somebody else."""
+        """Leaves a question to another annotator."""
         return self._json("POST", "/v1/skip", {"lease": question["lease"]})
 
     def undo(self, annotator: str) -> dict[str, Any]:
@@ -86,11 +86,11 @@ class Client:
         return self._json("POST", "/v1/renew", {"lease": question["lease"]})
 
     def explain(self, ticket: int) -> dict[str, Any]:
-        """Why an open question is asked: ``probability`` of the label ``towards``. ServerError 403 of an audit."""
+        """Why an open question is asked: ``probability`` of the label ``towards``. ServerError 403 for an audit."""
         return self._call("GET", f"/v1/explain/{ticket}")
 
     def answers(self, ticket: int, example: str | None = None) -> dict[str, Any]:
-        """The answers of a question, whether it is ``open``, and who holds it."""
+        """The answers of a question, whether it is ``open``, and its holder."""
         query = "?" + urllib.parse.urlencode({"example": example}) if example else ""
         return self._call("GET", f"/v1/answers/{ticket}{query}")
 
@@ -105,8 +105,8 @@ class Client:
         holder: str | None = None,
         seconds: float | None = None,
     ) -> dict[str, Any]:
-        """Makes `label` the annotator's answer, whatever it was before and whoever holds the question; None takes the answer
-        back, and leases the question to `holder`. `source` names what brought the answer. `example` finds a question that
+        """Sets the annotator's answer to `label`, whatever the answer and the holder were before; None takes the answer
+        back, and leases the question to `holder`. `source` names the origin of the answer. `example` finds a question that
         was withdrawn meanwhile."""
         body: dict[str, Any] = {"annotator": annotator, "label": label, "source": source}
         more = {"example": example, "holder": holder, "seconds": seconds}
@@ -125,7 +125,7 @@ class Client:
         return self._call("DELETE", "/v1/examples/" + urllib.parse.quote(example, safe=""))
 
     def set_limit(self, labels: int | None) -> dict[str, Any]:
-        """Another label budget; None: no limit."""
+        """Replaces the label budget; None: no limit."""
         return self._json("PUT", "/v1/limits", {"labels": labels})
 
     def _json(self, method: str, path: str, body: Mapping[str, Any], *, again: bool = True) -> dict[str, Any]:

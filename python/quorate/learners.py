@@ -1,4 +1,4 @@
-"""One class for each row of the registry, made from what the engine declares: parameters, ranges, meanings, sources."""
+"""One class for each learner of the registry, made from the engine's declarations: parameters, ranges, meanings, sources."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from quorate import _core
 from quorate._estimator import Calibrated, Estimator
 from quorate._parameters import DECLARED
 
-# What every learner takes besides its own parameters and the engine's options: name, default, type, meaning.
+# Parameters of every learner besides its own and the engine's options: name, default, type, meaning.
 _OF_PYTHON: list[tuple[str, Any, str, str]] = [
     ("pace", None, "int | str | None",
      "spend the label budget evenly over so many examples; 'even': over those of `fit`"),
@@ -32,7 +32,7 @@ _TYPES = {"labels": "int | str | list[int | str] | None", "labels_per_task": "in
 
 
 def _shared() -> list[tuple[str, Any, str, str]]:
-    """All that learners share."""
+    """The parameters that all learners share."""
     out = []
     for option in DECLARED:
         name, kind, text = option["name"], option["type"], option["initial"]
@@ -149,6 +149,6 @@ def _from_model(model: Any) -> Estimator:
 
 
 def load(path: str | os.PathLike[str]) -> Estimator:
-    """The learner that a model file holds, written by `save` or by the program. Classes are whole numbers if all of them look
-    like it, else strings. Raises OSError, or ValueError for what is no model file."""
+    """The learner in a model file, written by `save` or by the program. Classes are whole numbers if all of them look like
+    whole numbers, else strings. Raises OSError, or ValueError for a file that is no model."""
     return _from_model(_core.Model.load(os.fsencode(path)))

@@ -31,13 +31,13 @@ __all__ = ["ActiveClassifier", "Classifier", "active", "wrap"]
 class Classifier(base.MiniBatchClassifier):
     """A learner as River's classifier; `wrap` makes it.
 
-    `learn_one(x, y)` shows the learner a label as a stream does: it learns from it if it asks for it and its limits
-    have one left, so that `labels=100` holds in River's loops, too. A y of None is a label that nobody knows.
+    `learn_one(x, y)` offers the learner a label as a stream does: it learns from the label only if it asks for it within
+    its limits, so that `labels=100` holds in River's loops, too. A y of None is an unknown label.
 
     Parameters
     ----------
-    learner : a learner of Quorate. It is copied, also with what it has learned; `clone` starts from there again
-    classes : all classes, as the engine gives each its place before the first example; default: False and True, as with
+    learner : a learner of Quorate. It is copied with its model, if it has one; `clone` starts from there again
+    classes : all classes, as the engine numbers them before the first example; default: False and True, as with
         River's own binary classifiers
     task_column : the key of x that names the task, a string; it is no feature. Default: that of the learner
 
@@ -68,7 +68,7 @@ class Classifier(base.MiniBatchClassifier):
         return len(self.learner_.classes_) > 2
 
     def learn_one(self, x: Mapping[Any, Any], y: Any, *, task: Any = None, time: float | None = None, w: float = 1.0) -> None:
-        """Goes on by one example, of importance weight `w`, 0 to 1000. `task`: its name, if no key of x has it; `time`: seconds since 1970, for limits by
+        """Advances by one example, of importance weight `w`, 0 to 1000. `task`: its name, if no key of x has it; `time`: seconds since 1970, for limits by
         time. A few microseconds for 100 features. Raises ValueError for a y that is no class, or an x that is no
         example."""
         try:
@@ -80,8 +80,8 @@ class Classifier(base.MiniBatchClassifier):
             raise
 
     def predict_one(self, x: Mapping[Any, Any], *, task: Any = None) -> Any:  # type: ignore[override]
-        """The class of x; of a task never seen by what all tasks share. A few microseconds for 100 features and two
-        classes."""
+        """The class of x; for a task never seen, by the weights that all tasks share. A few microseconds for 100
+        features and two classes."""
         return self.learner_.predict_one(x, task)
 
     def predict_proba_one(  # type: ignore[override]
@@ -119,8 +119,8 @@ class Classifier(base.MiniBatchClassifier):
         return pd.DataFrame(chances, index=getattr(X, "index", None), columns=self.learner_.classes_.tolist())
 
     def decide_one(self, x: Mapping[Any, Any], *, task: Any = None, time: float | None = None) -> list[int]:
-        """Goes on by one example without its label. Returns the ids of what the learner asks, one for each class in
-        doubt if there are more than two; empty if it asks nothing. Give them to `learner_.learn` with the label, or to
+        """Advances by one example without its label. Returns the ids of the learner's questions, one for each uncertain
+        class if there are more than two; empty if it asks none. Give them to `learner_.learn` with the label, or to
         `learner_.withdraw`."""
         decided = self.learner_.decide([x], task=task, time=None if time is None else [time])
         return [int(n) for n in decided.ids[decided.ask]]
@@ -137,9 +137,9 @@ class Classifier(base.MiniBatchClassifier):
 class ActiveClassifier(ActiveLearningClassifier):
     """One of River's active learners that asks as its learner decides; `active` makes it.
 
-    `predict_one` and `predict_proba_one` return what the classifier says and whether the label is wanted, and count x
+    `predict_one` and `predict_proba_one` return the classifier's result and whether the label is asked for, and count x
     as an example of the stream. `learn_one` answers: at once, late, in any order, or never; a question is found again
-    by the value of x. An x that was not asked about is shown as by `Classifier.learn_one`.
+    by the value of x. An x that was not asked about is learned as by `Classifier.learn_one`.
 
     Parameters
     ----------
@@ -156,15 +156,15 @@ class ActiveClassifier(ActiveLearningClassifier):
         self._awaited = Awaited()
 
     def predict_one(self, x: Any, **kwargs: Any) -> tuple[Any, bool]:  # type: ignore[override]
-        """The class of x, and whether its label is wanted. `task` and `time` as in `Classifier.learn_one`."""
+        """The class of x, and whether its label is asked for. `task` and `time` as in `Classifier.learn_one`."""
         seen = self._seen(x)
-        asked = self._ask(x, seen, kwargs)  # first: it counts x, and the prediction is the one that was decided by
+        asked = self._ask(x, seen, kwargs)  # first: it counts x, and the prediction is the one of that decision
         return self._last.predict_one(seen, task=kwargs.get("task")), asked
 
     def predict_proba_one(  # type: ignore[override]
         self, x: Any, **kwargs: Any
     ) -> tuple[dict[Any, float], bool]:
-        """The chance of each class, and whether the label of x is wanted."""
+        """The chance of each class, and whether the label of x is asked for."""
         seen = self._seen(x)
         asked = self._ask(x, seen, kwargs)
         return self._last.predict_proba_one(seen, task=kwargs.get("task")), asked
@@ -198,7 +198,7 @@ class ActiveClassifier(ActiveLearningClassifier):
         yield {"classifier": wrap(LEARNERS["cohort"]())}
 
     def _unit_test_skips(self) -> set[str]:
-        return {"check_predict_proba_one_binary"}  # it takes no pair of probabilities and a question
+        return {"check_predict_proba_one_binary"}  # it does not accept a pair of probabilities and question
 
 
 def wrap(learner: Estimator, *, classes: Sequence[Any] | None = None, task_column: str | None = None) -> Classifier:
@@ -209,7 +209,7 @@ def wrap(learner: Estimator, *, classes: Sequence[Any] | None = None, task_colum
 
 def active(classifier: base.Classifier) -> ActiveClassifier:
     """A classifier from `wrap`, or a pipeline that ends with one, as one of River's active learners: `predict_one(x)`
-    returns the class and whether the label is wanted. See `ActiveClassifier`."""
+    returns the class and whether the label is asked for. See `ActiveClassifier`."""
     return ActiveClassifier(classifier)
 
 

@@ -34,20 +34,20 @@ __all__ = ["PoolQuery", "StreamQuery"]
 
 
 class StreamQuery(SingleAnnotatorStreamQueryStrategy):
-    """Asks for labels as a learner does that goes through the stream.
+    """Asks for labels as a learner does on a stream.
 
-    The strategy has a learner of its own, which decides of each candidate in the light of the labels it asked for; what
-    else is trained with the labels is up to the caller. Those labels reach it through `X` and `y` of `query`, where a
-    candidate is found again by its values; so give it there what was labeled, all of it or only what is new. Rows that
-    are labeled when the first query comes are learned from, too (but not with `task`), and the rate does not count
-    them; later labels that it did not ask for are not looked at.
+    The strategy has a learner of its own, which decides on each candidate, and learns from the labels that it asked for;
+    the caller may train other models with these labels. They reach the learner through `X` and `y` of `query`, where a
+    candidate is recognized by its values; so pass all labeled rows there, or only the new ones. Rows that are labeled at
+    the first query are learned from, too (but not with `task`), and the rate does not count them; later labels that the
+    learner did not ask for are ignored.
 
     Parameters
     ----------
     learner : a learner of Quorate, new or fitted; it is copied. Default: Cohort(). One that chooses among a round's
         examples, as Shampo, needs `task`
     classes : all classes; default: those of the `clf` given to `query`
-    missing_label : what stands in y for a label that is not known
+    missing_label : the value in y for an unknown label
     budget : most labels, as a share of the candidates, above 0 and at most 1: a hard limit in any 1,000 candidates on
         end (in any 10 / budget if that is more), spent evenly by query rules that have a b. Default: the learner's own
         limits, or 0.1 if it has none. If both are given, both hold
@@ -81,12 +81,12 @@ class StreamQuery(SingleAnnotatorStreamQueryStrategy):
         return_utilities: bool = False,
     ) -> Any:
         """Which candidates to label. Labels in `X` and `y` are learned from, once; otherwise nothing changes, so that a
-        second call says the same. O(model), as the decision is tried on a copy.
+        second call returns the same. O(model), as the decision is tried on a copy.
 
         Parameters
         ----------
         candidates : array of shape (n, d), in the order in which they came
-        clf : asked for its classes, if they were not given to the strategy
+        clf : its classes are used, if none were given to the strategy
         X, y : rows (an array or a sparse matrix) and their labels, some of them missing
         task : names or whole numbers, of each candidate, or one for all
 
@@ -106,9 +106,9 @@ class StreamQuery(SingleAnnotatorStreamQueryStrategy):
     def update(
         self, candidates: Any, queried_indices: Any, budget_manager_param_dict: Any = None, task: Any = None
     ) -> StreamQuery:
-        """The candidates have passed, and the labels of some were asked for. Those that the learner wanted count
-        against its limits; if they were not asked for, they are withdrawn. `budget_manager_param_dict` is not looked
-        at."""
+        """Records that the candidates have passed, and which of their labels were asked for. Labels that the learner
+        asks for count against its limits; those that the caller did not ask for are withdrawn.
+        `budget_manager_param_dict` is ignored."""
         rows = self._rows(candidates, False)
         queried = set(check_indices(queried_indices, rows, dim=0).tolist() if len(queried_indices) else [])
         self._begin(None, None, None, task)
@@ -128,7 +128,7 @@ class StreamQuery(SingleAnnotatorStreamQueryStrategy):
         return np.asarray(rows)
 
     def _begin(self, clf: Any, X: Any, y: Any, task: Any) -> None:
-        """The learner, if there is none yet: with what is labeled already, then the limits."""
+        """Makes the learner, if there is none yet: it learns from rows that are labeled already, then gets its limits."""
         if hasattr(self, "learner_"):
             return
         learner = copy.deepcopy(_given(self.learner, "cohort"))
@@ -163,17 +163,17 @@ class StreamQuery(SingleAnnotatorStreamQueryStrategy):
 
 
 class PoolQuery(SingleAnnotatorPoolQueryStrategy):
-    """Draws from a pool as a learner does that chooses what its one annotator labels (Shampo, or query="shared").
+    """Draws from a pool as a learner does that selects examples for a shared annotator (Shampo, or query="shared").
 
-    Each query learns anew from what is labeled, in the order of X and `passes` times, then draws candidates: those in
-    doubt are the likelier, the more so the smaller the learner's b. The caller's loop counts what is bought; the
-    learner's own limits are not looked at.
+    Each query learns anew from the labeled rows, in the order of X and `passes` times, then draws candidates: uncertain
+    ones are likelier, the more so the smaller the learner's b. The caller's loop counts the labels bought; the learner's
+    own limits are ignored.
 
     Parameters
     ----------
-    learner : a learner of Quorate that chooses. Default: Shampo()
+    learner : a learner of Quorate that selects. Default: Shampo()
     classes : all classes; default: those of the `clf` given to `query`, or of y
-    missing_label : what stands in y for a label that is not known
+    missing_label : the value in y for an unknown label
     random_state : seed of the learner and the draws
     """
 
@@ -203,17 +203,17 @@ class PoolQuery(SingleAnnotatorPoolQueryStrategy):
         Parameters
         ----------
         X, y : rows and their labels, some of them missing
-        clf : asked for its classes, if they were not given to the strategy
+        clf : its classes are used, if none were given to the strategy
         task : names or whole numbers, of each row of X; then candidates are rows of X
         candidates : rows of X by their indices, or other rows. Default: rows of X without a label
         batch_size : how many to draw, different ones
-        return_utilities : also of each draw each candidate's chance, NaN for what is none: (batch_size, n)
+        return_utilities : return also the chance of each candidate in each draw, NaN for other rows: (batch_size, n)
         """
         rows = check_array(X, accept_sparse="csr", dtype=np.float64) if sparse.issparse(X) else None
         X, y, candidates, batch_size, return_utilities = self._validate_data(
             X if rows is None else np.zeros((rows.shape[0], 1)), y, candidates, batch_size, return_utilities, reset=True
         )
-        if rows is not None:  # which scikit-activeml does not know
+        if rows is not None:  # scikit-activeml does not accept sparse rows
             X, self.n_features_in_ = rows, rows.shape[1]
         pool, mapping = self._transform_candidates(candidates, X, y)
         known = is_labeled(y, self.missing_label)
@@ -234,7 +234,7 @@ class PoolQuery(SingleAnnotatorPoolQueryStrategy):
         classes = _classes(self.classes, clf, y)
         learner.labels = learner.labels_per_task = learner.pace = None
         learner.seed = int(self.random_state_.randint(2**31 - 1))
-        # Every label there is was bought: each example is a round of its own, of classes with all its labels.
+        # All these labels were bought: each example is a round of its own; with classes, all its labels are asked for.
         learner.rounds = None if len(classes) > 2 else "each"
         learner.labels_per_round = clone(learner).start(classes.tolist()).info_["questions"]
         learner.start(classes.tolist())
@@ -250,7 +250,7 @@ class PoolQuery(SingleAnnotatorPoolQueryStrategy):
 def _draw(
     learner: Estimator, pool: npt.NDArray[Any], task: Any, size: int, random: np.random.RandomState
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Rows of the pool, one after the other, and before each draw the chances of all."""
+    """Draws rows of the pool, one after the other. Returns them, and the chances of all rows before each draw."""
     drawn: list[int] = []
     chances = np.full((size, pool.shape[0]), np.nan)
     left = np.arange(pool.shape[0])
@@ -275,7 +275,7 @@ def _given(learner: Any, default: str) -> Any:
 
 
 def _limits(learner: Any) -> tuple[list[str], int | None]:
-    """As the engine has them."""
+    """A learner's limits in the engine's form."""
     labels = [] if learner.labels is None else np.atleast_1d(np.asarray(learner.labels, dtype=object)).tolist()
     return [str(limit) for limit in labels], learner.labels_per_task
 

@@ -1,4 +1,4 @@
-// What a learner can do, as data: the registry has it of every learner, and the compiler checks it against the verbs.
+// Each learner's capabilities as data: the registry lists them, and the compiler checks them against the verbs.
 #pragma once
 #include <array>
 #include <string_view>
@@ -9,22 +9,22 @@ namespace quorate {
 /// What a learner can do beyond predicting, deciding and learning. The first group follows from its parameters, above all
 /// its query rule; the second is the algorithm's own.
 struct Capabilities {
-  bool paced = false;    ///< a b decides how much it asks: set_query_scale()
+  bool paced = false;    ///< a query threshold b decides how much it asks: set_query_scale()
   bool selects = false;  ///< chooses among the examples of a round, and asks for a fixed number of them
   bool draws = false;    ///< decisions or updates depend on the seed
 
   bool calibrated = false;       ///< margins become probabilities: log_odds()
-  bool joint = false;            ///< tasks decide together, so tasks that exclude each other (one-vs-rest) are beyond it
+  bool joint = false;            ///< tasks decide together; tasks that exclude each other (one-vs-rest) are not supported
   bool mistake_driven = false;   ///< learns from a label if, and only if, y * margin <= 0
-  bool learns_unasked = false;   ///< examples that nobody labels may change it
+  bool learns_unasked = false;   ///< may learn from unlabelled examples
   bool learns_neither = false;   ///< the answer "neither" may teach something: learn_neither()
   bool keeps_instances = false;  ///< its model is a list of instances: support_vectors()
-  bool forgets = false;          ///< lets knowledge go to stay within a memory limit: free_memory()
-  bool untracked_tasks = false;  ///< goes on where memory holds no more tasks: bytes_for_tasks(), reserve_tasks()
+  bool forgets = false;          ///< drops parts of its model to stay within a memory limit: free_memory()
+  bool untracked_tasks = false;  ///< continues when memory holds no more tasks: bytes_for_tasks(), reserve_tasks()
   bool additive = false;         ///< a margin is a sum over features: explain()
   bool groups = false;           ///< tasks may be in groups that share nothing with each other: Example::group
   bool rebuilds = false;         ///< can be learned again from kept labels alone: restart()
-  bool weighs = false;           ///< learns a label of any weight in one step; others, as often as its weight says
+  bool weighs = false;           ///< learns a label of any weight in one step; others repeat the step
   bool peer_benefit = false;     ///< counts how often listening to other tasks helped and hurt: peer_benefit()
 
   bool operator==(const Capabilities&) const = default;

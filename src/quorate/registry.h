@@ -1,4 +1,4 @@
-// Every learner by name. Thread-safety: any number of threads may call all of this.
+// Every learner by name. Thread-safety: any number of threads may call all functions.
 #pragma once
 #include <memory>
 #include <span>
@@ -39,7 +39,7 @@ Capabilities capabilities(const Spec& spec);
 /// The names of the learners whose algorithm has a capability, for messages: "cohort, perceptron".
 std::string learners_with(bool Capabilities::*capability);
 
-/// Throws UsageError, with the learners that can, unless this one learns users and classes at once.
+/// Throws UsageError, which lists the learners that can, unless this one learns users and classes at once.
 void check_can_group(const Spec& spec);
 
 /// A new learner. Throws UsageError for a spec that is not valid; DataError or FileError for a graph's file.

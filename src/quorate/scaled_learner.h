@@ -1,5 +1,5 @@
-// How an algorithm's plain struct becomes a row of the registry: the adaptor that scales instances, and checks at compile
-// time that the struct has the verbs that its row promises.
+// Makes an algorithm's plain struct a row of the registry. The adaptor scales instances, and checks at compile time that the
+// struct has the verbs that its row promises.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -21,8 +21,8 @@
 
 namespace quorate {
 
-/// What an algorithm's struct must have: name, title, source; Params; a constructor; these verbs; a state list. prefetch()
-/// and check() may do nothing, but are never forgotten by a slip of the pen.
+/// Requirements of an algorithm's struct: name, title, source; Params; a constructor; these verbs; a state list. prefetch()
+/// and check() may be empty, but are required, so that neither is omitted by mistake.
 template <class A>
 concept LearnerType = Described<typename A::Params> &&
     std::constructible_from<A, const typename A::Params&, const LearnerContext&> && HasState<A> &&
@@ -32,11 +32,11 @@ concept LearnerType = Described<typename A::Params> &&
   a.decide(round, rng, out);
   { a.learn(e, d, 1.0, rng) } -> std::same_as<bool>;
   { c.influence(Task{}, Task{}) } -> std::same_as<double>;
-  c.prefetch(e);  // before score() and decide(): lets the processor fetch what they will read
+  c.prefetch(e);  // before score() and decide(): prefetches the memory they read
   a.check();      // after its state was loaded; throws DataError
 };
 
-/// Whether the optional verbs of A are those that `can` promises, and no others.
+/// Whether A has exactly the optional verbs that `can` promises.
 template <class A>
 constexpr bool verbs_fit(const Capabilities& can) {
   constexpr bool calibrated = requires(const A c) {
@@ -62,13 +62,13 @@ constexpr bool verbs_fit(const Capabilities& can) {
          can.paced == paced;
 }
 
-/// A learner's own parameters, and the one that the adaptor adds.
+/// A learner's own parameters, and the scale, which the adaptor adds.
 template <class A, Capabilities kCan, class DefaultScale>
 struct WithScale : A::Params {
   Scale scale = DefaultScale{};
   static constexpr auto fields() { return std::tuple_cat(A::Params::fields(), std::tuple{scale_field(&WithScale::scale)}); }
 
-  /// What the learner can do with these parameters: what its row promises, and what its query rule brings.
+  /// The capabilities with these parameters: those of the row, and those of the query rule.
   Capabilities capabilities() const {
     Capabilities out = kCan;
     QueryTraits rule;
@@ -84,8 +84,8 @@ struct WithScale : A::Params {
   }
 };
 
-/// The adaptor. It scales instances before an algorithm sees them: with what was counted up to the end of the round at hand
-/// in decide(), up to now in learn() and score().
+/// The adaptor. It scales instances before an algorithm sees them: in decide() by the counts up to the end of the current
+/// round, in learn() and score() by the current counts.
 template <LearnerType A, Capabilities kCan, class DefaultScale>
 class ScaledLearner final : public Learner {
  public:
@@ -105,7 +105,7 @@ class ScaledLearner final : public Learner {
   double score(const Example& e) const override {
     prefetch(e);
     if (!scaling_.changes()) return finite(a_->score(e));
-    thread_local std::vector<double> values;  // many may read one learner at the same time
+    thread_local std::vector<double> values;  // several threads may read one learner
     return finite(a_->score(scaled(e, values)));
   }
   void explain([[maybe_unused]] const Example& e, [[maybe_unused]] std::span<Contribution> out) const override {
@@ -118,12 +118,12 @@ class ScaledLearner final : public Learner {
         out[k] = {};
         if (x.value[k] == 0) continue;
         const Index index = x.at(k);
-        Example alone{kUntracked, {{&index, 1}, {&x.value[k], 1}}, e.group};  // a margin is the sum of those of its features
+        Example alone{kUntracked, {{&index, 1}, {&x.value[k], 1}}, e.group};  // margins are sums over features
         out[k].shared = finite(a_->score(alone));
         alone.task = e.task;
         out[k].own = finite(a_->score(alone)) - out[k].shared;
         if constexpr (requires { a_->variance(alone); }) out[k].uncertainty = a_->variance(alone);
-        if constexpr (requires { a_->shift(); })  // is the constant feature's
+        if constexpr (requires { a_->shift(); })  // belongs to the constant feature
           if (index != 0) out[k].shared -= a_->shift();
       }
     }
@@ -137,7 +137,7 @@ class ScaledLearner final : public Learner {
     const std::size_t step = round.tasks_per_instance;
     if (examples.size() > 1)
       for (const Example& e : examples.first(std::min(kAhead, examples.size()))) prefetch(e);
-    if constexpr (requires { a_->make_room(examples); })  // first, as what is counted stays counted
+    if constexpr (requires { a_->make_room(examples); })  // first, as counting cannot be undone
       if (limited_) a_->make_room(examples);
     for (std::size_t n = 0; n < examples.size(); n += step) count(examples[n].x);
     if (!scaling_.changes()) return decide_scaled(examples, rng, out);
@@ -154,8 +154,8 @@ class ScaledLearner final : public Learner {
     }
     decide_scaled(round_, rng, out);
   }
-  /// An algorithm that `weighs` gets any weight. Others get the label as often as its weight says, at last the part that is
-  /// left.
+  /// An algorithm that `weighs` gets any weight. Others learn the label once per whole unit of its weight, then once with
+  /// the remainder.
   bool learn(const Example& e, const Decision& d, Answer y, Rng& rng) override {
     if (kCan.weighs || e.weight == 1) return learn_once(e, d, y, rng);
     bool any = false;
@@ -167,7 +167,7 @@ class ScaledLearner final : public Learner {
       part.weight = n < whole ? 1 : rest;
       const bool updated = learn_once(part, now, y, rng);
       any |= updated;
-      if (!updated && can_.mistake_driven) break;  // it is right by now
+      if (!updated && can_.mistake_driven) break;  // its prediction is correct by now
       now = {};
       now.margin = score(e);
       now.probability = d.probability;
@@ -191,7 +191,7 @@ class ScaledLearner final : public Learner {
       make_anew(context);
     }
   }
-  /// What is seen is free: it says how to scale and, to a learner with `directions`, which words go together.
+  /// Needs no label: counts features for scaling and, for a learner with `directions`, which words occur together.
   void count(const Features& x) override {
     scaling_.count(x);
     if constexpr (requires { a_->directions; }) {
@@ -258,7 +258,7 @@ class ScaledLearner final : public Learner {
     else
       return std::monostate();
   }
-  /// Files are not read again: their graph and prior stay, as tasks may have other names now.
+  /// The graph and the prior are kept, not read from their files again, as tasks may have other names now.
   void make_anew(const LearnerContext& context) {
     LearnerContext again = context;
     again.restore = true;
@@ -275,13 +275,13 @@ class ScaledLearner final : public Learner {
     }
     if constexpr (requires { a_->query.prior_weights(); }) a_->query.set_prior_weights(prior);
     if constexpr (requires { a_->A.pack(); }) {
-      if (!limited_) graph.tasks = context.tasks.size();  // memory has held no others
+      if (!limited_) graph.tasks = context.tasks.size();  // under a limit there was no memory for others
       a_->A.unpack(graph);
       if constexpr (requires { a_->ensure_tasks(std::size_t{}); }) a_->ensure_tasks(graph.tasks);
     }
   }
 
-  static constexpr std::size_t kAhead = 4;  // examples of a round prefetched: more would push each other out
+  static constexpr std::size_t kAhead = 4;  // examples of a round prefetched: more would evict each other
 
   template <class S>
   static void state(S& s, auto&& v) {
@@ -292,7 +292,7 @@ class ScaledLearner final : public Learner {
     if (values.size() < e.x.size()) values.resize(e.x.size());
     return {e.task, scaling_(e.x, values), e.group, e.weight};
   }
-  /// Huge weights in a model file may overflow a margin; none leaves here that is not a finite number.
+  /// Huge weights in a model file may overflow a margin; the result is always a finite number.
   static double finite(double margin) {
     constexpr double kLargest = std::numeric_limits<double>::max();
     return std::isnan(margin) ? 0 : std::clamp(margin, -kLargest, kLargest);
@@ -303,7 +303,7 @@ class ScaledLearner final : public Learner {
   }
   bool learn_once(const Example& e, const Decision& d, Answer y, Rng& rng) {
     if constexpr (requires { a_->query.reserve_task(e.task); }) a_->query.reserve_task(e.task);
-    if constexpr (requires { a_->ensure_tasks(std::size_t{1}); })  // a gift, or a rebuild: no example of it may have come
+    if constexpr (requires { a_->ensure_tasks(std::size_t{1}); })  // unsolicited label or rebuild: the task may be new
       a_->ensure_tasks(std::size_t{e.task} + 1);
     else if constexpr (requires { a_->A.ensure_tasks(1); })
       if (e.task != kUntracked) a_->A.ensure_tasks(std::size_t{e.task} + 1);
@@ -318,7 +318,7 @@ class ScaledLearner final : public Learner {
       a_->query.learned(e.task, y != kNeither && mistaken(y, d.margin), updated);
     return updated;
   }
-  /// Which of its parts, words and the columns of a table, would have predicted the label?
+  /// Learns which part alone, words or the columns of a table, would have predicted the label.
   void weigh_parts(const Example& e, Answer y) {
     parts_.resize(e.x.size());
     Example part = scaled(e, values_);
@@ -331,7 +331,7 @@ class ScaledLearner final : public Learner {
     const double columns = margin(Scaling::Part::kColumns);
     scaling_.learn(y, columns, margin(Scaling::Part::kWords));
   }
-  /// An algorithm with `recent` learns again from examples that it learned from before, scaled by what is known now.
+  /// An algorithm with `recent` learns again from earlier examples, scaled by the current counts.
   void replay(const Example& e, Answer y) {
     for (std::uint64_t k = a_->replays_due(); k > 0; --k) {
       const auto [item, again] = a_->recent.next();
@@ -354,8 +354,8 @@ class ScaledLearner final : public Learner {
   std::vector<double> values_, parts_;
 };
 
-/// The row of algorithm A. kCan: what it can do, apart from its query rule; a verb that is promised and missing, there and
-/// not promised, or misspelt, does not compile. DefaultScale: the scale it has unless another is asked for.
+/// The row of algorithm A. kCan: its capabilities, apart from its query rule; a verb that is promised and missing, present
+/// and not promised, or misspelt, is a compile-time error. DefaultScale: the scale unless the user sets another.
 template <LearnerType A, Capabilities kCan, class DefaultScale = ScaleNone>
 constexpr Algorithm registered() {
   static_assert(verbs_fit<A>(kCan), "the struct's optional verbs are not those that its capabilities promise");

@@ -1,4 +1,4 @@
-"""A pass, which makes a project and a server agree."""
+"""A pass, which synchronizes a project and a server."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from quorate.labelstudio.predictions import of_question
 from quorate.labelstudio.studio import LabelStudio, LabelStudioError
 
 _MARGIN = timedelta(seconds=10)  # within which Label Studio may save changes in another order than their times
-_TOO_LATE = (404, 409, 410)  # of a lease
-_REFUSED = (409, 410, 422)  # of an answer
+_TOO_LATE = (404, 409, 410)  # statuses for a lease that has ended
+_REFUSED = (409, 410, 422)  # statuses for an answer
 
 
 @dataclass
 class Waiting:
-    """A task of the project, and what is known of its question."""
+    """A task of the project, and the state of its question."""
 
     ticket: int
     example: str
@@ -32,7 +32,7 @@ class Waiting:
 
 
 class Bridge:
-    """Makes a Label Studio project and a server agree, a pass at a time. Not for use by several threads at once."""
+    """Synchronizes a Label Studio project and a server, one pass at a time. Not for use by several threads at once."""
 
     def __init__(
         self, studio: LabelStudio, server: Client, project: str, log: Log, *, ahead: int = 10, name: str = "labelstudio",
@@ -61,7 +61,7 @@ class Bridge:
     # A pass ----------------------------------------------------------------------------------------------------------
 
     def run_pass(self) -> None:
-        """Raises ConnectionError if a server cannot be reached; the next pass begins with all tasks."""
+        """Raises ConnectionError if a server cannot be reached; after an error the next pass begins with all tasks."""
         try:
             self._run_pass()
         except BaseException:
@@ -113,7 +113,7 @@ class Bridge:
     # From Label Studio -----------------------------------------------------------------------------------------------
 
     def _changed_tasks(self) -> list[Json]:
-        """Tasks that may have changed since the last pass; now and then all."""
+        """Tasks that may have changed since the last pass; every `sweep` seconds all tasks."""
         assert self.project_id is not None
         everything = self._seen is None or self._swept is None or time.monotonic() - self._swept > self._sweep
         since = None if everything or self._seen is None else self._seen - _MARGIN
@@ -151,7 +151,7 @@ class Bridge:
         waiting.open = not wanted
         known = self._known(waiting)
         if known.get("long_ago"):
-            wanted.clear()  # the server has dropped what it would compare
+            wanted.clear()  # the server no longer has the answers to compare with
         answers = known["answers"]
         for given in answers:
             if given["annotator"] not in wanted and given["source"].startswith(f"labelstudio {self.project_id} "):
@@ -161,7 +161,7 @@ class Bridge:
             same = {"annotator": annotator, "label": label, "source": source}
             if not any(same.items() <= given.items() for given in answers):
                 self._put(waiting, annotator, annotation, label, source)
-        if waiting.open and answers:  # taken back, so the lease is another
+        if waiting.open and answers:  # taken back, so there is a new lease
             self._look_again(task["id"], waiting)
         elif waiting.open:
             self._note_holder(task["id"], waiting, known)
@@ -227,7 +227,7 @@ class Bridge:
         return self._users.get(number) or f"Label Studio user {number}"
 
     def _report(self, key: tuple[Any, ...], event: str, text: str, **values: Any) -> None:
-        """Once."""
+        """Logs each key once."""
         if key not in self._reported:
             self._reported.add(key)
             self.log(event, text, **values)
@@ -235,7 +235,7 @@ class Bridge:
     # Tasks that wait -------------------------------------------------------------------------------------------------
 
     def _keep_waiting(self) -> None:
-        """Renews leases; deletes tasks whose questions are not open for them any more."""
+        """Renews leases; deletes tasks whose questions are no longer open or leased to us."""
         for task, waiting in list(self._waiting.items()):
             if waiting.open:
                 self._look_again(task, waiting)
@@ -274,16 +274,16 @@ class Bridge:
         except ServerError as error:
             if error.status not in _TOO_LATE:
                 raise
-            waiting.lease = None  # the next pass looks at it
+            waiting.lease = None  # the next pass checks the question
             return
         waiting.renewed = time.monotonic()
 
     def _remove(self, task: int, waiting: Waiting, reason: str) -> None:
-        """Deletes a task that nobody has answered, as seen now."""
+        """Deletes a task, unless it has an answer by now."""
         try:
             now = self.studio.get(f"/api/tasks/{task}")
             if any(not one["was_cancelled"] for one in now["annotations"]):
-                return  # the next pass brings it back
+                return  # the next pass puts the answer
             self.studio.call("DELETE", f"/api/tasks/{task}")
         except LabelStudioError as error:
             if error.status != 404:
@@ -299,7 +299,7 @@ class Bridge:
     # To Label Studio -------------------------------------------------------------------------------------------------
 
     def _push(self, questions: list[Json]) -> None:
-        """Leases what is asked, until `ahead` tasks wait."""
+        """Leases questions and makes tasks of them, until `ahead` tasks wait."""
         if self.project_id is None or self.form is None:
             return
         held = sum(waiting.open and not waiting.skipped for waiting in self._waiting.values())
@@ -311,9 +311,9 @@ class Bridge:
             if task is None:
                 questions.append(question)
             elif self._waiting[task].open:
-                break  # as many are held as may be
+                break  # the limit of held questions is reached
             else:
-                self._skip(question["ticket"], question["lease"])  # a second opinion, which is for somebody else
+                self._skip(question["ticket"], question["lease"])  # asked for a second answer: left to other annotators
         if not questions:
             if held == 0:
                 self._say_idle()

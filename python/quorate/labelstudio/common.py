@@ -1,4 +1,4 @@
-"""What all parts of the bridge share."""
+"""Definitions that all parts of the bridge share."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import threading
 import time
 from typing import Any, TextIO
 
-META = "quorate"  # the key of a task's meta with its ticket; the version of the model that predicts
+META = "quorate"  # key of the ticket in a task's meta; also the model version of predictions
 
 Json = dict[str, Any]
 
 
 class SetupError(Exception):
-    """What the user has to change."""
+    """An error in the setup, which the user has to correct."""
 
 
 class Log:
-    """Lines for people, or JSON for machines. Has no member through which a token could come."""
+    """Lines for people, or JSON for machines. No member can contain a token."""
 
     def __init__(self, as_json: bool, out: TextIO) -> None:
         self._as_json = as_json

@@ -18,7 +18,7 @@ from quorate.labelstudio.common import Json, SetupError
 
 @dataclass
 class Form:
-    """What a labeling config shows and asks."""
+    """The fields that a labeling config shows, and the choices that it offers."""
 
     config: str
     control: str  # name of the Choices
@@ -84,11 +84,11 @@ class Form:
             )
 
     def data(self, question: Mapping[str, Any]) -> Json:
-        """A task's data; what the config shows and the example lacks is empty."""
+        """A task's data; fields that the config shows and the example lacks are empty."""
         return dict.fromkeys(self.variables - {"columns"}, "") | _data(question)
 
     def result(self, label: str, score: float) -> list[Json]:
-        """What an annotation or a prediction with this label consists of."""
+        """The result of an annotation or a prediction with this label."""
         value = {"choices": [label]}
         return [{"from_name": self.control, "to_name": self.shown, "type": "choices", "value": value, "score": score}]
 

@@ -19,7 +19,7 @@ _LONGEST_BODY = 64 << 20  # bytes of a request to the listener
 
 
 class Listener:
-    """Takes what Label Studio sends: webhooks, as hints to look now, and the requests of the ML backend protocol. Bodies are
+    """Receives requests of Label Studio: webhooks, as hints to start a pass, and those of the ML backend protocol. Bodies are
     never logged: they carry an access token."""
 
     def __init__(
@@ -91,10 +91,10 @@ class Listener:
         try:
             self._reply(to, status, reply)
         except OSError:
-            pass  # Label Studio waits a second for some replies
+            pass  # Label Studio waits only one second for some replies
 
     def _answer(self, to: BaseHTTPRequestHandler, path: str, body: bytes) -> tuple[int, Json]:
-        if path == "/webhook":  # to a backend it is sent without a password; it only makes us look
+        if path == "/webhook":  # comes without a password to a backend; it only starts a pass
             if self._secret is not None and not hmac.compare_digest(to.headers.get("X-Quorate") or "", self._secret):
                 return 403, {"detail": "unknown sender"}
             self._hint()

@@ -1,4 +1,4 @@
-"""What the learner predicts, as Label Studio shows it."""
+"""The learner's predictions in Label Studio's form."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from quorate.labelstudio.form import Form
 
 
 def of_question(server: Client, ticket: int, form: Form) -> Json | None:
-    """What Label Studio shows of an open question's prediction; None of an audit, whose prediction stays hidden."""
+    """The prediction for an open question in Label Studio's form; None for an audit, whose prediction stays hidden."""
     try:
         found = server.explain(ticket)
     except ServerError as error:

@@ -12,7 +12,7 @@ from typing import Any
 
 from quorate.labelstudio.common import Json, SetupError
 
-_PAGE = 100  # tasks of a request
+_PAGE = 100  # tasks per request
 _ACTIONS = ["ANNOTATION_CREATED", "ANNOTATION_UPDATED", "ANNOTATIONS_DELETED"]
 
 
@@ -32,7 +32,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 class LabelStudio:
-    """Label Studio's REST API. The token is either kind: a personal access token, which buys short-lived ones, or a legacy
+    """Label Studio's REST API. The token is either kind: a personal access token, exchanged for short-lived ones, or a legacy
     token. It appears in no message."""
 
     def __init__(self, url: str, token: str, *, timeout: float = 60.0) -> None:
@@ -79,7 +79,7 @@ class LabelStudio:
 
     def changed_tasks(self, project: int, since: datetime | None) -> tuple[list[Json], bool]:
         """The tasks that changed since then (None: all), the latest first, and whether none is missing: if tasks are deleted
-        between two pages others slip past."""
+        between two pages, others may be skipped."""
         found: dict[int, Json] = {}
         query = json.dumps({"ordering": ["-tasks:updated_at"]})
         page, total, reached = 1, 1, False

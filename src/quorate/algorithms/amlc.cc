@@ -1,10 +1,10 @@
-// AMLC: tasks decide together, as a committee each, and share the labels they buy.
+// AMLC: each task decides by a committee of all tasks, and tasks share the labels they buy.
 //
 // Source  Xu, Tang, Jebara 2018, Algorithm 1.
 // Round   any number of examples; at most one label per example.
 // Shapes  K tasks, d features; w: K x d, weights of one feature side by side; tau: K x K, the committee of task k in row k.
 // Cost    O(K non-zeros) per example. Memory O(features K + K^2).
-// Draws   decide: what the query rule draws, example by example. learn: none.
+// Draws   decide: the draws of the query rule, in order of the examples. learn: none.
 // Differs The algorithm as printed does not reproduce the paper's table (docs/papers.md section 3). The defaults do:
 //         rows of tau sum to K (rows=one: to 1, as printed), sharing compares with the label (share=prediction: with
 //         the committee's prediction, as printed), losses in the exponent are capped at 2, C = ln 30.
@@ -104,12 +104,12 @@ struct Amlc {
   double committee(Task k, std::span<const double> member) const { return tau.margin(k, member, false) * row_scale(); }
   double row_scale() const { return std::holds_alternative<RowsOne>(p.rows) ? 1 / static_cast<double>(tau.tasks()) : 1; }
 
-  double influence(Task to, Task from) const {  // to listens to from
+  double influence(Task to, Task from) const {  // weight of `from` in the committee of `to`
     return to < tau.tasks() && from < tau.tasks() ? tau(to, from) * row_scale() : 0;
   }
   PeerBenefit peer_benefit(Task task) const { return counts(task); }
 
-  /// So that decide() cannot fail.
+  /// Allocates, so that decide() cannot fail.
   void make_room(std::span<const Example> round) {
     std::size_t K = 0;
     for (const Example& e : round) K = std::max(K, std::size_t{e.task} + 1);
@@ -140,7 +140,7 @@ struct Amlc {
   FeatureMajorWeights w;       // d x K
   Trust tau;                   // K x K, rows with mean 1
   PeerBenefitCounts counts;    // K
-  std::pmr::vector<double> c;  // K, what learn() works with
+  std::pmr::vector<double> c;  // K, scratch of learn()
 
   template <class S>
   static void state(S& s, auto&& visit) {

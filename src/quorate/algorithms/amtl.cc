@@ -1,4 +1,4 @@
-// AMTL: perceptrons whose coupling follows how alike their weights are.
+// AMTL: perceptrons coupled by the similarity of their weights.
 //
 // Source  Saha et al. 2011, equation (3.1); query=similarity is AMTL-AL (section 3.1).
 // Round   any number of examples; at most one label per example.
@@ -6,7 +6,7 @@
 //         U[j,i] = exp(-|w_j - w_i|^2), computed from G on the weights before the update.
 // Cost    score O(non-zeros); decide O(non-zeros), with query=similarity O(non-zeros + K); a mistake
 //         O(K non-zeros + K^2): no pass over d is ever made. Memory O(features seen times K + K^2).
-// Draws   decide: what the query rule draws, example by example. learn: none.
+// Draws   decide: the draws of the query rule, in order of the examples. learn: none.
 // Differs The graph is the complete one in the paper; any other may be given, and A^-1 * U is then zero where A^-1 is.
 #include "quorate/base/portable_math.h"
 #include "quorate/base/simd.h"
@@ -94,7 +94,7 @@ struct Amtl {
     });
   }
 
-  /// So that decide() cannot fail.
+  /// Allocates, so that decide() cannot fail.
   void make_room(std::span<const Example> round) {
     std::size_t K = 0;
     for (const Example& e : round) K = std::max(K, std::size_t{e.task} + 1);
@@ -124,7 +124,7 @@ struct Amtl {
   TaskGraph A;
   FeatureMajorWeights w;       // d x K
   TaskGram G;                  // K x K
-  std::pmr::vector<double> c;  // K, what decide() and learn() work with
+  std::pmr::vector<double> c;  // K, scratch of decide() and learn()
 
   template <class S>
   static void state(S& s, auto&& visit) {

@@ -1,10 +1,10 @@
-// Kernel perceptrons for many tasks on a budget: the instance that leaves is projected on the others.
+// Multitask kernel perceptrons on a budget: the evicted instance is projected on the others.
 //
 // Source  Cavallanti, Cesa-Bianchi 2012: MTBPRJ (Alg. 1).
 // Round   as kernel_perceptron.cc.
 // Shapes  as kernel_perceptron.cc; H^-1: B x B, of the multitask kernel.
 // Cost    as kernel_perceptron.cc, but a mistake O(B^2), memory O(entries + B^2).
-// Draws   decide: what the query rule draws, example by example. learn: none.
+// Draws   decide: the draws of the query rule, in order of the examples. learn: none.
 // Differs As docs/papers.md section 4 settles it: the score has an absolute value. The distance, not its square, is compared
 //         with eta, or with half the length of the instance if that is less, as in cliques of 5,000 tasks and more. When an
 //         inverse drifted, instances that depend on others are projected on them and leave.
@@ -66,7 +66,8 @@ struct BudgetProjectron : WeightedMachine<BudgetProjectron, ProjectionParams> {
   std::size_t bytes_of_first(const Example& e) const { return KernelMachine::bytes_of_first(e) + P.bytes_of_first(); }
   std::size_t bytes_of_instances() const { return WeightedMachine::bytes_of_instances() + P.bytes(); }
 
-  /// Who costs least leaves, projected on the others and on the new instance, if there is one: its share is returned.
+  /// Evicts the instance with the least cost, and projects it on the others and on the new instance, if there is one.
+  /// Returns the coefficient of the new one.
   double evict() {
     std::size_t r = 0;
     double least = std::numeric_limits<double>::infinity();
@@ -79,7 +80,7 @@ struct BudgetProjectron : WeightedMachine<BudgetProjectron, ProjectionParams> {
     remove(r);
     return share;
   }
-  /// r leaves, which is c of those before it.
+  /// Removes r, the combination of those before it with coefficients c.
   void drop(std::size_t r, std::span<const double> c) {
     for (std::size_t j = 0; j < c.size(); ++j) beta[j] += beta[r] * c[j];
     remove(r);
@@ -91,7 +92,7 @@ struct BudgetProjectron : WeightedMachine<BudgetProjectron, ProjectionParams> {
   }
 
   Projection P;
-  std::uint64_t tasks = 0;  // that H was made for
+  std::uint64_t tasks = 0;  // for which H was computed
 
   static void state(auto& s, auto&& visit) {
     WeightedMachine::state(s, visit);

@@ -4,7 +4,7 @@
 // Round   as kernel_perceptron.cc.
 // Shapes  as kernel_perceptron.cc; H^-1: B x B, of K'; b: tasks that erred x B.
 // Cost    as kernel_perceptron.cc, but a mistake O(B^2 + B tasks that erred), memory O(entries + B^2) and b.
-// Draws   decide: what the query rule draws, example by example. learn: none.
+// Draws   decide: the draws of the query rule, in order of the examples. learn: none.
 // Differs As docs/papers.md section 4 settles it: line 14 has no A^-1, Psi's second argument no beta_r. It scores by the
 // norm
 //         of the weights of all K tasks, the damage the paper speaks of. Distances and drift as budget_projectron.cc.
@@ -88,7 +88,8 @@ struct BudgetProjectronShared : KernelMachine<BudgetProjectronShared, Projection
     fit_scratch(cost, S.size());
   }
 
-  /// Who costs least leaves, projected on the others and on the new instance, whose shares of_new gathers.
+  /// Evicts the instance with the least cost, and projects it on the others and the new one, whose coefficients of_new
+  /// gathers.
   void evict() {
     count_cost();
     std::size_t r = 0;
@@ -101,7 +102,7 @@ struct BudgetProjectronShared : KernelMachine<BudgetProjectronShared, Projection
     P.remove(r);
     drop(r, gamma);
   }
-  /// r leaves, which is c of the first others.
+  /// Removes r, the combination of the first others with coefficients c.
   void drop(std::size_t r, std::span<const double> c) {
     for (TaskWeights::Row& row : w.rows) {
       auto& b = row.b;
@@ -115,7 +116,7 @@ struct BudgetProjectronShared : KernelMachine<BudgetProjectronShared, Projection
     fit_scratches();
   }
 
-  /// cost[j] = sum over all K tasks l of (beta_l)_j^2: what all prediction functions together would lose.
+  /// cost[j] = sum over all K tasks l of (beta_l)_j^2: the loss of all prediction functions together.
   void count_cost() {
     cost.assign(S.size(), 0.0);
     const auto add = [&](double times, auto beta) {
@@ -151,7 +152,7 @@ struct BudgetProjectronShared : KernelMachine<BudgetProjectronShared, Projection
     }
   }
 
-  /// Whether the task's clique keeps a sum. In the complete graph always, as more tasks may come.
+  /// Whether the task's clique keeps a sum. Always in the complete graph, as more tasks may arrive.
   bool in_clique(Task task) const {
     return A.regular() && (A.group_size(task) > 1 || std::holds_alternative<Complete>(p.graph));
   }

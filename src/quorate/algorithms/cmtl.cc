@@ -1,4 +1,4 @@
-// CMTL: perceptrons coupled by a fixed interaction matrix. A mistake of one task moves its relatives too.
+// CMTL: perceptrons coupled by a fixed interaction matrix. A mistake of one task updates related tasks, too.
 //
 // Source  Cavallanti, Cesa-Bianchi, Gentile 2008, as in Saha et al. 2011, equation (2.1); query=margin is CMTL-AL (3.1).
 // Round   any number of examples; at most one label per example.
@@ -8,7 +8,7 @@
 //         Edge lists: w: K x d itself.
 // Cost    Regular graphs: O(non-zeros) per example whatever K is. Edge lists: score and decide O(non-zeros), a mistake
 //         O(non-zeros times tasks that hang together). Memory O(non-zero weights), and A^-1 of an edge list.
-// Draws   decide: what the query rule draws, example by example. learn: none.
+// Draws   decide: the draws of the query rule, in order of the examples. learn: none.
 // Differs A task alone in its group keeps no s: its w is v. In the complete graph K is the number of tasks seen so far;
 //         for a stream whose tasks are all known at the start that is the paper's K.
 #include "quorate/graph/task_graph.h"
@@ -70,7 +70,7 @@ struct Cmtl {
 
   double influence(Task to, Task from) const { return A.inverse(to, from); }
 
-  /// Whether the task's weights are v and s together. In the complete graph always, as more tasks may come.
+  /// Whether the task's weights are v + s. Always in the complete graph, as more tasks may arrive.
   bool shares(Task task) const {
     return A.regular() && (A.group_size(task) > 1 || std::holds_alternative<Complete>(p.graph));
   }

@@ -1,61 +1,63 @@
-// cohort: what all tasks share, what each has of its own, how sure of either, and how much to lean on which.
+// cohort: shared and per-task weights with variances; the mixing ratio of the two is learned online.
 //
 // Source  docs/papers.md section 5; docs/cohort.md has the experiments. Shared and own weights: the complete graph of
-//         Cavallanti et al. Variances: AROW, diagonal. Leaning: exponential weights on past mistakes, as AMLC's.
+//         Cavallanti et al. Variances: AROW, diagonal. Mixing ratio: exponential weights on past mistakes, as in AMLC.
 // Round   any number of examples; at most one label per example.
-// Shapes  d features; w, s: d, shared; v_i, t_i: d, of task i; s and t are 1 at first. Where tasks are in groups (a user's
-//         tasks, one for each class), each group has a w and s of its own. Of an instance
+// Shapes  d features; w, s: d, shared; v_i, t_i: d, of task i; s and t are initially 1. Where tasks are in groups (a user's
+//         tasks, one for each class), each group has its own w and s. For an instance
 //           p = E <w, x> + O <v_i, x>,   r = E^2 sum_f s_f x_f^2 + O^2 sum_f t_if x_f^2.
-//         Leaning j of kRatio.size(): E_j^2 + O_j^2 = kTotal, O_j^2 / E_j^2 = kRatio[j]; m_j: how many of the labels bought
-//         so far p_j = E_j <w, x> + O_j <v_i, x> would have got wrong. E and O are the means of E_j and O_j weighted by
-//         exp(-eta m_j): whether tasks have much in common is learned, by two numbers for all.
-// Learn   m_j, E, O, p, r anew; q = (n_y + 1) / (n_-y + 1), n_y: sum of the weights of the labels y bought in the
-//         group, this one included; nu = noise q^3/4 if q > 1, else noise q^1/4, divided by the label's weight: both classes
-//         weigh the same together. If y p < 1: beta = 1 / (r + nu),
-//         alpha = (1 - y p) beta y, then in the shared block, with z = E x: w += alpha s z, s -= beta (s z)^2, and in the
-//         task's own with z = O x alike.
-// Replay  The latest labelled examples are kept (recent_labels.h), each with its a = |alpha|, 0 if it taught nothing. Before
-//         label n is kept, `replays` of them, in turn (from the 512th on `replays` 512 / n), teach again: with x scaled
-//         anew, and p, r and nu of now, a' = max(0, a + (1 - y p - nu a) / (r + nu)), at most the label's weight / noise,
-//         and w += (a' - a) y s z, as for v; s and t stay. So they ascend the dual of a hinge loss by coordinates, of which
-//         Learn is the first step: a square that becomes a line, so that a label on the wrong side, perhaps a mistake, does
-//         not pull ever more. Classes against the rest: the square alone, as planes seldom part them.
-// Query   confidence, while nothing paces it: at least with probability kFloor / (1 + h), n = n_+ + n_-,
-//         h = 4 (n_+ + 0.01 n) (n_- + 0.01 n) / n: nothing is certain by the evidence of few labels, or of one class. Where
-//         a class has less than a quarter of 5 labels or more, times 2 exp(z - 1/2), z - 1/2 at most 3: z is how many
-//         standard deviations p is towards that class, of the group's p before, each weighing 1 / 100 or more (0 and 1 at
-//         first). Where a class has less than a quarter of the labels, an example of it is as uncertain as its margin or
-//         its calibrated log-odds say, whichever is nearer to 0. Classes against the rest: nu = noise, and no class is rare,
-//         as the largest margin of an instance's tasks wins; without users h is the number of labels of the class's task.
-// Decide  The margin is p, moved by `cost` as far as the calibration says: where a class has less than a quarter of 100
-//         labels or more, so that it is positive where the calibrated odds are even; by costs, where they are 1 to the cost.
-//         Where costs are equal c k / (k + 30) is taken for the calibration's offset c, k the labels of the rare class: few
-//         of them say little about its share. Where no class is so rare it is (c + l) / 2 max(0, 1 - 5 v / l^2), from the
-//         first label on: l = ln((n_+ + 1) / (n_- + 1)) of all groups, v = 1 / (n_+ + 1) + 1 / (n_- + 1) its variance. As nu
-//         makes both classes weigh the same, the log-odds of p = 0 should be l. It is 0 where c and l differ in
-//         sign, and where costs are equal times k / (k + 100 min(1, u^4)), u the variance of the calibrated log-odds over
-//         the labels: where that is small features say little, and the likelier class is most often the likelier answer. To
-//         be a margin it is divided by the calibration's slope, drawn back to its first value 3 as by labels of curvature 2.
-//         `balanced`: positive where the calibrated probability is above its own mean q over the examples decided on, which
-//         is the share of positives in the stream, not among labels: p is moved by t / (t + 200) (c - ln(q / (1 - q))) / a,
-//         t of them counted, each when 5 labels of either class were bought, the latest at least by 1 / 2000.
-// Guess   an example that is not asked about, while fewer than kGuesses of them taught something since the last label:
+//         Mixing ratio j of kRatio.size(): E_j^2 + O_j^2 = kTotal, O_j^2 / E_j^2 = kRatio[j]; m_j: the number of bought
+//         labels that p_j = E_j <w, x> + O_j <v_i, x> predicted wrong. E and O are the means of E_j and O_j, weighted by
+//         exp(-eta m_j). Two numbers, for all tasks together, so learn how much the tasks have in common.
+// Learn   Update m_j, E, O, p, r. q = (n_y + 1) / (n_-y + 1), n_y: total weight of the labels y bought in the group,
+//         including this one; nu = noise q^3/4 if q > 1, else noise q^1/4, divided by the label's weight: this balances the
+//         two classes. If y p < 1: beta = 1 / (r + nu), alpha = (1 - y p) beta y, then in the shared block, with z = E x:
+//         w += alpha s z, s -= beta (s z)^2, and likewise in the task's own block with z = O x.
+// Replay  The latest labelled examples are kept (recent_labels.h), each with its a = |alpha|, 0 if it caused no update.
+//         Before label n is kept, `replays` of them, in cyclic order (from the 512th on `replays` 512 / n), are learned
+//         again: with x scaled anew and the current p, r and nu, a' = max(0, a + (1 - y p - nu a) / (r + nu)), at most the
+//         label's weight / noise, and w += (a' - a) y s z, likewise v; s and t stay. This is coordinate ascent on the dual
+//         of a hinge loss, of which Learn is the first step. The loss is a square that becomes a line, so that a label on
+//         the wrong side, perhaps a mistake, has a bounded effect. Classes against the rest: the square alone, as
+//         hyperplanes seldom separate them.
+// Query   confidence, while it is not paced: with probability at least kFloor / (1 + h), n = n_+ + n_-, h = 4 (n_+ + 0.01
+//         n) (n_- + 0.01 n) / n, because few labels, or labels of one class, are weak evidence. Where a class has less than
+//         a quarter of 5 labels or more, this is multiplied by 2 exp(z - 1/2), z - 1/2 at most 3: z is the number of
+//         standard deviations of p towards that class, from the group's earlier p, each weighing 1 / 100 or more (initially
+//         mean 0, variance 1). Where a class has less than a quarter of the labels, the uncertainty of an example of it
+//         follows its margin or its calibrated log-odds, whichever is nearer to 0. Classes against the rest: nu = noise, and
+//         no class is rare, as the largest margin of an instance's tasks wins; without users h is the number of labels of
+//         the class's task.
+// Decide  The margin is p plus a shift, which depends on `cost` and the calibration. Where a class has less than a quarter
+//         of 100 labels or more, the margin is positive where the calibrated odds are above even; with costs, above 1 to the
+//         cost. With equal costs the calibration's offset c is replaced by c k / (k + 30), k the labels of the rare class,
+//         as few of them say little about its share. Where no class is so rare the offset is (c + l) / 2 max(0, 1 - 5
+//         v / l^2), from the first label on: l = ln((n_+ + 1) / (n_- + 1)) of all groups, v = 1 / (n_+ + 1) + 1 / (n_- + 1)
+//         its variance. As nu balances the classes, the log-odds of p = 0 should be l. The offset is 0 where c and l differ
+//         in sign. With equal costs it is multiplied by k / (k + 100 min(1, u^4)), u the variance of the calibrated log-odds
+//         over the labels: where u is small, features are uninformative, and the more frequent class is most often correct.
+//         To become a margin, the offset is divided by the calibration's slope, which is shrunk towards its initial value 3
+//         as by labels of curvature 2. `balanced`: positive where the calibrated probability is above its own mean q over
+//         the examples decided on. q is the share of positives in the stream, not among labels. p is moved by t / (t + 200)
+//         (c - ln(q / (1 - q))) / a, a: the slope, t: the number of examples counted, from 5 labels of each class on; the
+//         latest weighs at least 1 / 2000.
+// Guess   an example that is not asked about, while fewer than kGuesses of them caused an update since the last label:
 //         y = sign(p), alpha = (1 - y p) y / (r + noise) times guess n / (n + kHalf) sqrt(|p| / sqrt(p^2 + r)) min(1, (g_-y
 //         + 0.1) / (g_y + 0.1))^3; s and t stay. n: labels bought for the task; g_y: the sum of these weights of its guesses
-//         y so far. So a task without labels learns nothing from guesses, a rare class is not guessed away, and nothing
-//         moves for long once no more labels come.
-// Places  `represent=svd`, while all that is scaled are counts: of what arrives, labelled or not, V is made (directions.h).
-//         z = V^T x / |V^T x|, none if that is 0. A second model of the same kind learns from z alone: w', s', v'_i, t'_i,
-//         p' and r' with the same E and O; Learn, Replay and Guess go on in either by its own p and r, Replay with an a of
-//         its own. Trust l_j = 0, 1/4, 1/2, 3/4 of it: how many of the labels bought so far (1 - l_j) p + l_j p' would have
-//         got wrong, counted before E and O change; l is their mean weighted by exp(-eta of that). What is predicted, asked
-//         and guessed goes by (1 - l) p + l p' and (1 - l) r + l r'. When V changes w' = v' = 0, s' = t' = 1, and the kept
-//         labels are learned from in order, then replayed kTurns times. So p stays what it is without places, and where they
-//         do not help l becomes 0.
-// Cost    O(non-zeros) per example for any number of tasks, with places `rank` times as much; a label up to 1 + `replays`
-//         times as much. Memory: exact, 8 bytes for each weight that ever changed, and the kept examples; under a memory
-//         limit, two tables made once, and no places.
-// Draws   decide: what the query rule draws, example by example. learn: none.
+//         y so far. So a task without labels learns nothing from guesses, guesses do not drive out a rare class, and updates
+//         end soon after the last label.
+// Embed   `represent=svd`, while only counts are scaled: V is computed from all examples, labelled or not (directions.h).
+//         The embedding is z = V^T x / |V^T x|, none if that is 0. A second model of the same kind learns from z alone: w',
+//         s', v'_i, t'_i, p' and r' with the same E and O. Learn, Replay and Guess run in each model with its own p and r,
+//         Replay with its own a. Trust l_j = 0, 1/4, 1/2, 3/4: (1 - l_j) p + l_j p' has its count of bought labels that it
+//         predicted wrong, counted before E and O change; l is the mean of l_j weighted by exp(-eta of that count).
+//         Predictions, questions and guesses use (1 - l) p + l p' and (1 - l) r + l r'. When V changes w' = v' = 0,
+//         s' = t' = 1, and the kept labels are learned in order, then replayed kTurns times. So p is the same as without
+//         embeddings, and l approaches 0 where they do not help.
+// Cost    O(non-zeros) per example for any number of tasks, with embeddings `rank` times as much; a label up to 1 +
+//         `replays` times as much. Memory: exact, 8 bytes for each weight that ever changed, and the kept examples; under a
+//         memory limit, two tables of fixed size, and no embeddings.
+// Draws   decide: the draws of the query rule, in order of the examples. learn: none.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -76,7 +78,7 @@
 namespace quorate {
 namespace {
 
-/// Labels of which the learner is not sure. One draw per example.
+/// Asks where the prediction is uncertain. One draw per example.
 struct ConfidenceQuery {
   static constexpr std::string_view name = "confidence",
                                     meaning =
@@ -157,19 +159,19 @@ struct Cohort {
           Field{&Params::store, "store", kAny, "storage of the weights", "docs/cohort.md"},
           Field{&Params::represent, "represent", kAny, "what is learned from besides the instance", "docs/cohort.md"}};
     }
-    /// Exact weights may take all memory, so that a task that comes later is an error: what is left for it depends on how
-    /// the weights came.
+    /// Exact weights may use all memory, so a task that arrives later may be an error: the memory left for it depends on the
+    /// earlier updates.
     void refine(Capabilities& can) const { can.untracked_tasks &= !std::holds_alternative<StoreExact>(store); }
   };
   static constexpr std::array kRatio{1.0 / 32, 1.0 / 8, 1.0 / 2, 2.0, 8.0};
   static constexpr double kTotal = 1.2, kHalf = 60;  // kHalf: labels of a task until its guesses count half
   static constexpr std::uint32_t kGuesses = 64;
   static constexpr double kFloor = 2;
-  static constexpr double kFewest = 5;  // labels from which a class counts as rare in the floor
+  static constexpr double kFewest = 5;  // labels before a class can count as rare in floor_of()
   static constexpr double kMostMargin = 1e6;
-  static constexpr double kMostMargins = 100;  // counted; from then on each weighs 1 / 100
+  static constexpr double kMostMargins = 100;  // largest count; from then on each weighs 1 / 100
   static constexpr std::uint64_t kManyLabels = 100;
-  static constexpr double kMostShift = 100;  // of margins
+  static constexpr double kMostShift = 100;  // largest shift of a margin
   static constexpr double kFewRare = 30;     // labels of the rare class until its share counts half
   static constexpr double kFewOfEither = 100, kDoubt = 5, kSlopeDoubt = 2;
   static constexpr std::array kTrust{0.0, 0.25, 0.5, 0.75};
@@ -206,14 +208,15 @@ struct Cohort {
   }
 
   std::size_t slots() const { return v.slots(); }
-  /// Own weights; a quarter as many are shared. Half of a memory limit is for both, the other for tasks and what they count.
+  /// Slots of own weights; shared weights have a quarter as many. Both take half of a memory limit, tasks and counters the
+  /// rest.
   static std::size_t slots(const Params& params, std::pmr::memory_resource* memory) {
     if (const auto* hashed = std::get_if<StoreHashed>(&params.store)) return std::size_t{1} << hashed->bits;
     if (std::holds_alternative<StoreExact>(params.store) || !is_limited(memory)) return 0;
     return std::clamp<std::size_t>(bytes_left(memory) / (5 * Beliefs::kSlotBytes / 2), 4, std::size_t{1} << 32);
   }
 
-  /// Of the instance, or of its place.
+  /// From the instance, or from its embedding.
   struct Estimate {
     MarginEstimate shared, own;
     double p = 0, r = 0;
@@ -223,7 +226,7 @@ struct Cohort {
     double p = 0, r = 0;
     bool placed = false;
   };
-  static_assert(sizeof(Prediction) + sizeof(double) <= kBytesOfScratch);  // with that of a shared annotator
+  static_assert(sizeof(Prediction) + sizeof(double) <= kBytesOfScratch);  // with a shared annotator's scratch
   using Place = std::array<double, Directions::kMostRank>;
   Estimate combine(const MarginEstimate& shared, const MarginEstimate& own) const {
     return {shared, own, E * shared.mean + O * own.mean, E * E * shared.variance + O * O * own.variance};
@@ -238,13 +241,13 @@ struct Cohort {
     j.r = (1 - trust) * j.x.r + trust * j.z.r;
   }
   static double mixed(double of_place, const Prediction& j) { return (1 - of_place) * j.x.p + of_place * j.z.p; }
-  /// What memory is slowest to give first: what the task has of its own.
+  /// Starts with the task's own cells, which are the slowest to load.
   void prefetch(const Example& e) const {
     if (e.task < tasks.size()) quorate::prefetch(&tasks[e.task]);
     if (e.task != kUntracked) v.prefetch(e.task, e.x);
     w.prefetch(e.group, e.x);
   }
-  /// same_instance: what it was for another task of the instance, and `place` is still that instance's.
+  /// same_instance: the prediction for another task of the same instance, whose embedding `place` still holds.
   Prediction predict(const Example& e, Place& place, const Prediction* same_instance = nullptr) const {
     Prediction j;
     j.x = estimate(w, v, e);
@@ -259,11 +262,11 @@ struct Cohort {
     return combine(shared(e.group, e.x), e.task == kUntracked ? MarginEstimate{0, squared_norm(e.x)} : own(e.task, e.x));
   }
   Estimate estimate_place(const Example& z) const { return estimate(wz, vz, z); }
-  /// z instead of x.
+  /// e with its embedding z instead of x.
   Example place_of(const Example& e, const Place& place) const {
     return {e.task, {{}, std::span(place).first(directions.rank())}, e.group, e.weight};
   }
-  /// z; false if no feature of x is known.
+  /// Writes the embedding z; false if no feature of x is known.
   bool find_place(const Features& x, std::span<double> z) const {
     const double length = directions.place(x, z);
     if (!(length > 0)) return false;
@@ -272,8 +275,8 @@ struct Cohort {
   }
 
   static bool is_rare(double of_class, double all) { return 4 * of_class < all; }
-  /// What is added to p, so that 0 is where the odds, weighed by the costs, are even. Where labels are few p itself is the
-  /// better judge (docs/cohort.md).
+  /// Added to p, so that 0 is where the cost-weighted odds are even. With few labels p itself is more accurate
+  /// (docs/cohort.md).
   double shift() const {
     if (exclusive) return 0;
     if (balanced()) {
@@ -290,7 +293,7 @@ struct Cohort {
     return odds == 0 ? 0 : std::clamp(odds / std::max(slope, 1e-3), -kMostShift, kMostShift);
   }
   bool balanced() const { return std::holds_alternative<CostBalanced>(p.cost); }
-  /// Counts the margin p among those decided on, once labels tell what it means.
+  /// Counts the margin p among those decided on, once there are enough labels to calibrate it.
   void count_decided(double margin) {
     double &q = decided[0], &t = decided[1];
     if (t == 0 && static_cast<double>(std::min(positives(), bought - positives())) < kFewest) return;
@@ -304,7 +307,7 @@ struct Cohort {
   }
   double rarer_weight() const { return std::min(weight_positive, weight_all - weight_positive); }
   bool is_rare() const { return is_rare(rarer_weight(), weight_all); }
-  /// The log-odds that a margin of 0 is taken for, as far as labels support them. `costs`: of mistakes differ.
+  /// Log-odds of +1 at a margin of 0, shrunk where labels are few. costs: whether the costs of mistakes differ.
   double offset(bool costs) const {
     const double k = rarer_weight(), c = calibration.offset();
     if (is_rare()) return bought < kManyLabels ? 0 : costs ? c : c * k / (k + kFewRare);
@@ -323,7 +326,7 @@ struct Cohort {
     Place place;
     return predict(e, place).r;
   }
-  /// By directions a margin is the sum of what features bring as long as the length of V^T x stays as it is.
+  /// With directions a margin is a sum over features only for a fixed length of V^T x, as here.
   void explain(const Example& e, std::span<Contribution> out) const {
     Place place, part, with, without;
     const Prediction whole = predict(e, place);
@@ -355,8 +358,8 @@ struct Cohort {
       out[k].uncertainty += of_place * (variance_of(wz, vz, dense(with)) - variance_of(wz, vz, dense(without))) / 4;
     }
   }
-  /// Of a margin that is shifted. Never against the prediction, as after few labels the margin's sign is the better judge of
-  /// the two (docs/cohort.md), unless costs or classes of one weight decide.
+  /// `margin` includes the shift. The result never contradicts the prediction, as after few labels the sign of the margin is
+  /// more accurate (docs/cohort.md), except with cost=balanced or cost=missed.
   double log_odds(double margin) const {
     const double z = calibration.log_odds(margin - shift());
     if (!std::holds_alternative<CostEqual>(p.cost)) return z;
@@ -389,7 +392,7 @@ struct Cohort {
         out[n].probability = least;
         out[n].ask = out[n].draw < least;
       }
-    std::size_t placed = round.size() - 1;  // whose place is in `place`
+    std::size_t placed = round.size() - 1;  // index of the example whose embedding is in `place`
     for (std::size_t n = 0; n < round.size() && p.guess > 0; ++n)
       if (!out[n].ask)
         guess(round[n], predictions[n], [&]() -> const Place& {
@@ -400,8 +403,8 @@ struct Cohort {
   }
   void release_scratch() { predictions = {}; }
 
-  /// Before learn(e): makes places for all weights that it and its replays may change, so that under a memory limit neither
-  /// can fail. If memory is refused nothing was learned.
+  /// Before learn(e): allocates all weights that it and its replays may change, so that under a memory limit neither can
+  /// fail. If memory is refused nothing was learned.
   void reserve(const Example& e) {
     if (slots() == 0 && limited) touch_all(e);
     if (e.task != kUntracked && e.task >= tasks.size()) tasks.reserve(std::size_t{e.task} + 1);
@@ -448,14 +451,14 @@ struct Cohort {
   }
 
   double labels(std::uint32_t group, double y) const { return static_cast<double>(labels_of[2 * group + (y > 0)]); }
-  /// nu of a label y. Most of the difference is taken from the frequent class.
+  /// nu of a label y. A frequent class is changed more (q^3/4) than a rare one (q^1/4).
   double noise_of(std::uint32_t group, double y) const {
     if (exclusive) return p.noise;
     const double *of_group = &weight_of[2 * group], root = std::sqrt((of_group[y > 0] + 1) / (of_group[y < 0] + 1)),
                  fourth = std::sqrt(root);
     return p.noise * (root > 1 ? root * fourth : fourth);
   }
-  /// Counts the margin p among those seen.
+  /// Least probability of asking about e. Also counts `margin` (deviations()).
   double floor_of(const Example& e, double margin) {
     const double positive = labels(e.group, 1), negative = labels(e.group, -1), n = positive + negative;
     double h = n > 0 ? 4 * (positive + 0.01 * n) * (negative + 0.01 * n) / n : 0;
@@ -472,7 +475,7 @@ struct Cohort {
     const double x = std::min(z - 0.5, 3.0);
     return 2 * (x < 0 ? exp_negative(x) : 1 / exp_negative(-x));
   }
-  /// Of the margin from the mean of those of the group before it; then counts it.
+  /// Standard deviations of the margin from the mean of the group's earlier ones; then counts it.
   double deviations(std::uint32_t group, double margin) {
     double &mean = margins[3 * group], &variance = margins[3 * group + 1], &count = margins[3 * group + 2];
     const double apart = std::clamp(margin, -kMostMargin, kMostMargin) - mean, deviation = std::sqrt(variance),
@@ -483,14 +486,14 @@ struct Cohort {
     return z;
   }
 
-  /// The replays of the label learned last; they are made before it is kept.
+  /// The number of replays for the latest label; they run before it is kept.
   std::uint64_t replays_due() {
     due += replay_share(bought);
     const std::uint64_t now = replays_of(due);
     due %= RecentLabels::kMost;
     return now;
   }
-  /// What label number n adds to `due`.
+  /// The contribution of label number n to `due`.
   std::uint64_t replay_share(std::uint64_t n) const {
     constexpr std::uint64_t kMost = RecentLabels::kMost;
     return p.replays * (n <= kMost ? kMost : kMost * kMost / n);
@@ -507,19 +510,19 @@ struct Cohort {
     if (item.alpha != before) move(e, (item.alpha - before) * item.y, 0);
     if (j.placed) learn_place_again(static_cast<std::size_t>(&item - &recent[0]), place_of(e, place), j.z);
   }
-  /// z: the place of kept label number `at`, of which z_now is true.
+  /// z: the embedding of kept label number `at`; z_now: its current estimate.
   void learn_place_again(std::size_t at, const Example& z, const Estimate& z_now) {
     const double y = recent[at].y, noise = noise_of(z.group, y) / z.weight, before = betas[at];
     betas[at] = std::clamp(before + (1 - y * z_now.p - noise * before) / (z_now.r + noise), 0.0, most_alpha(z));
     if (betas[at] != before) move_place(z, (betas[at] - before) * y, 0);
   }
-  /// The label learned last was kept, instead of some of the oldest.
+  /// The latest label was kept, and may have replaced older ones.
   void kept_latest() {
     if (directions.rank() == 0) return;
     betas.erase(betas.begin(), betas.end() - static_cast<std::ptrdiff_t>(recent.size() - 1));
     betas.push_back(latest_beta);
   }
-  /// The directions are new: what places say is learned anew from the kept labels.
+  /// The directions changed: the weights of embeddings are learned anew from the kept labels.
   template <class Scaled>
   void turn(Scaled scaled) {
     wz = Beliefs(0, directions.memory());
@@ -563,7 +566,7 @@ struct Cohort {
     const double n = t.labels, sure = std::abs(j.p) / std::sqrt(j.p * j.p + j.r);
     const double balance = std::min(1.0, (of_other + 0.1) / (of_this + 0.1));
     const double weight = p.guess * (n / (n + kHalf)) * std::sqrt(sure) * (balance * balance * balance);
-    if (limited && predicted(j.p) * j.x.p < 1) {  // there are no places under a limit
+    if (limited && predicted(j.p) * j.x.p < 1) {  // no embeddings under a limit
       w.reserve(e.group, e.x);
       v.reserve(e.task, e.x);
     }
@@ -615,7 +618,7 @@ struct Cohort {
 
   double influence(Task to, Task from) const { return to == from ? 1 : E * E / (E * E + O * O); }
 
-  /// What is known of a task besides its weights.
+  /// A task's statistics, apart from its weights.
   struct OfTask {
     std::uint32_t labels = 0;          // bought
     float positive = 0, negative = 0;  // sums of the weights of its guesses: g
@@ -657,23 +660,23 @@ struct Cohort {
   Tasks tasks;
   std::pmr::vector<std::uint64_t> mistakes;  // m_j
   double E = 0, O = 0;                       // of mistakes
-  std::uint32_t guesses = 0;                 // that may still teach before the next label
+  std::uint32_t guesses = 0;                 // updates by guesses left before the next label
   Calibration calibration;
   bool exclusive;  // the largest margin of an instance's tasks wins, so a rare "yes" is no rare class
   std::size_t groups;
   std::pmr::vector<std::uint64_t> labels_of;   // n_y of each group: -1, then +1
-  std::uint64_t bought = 0;                    // of labels_of
-  std::pmr::vector<double> weight_of;          // the sums of their weights
+  std::uint64_t bought = 0;                    // sum of labels_of
+  std::pmr::vector<double> weight_of;          // total weight of these labels
   double weight_all = 0, weight_positive = 0;  // sums of weight_of
   std::pmr::vector<double> margins;            // p seen in each group: mean, variance, count up to kMostMargins
   std::array<double, 2> decided{0.5, 0};       // cost=balanced: q and t, up to kMostDecided
   RecentLabels recent;
-  bool limited;  // memory is
+  bool limited;  // whether memory is
   Directions directions;
-  Beliefs wz, vz;                               // groups x rank, K x rank: w and v of places
-  std::pmr::vector<double> betas;               // of the recent labels: b
-  std::pmr::vector<std::uint64_t> mistakes_of;  // l_j
-  double trust = 0;                             // of mistakes_of
+  Beliefs wz, vz;                               // groups x rank, K x rank: w and v of embeddings
+  std::pmr::vector<double> betas;               // of the recent labels: a in the embedding model
+  std::pmr::vector<std::uint64_t> mistakes_of;  // of each trust l_j
+  double trust = 0;                             // l, from mistakes_of
   double latest_alpha = 0, latest_beta = 0;
   std::uint64_t due = 0;                // replays, in units of 1 / RecentLabels::kMost
   std::vector<Prediction> predictions;  // scratch

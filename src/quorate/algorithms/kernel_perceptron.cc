@@ -1,11 +1,11 @@
-// Kernel perceptrons for many tasks, and two on a budget: a random instance leaves, or all fade and the oldest one leaves.
+// Multitask kernel perceptrons, and two on a budget: evict a random instance, or shrink all and evict the oldest.
 //
 // Source  Cavallanti, Cesa-Bianchi 2012: section 2, MTRBP (Alg. 3), self-tuned MTFORG (4.3).
 // Round   any number of examples; at most one label per example unless the query rule chooses.
 // Shapes  K tasks, B active instances x_j of tasks i_j; beta: B.
 // Cost    An example: one kernel row (kernel/support_vectors.h). A mistake: O(B). Memory O(entries + B). Without a memory
 //         limit nothing is allocated once the set is full, but for a sparse instance longer than the one that left.
-// Draws   decide: what the query rule draws, example by example. learn: MTRBP one per eviction, oldest first.
+// Draws   decide: the draws of the query rule, in order of the examples. learn: MTRBP one per eviction, oldest first.
 // Differs As docs/papers.md section 4 settles it: Psi's second argument has no beta_r, c_G = max sqrt((A^-1)_ii). MTFORG for
 //         kernels with K'(x,x) other than 1 runs on K' divided by the largest seen; its Q shrinks with c_G^2 as tasks join.
 #include <algorithm>
@@ -75,7 +75,7 @@ struct BudgetForgetron : WeightedMachine<BudgetForgetron, BudgetParams> {
     add(e, weight);
     return true;
   }
-  /// Tasks that join the complete graph make c_G^2 smaller, and so the bound. Q shrinks likewise and stays below it.
+  /// New tasks in the complete graph reduce c_G^2, and so the bound. Q shrinks by the same factor and stays below it.
   void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
     const std::size_t before = A.tasks();
     WeightedMachine::decide(round, rng, out);

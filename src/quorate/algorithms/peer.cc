@@ -2,8 +2,8 @@
 //
 // Source  Murugesan, Carbonell 2017, as run in Xu, Tang, Jebara 2018, Table 1 (PEER, and with share=all PEER+Share).
 // Round   any number of examples; at most one label per example.
-// Shapes  K tasks, d features; w: K x d, weights of one feature side by side; tau: K x K, how much task k listens to m.
-// Cost    decide O(non-zeros) if sure of itself, else O(K non-zeros); a label O(K non-zeros). Memory O(features K + K^2).
+// Shapes  K tasks, d features; w: K x d, weights of one feature side by side; tau: K x K, the trust of task k in m.
+// Cost    decide O(non-zeros) if it is certain, else O(K non-zeros); a label O(K non-zeros). Memory O(features K + K^2).
 // Draws   decide, example by example: one; a second one if the first says unsure and there are peers. learn: none.
 // Differs From Algorithm 1 of the first paper, after the second paper's figures (docs/papers.md section 3): an own margin of
 //         0 predicts +1 (every other 0 is -1), so it is reported as the least positive number; whether it was mistaken is
@@ -60,14 +60,14 @@ struct Peer {
       d.margin = score(round[n]);
       MarginQuery{p.b * scale}(rng, d);
       const std::size_t peers = w.tasks() - 1;
-      if (!d.ask || peers == 0) continue;  // sure of itself, or nobody to ask
+      if (!d.ask || peers == 0) continue;  // certain, or without peers
       d.peer_margin = tau.margin(k, w.margins(round[n].x), true) / static_cast<double>(peers);
       const double bq = p.bq * scale, unsure = bq / (bq + std::abs(d.peer_margin));
       d.probability *= unsure;
       d.peer_draw = uniform(rng);
       d.ask = d.peer_draw < unsure;
       if (d.ask) continue;
-      d.margin = d.peer_margin;  // the peers' answer is the prediction, and is believed
+      d.margin = d.peer_margin;  // the peers' answer is the prediction, and updates w
       w.add(k, predicted(d.margin), round[n].x);
     }
   }
@@ -97,18 +97,18 @@ struct Peer {
     return updated;
   }
 
-  void set_query_scale(double factor) {  // of both: who asks the peers more has to believe them less
+  void set_query_scale(double factor) {  // scales b and bq: asks peers more, and trusts them less
     scale = factor;
   }
 
-  double influence(Task to, Task from) const {  // to listens to from
+  double influence(Task to, Task from) const {  // trust of `to` in `from`
     return to == from                               ? 0
            : to < tau.tasks() && from < tau.tasks() ? tau(to, from) / static_cast<double>(tau.tasks() - 1)
                                                     : 0;
   }
   PeerBenefit peer_benefit(Task task) const { return counts(task); }
 
-  /// So that decide() cannot fail.
+  /// Allocates, so that decide() cannot fail.
   void make_room(std::span<const Example> round) {
     std::size_t K = 0, rows = 0;
     for (const Example& e : round) {
@@ -142,7 +142,7 @@ struct Peer {
   FeatureMajorWeights w;       // d x K
   Trust tau;                   // K x K
   PeerBenefitCounts counts;    // K
-  std::pmr::vector<double> c;  // K, what learn() works with
+  std::pmr::vector<double> c;  // K, scratch of learn()
 
   template <class S>
   static void state(S& s, auto&& visit) {

@@ -5,7 +5,7 @@
 // Round   any number of examples; at most one label per example.
 // Shapes  K tasks, d features; w: K x d.
 // Cost    O(non-zeros) per example. Memory O(non-zero weights).
-// Draws   decide: what the query rule draws, example by example. learn: none.
+// Draws   decide: the draws of the query rule, in order of the examples. learn: none.
 #include "quorate/queries/query_rules.h"
 #include "quorate/scaled_learner.h"
 #include "quorate/weights/linear.h"

@@ -1,4 +1,4 @@
-// Second-order SHAMPO: one annotator for many tasks, each of which knows how sure it is.
+// Second-order SHAMPO: one annotator for many tasks, each with a confidence matrix.
 //
 // Source  Cohen and Crammer 2015: second order SHAMPO, and its aggressive form.
 // Round   one example per task that has one, or the same x for every task; labels_per_round labels are bought.

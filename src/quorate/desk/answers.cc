@@ -1,4 +1,4 @@
-// What is answered: labels reach the learner, now or later, are taken back, compared and counted.
+// Answering: labels reach the learner, at once or after a hold, are taken back, compared and counted.
 #include "quorate/desk/desk.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ constexpr std::size_t kMostTimes = 101;  // of an annotator's answers
 constexpr std::size_t kMostCurve = 200;
 constexpr double kDay = 86'400;
 constexpr std::string_view kTakenBack = "the answer before was taken back, and its question went back to who gave it";
-constexpr double kHold = 30;  // seconds, where nothing can be unlearned
+constexpr double kHold = 30;  // seconds, if the model cannot be rebuilt
 
 }  // namespace
 
@@ -38,7 +38,7 @@ void Desk::give(Question& question, std::span<const Example> round, Label label,
   }
 }
 
-/// The label of an answer reaches the learner. Throws MemoryError; then no answer is taken any more.
+/// Gives an answer's label to the learner. Throws MemoryError; then later answers are refused.
 void Desk::learn(Question& question, Label label, std::string_view annotator) {
   try {
     bool waited = false;
@@ -47,7 +47,7 @@ void Desk::learn(Question& question, Label label, std::string_view annotator) {
       waited = true;
       note_label(question, model_.answer(ticket, label, annotator, question.about.example));
     }
-    if (!waited)  // taken back before: the label is paid for
+    if (!waited)  // an answer was taken back before: the label is already bought
       with_examples(question, [&](std::span<const Example> round) { give(question, round, label, annotator); });
   } catch (const MemoryError& e) {
     full_ = e.what();
@@ -59,7 +59,7 @@ void Desk::check_memory() const {
   if (std::string why = problem(); !why.empty()) throw Refused{507, std::move(why)};
 }
 
-/// Why no answer is taken; empty: they are.
+/// Why answers are refused; empty: they are accepted.
 std::string Desk::problem() const {
   if (const std::string& broken = model_.session.broken(); !broken.empty())
     return "the model broke off and learns no more: " + broken + "; expected a larger --memory in a new folder";
@@ -74,14 +74,14 @@ std::string Desk::problem() const {
 
 double Desk::hold() const { return settings_.desk.hold.value_or(may_rebuild() ? 0 : kHold); }
 
-/// The question's answer, which is held back, is no more.
+/// Ends the hold of the question's answer.
 void Desk::let_go(std::uint64_t id, Question& question) {
   question.held = false;
   std::erase_if(held_, [&](const auto& item) { return item.second == id; });
   std::erase(waiting_, id);
 }
 
-/// If the question's answer is held back, it is no more: it is learned from, or waits for memory.
+/// If the question's answer is held, ends the hold: learns from the answer, or lets it wait for memory.
 void Desk::learn_held(std::uint64_t id) {
   Question* question = find(id);
   if (question == nullptr || !question->held) return;
@@ -96,7 +96,7 @@ void Desk::learn_held(std::uint64_t id) {
   note_curve();
 }
 
-/// After a rebuild: labels may have found no memory, as they came in another order than they are kept.
+/// After a rebuild: labels may have found no memory, as the kept labels are in another order than they came.
 void Desk::note_left_out() {
   if (const std::uint64_t labels = model_.session.left_out())
     full_ = "made anew, it had no memory for " + counted(labels, "label") + " of those that are kept";
@@ -108,14 +108,15 @@ void Desk::has_room() {
   for (; !waiting_.empty(); waiting_.pop_back()) held_.push_front({now_, waiting_.back()});
 }
 
-/// Answers held back long enough; whether there were any.
+/// Learns from held answers that are due. Returns whether there were any.
 bool Desk::learn_due() {
   bool any = false;
   for (; !held_.empty() && held_.front().first <= now_; any = true) learn_held(std::uint64_t{held_.front().second});
   return any;
 }
 
-/// The learner never had the question's label, which stays bought; one that was held back was never bought.
+/// Removes the question's label from the learner; the label stays bought. A held answer is only dropped: the learner never
+/// had its label.
 void Desk::unlearn(std::uint64_t id, Question& question) {
   if (question.held) return let_go(id, question);
   if (!model_.session.capabilities().rebuilds)
@@ -166,7 +167,7 @@ void Desk::note_curve() {
   curve_ = std::move(half);
 }
 
-/// Two annotators' answers count as compared, or (by = -1) no longer.
+/// Counts the comparison of two annotators' answers (by = 1), or removes it from the counts (by = -1).
 void Desk::compare(const Question& question, int by) {
   for (const Given& given : question.given) {
     Annotator& annotator = annotators_[given.annotator];
@@ -175,7 +176,7 @@ void Desk::compare(const Question& question, int by) {
   }
 }
 
-/// Those that were taken back are not counted; those that are held back are.
+/// Counts held answers, but no answers that were taken back.
 std::uint64_t Desk::answers_today(const std::string& annotator) const {
   const auto found = annotators_.find(annotator);
   if (found == annotators_.end()) return 0;
@@ -197,24 +198,24 @@ void Desk::note_answer(std::uint64_t id, const Given& given, const Json& event) 
   if (annotator.latest.size() > kMostTimes) annotator.latest.pop_front();
 }
 
-/// An open question is answered, or answered a second time. After check_memory(), if it is the first.
+/// Records the first or second answer to an open question. Call check_memory() before a first answer.
 void Desk::take_answer(std::uint64_t id, Question& question, Given given, const Json& event) {
   if (question.given.empty()) {
-    // One whose question was withdrawn has no label of the budget to wait with.
+    // A question without tickets has no pending label, so its answer is not held.
     if (const double wait = hold(); wait > 0 && !question.tickets.empty()) {
       question.held = true;
-      const double due = now_ + wait;  // those before may wait longer, by the settings of then
+      const double due = now_ + wait;  // earlier answers may be due later, by older settings
       held_.insert(std::ranges::upper_bound(held_, due, {}, [](const auto& item) { return item.first; }), {due, id});
     } else {
       try {
         learn(question, label_of(given.label), given.annotator);
-      } catch (const MemoryError&) {  // nobody can answer it
+      } catch (const MemoryError&) {  // no answer is possible
         drop(id, "the model has no memory to learn from its answer");
         throw;
       }
     }
   }
-  // Somebody who is asked for a second opinion is still asked.
+  // An annotator who holds the question for a second answer keeps it.
   const bool closes = !question.second || !question.given.empty();
   if (question.lease == given.lease || closes || question.holder == given.annotator) {
     if (question.lease != given.lease) end_lease(question.lease, "its question was answered by another tool");
@@ -227,7 +228,7 @@ void Desk::take_answer(std::uint64_t id, Question& question, Given given, const 
   note_curve();
 }
 
-/// The answer was never given, and its question is open.
+/// Removes an answer, and opens its question again.
 void Desk::take_back(std::uint64_t id, Question& question, std::vector<Given>::iterator given) {
   if (given == question.given.begin()) {
     if (question.given.size() > 1) throw Refused{409, "this answer cannot be taken back: somebody gave a second opinion"};
@@ -321,7 +322,7 @@ DeskReply Desk::put(const Json& event) {
     return reply(out, changed, was);
   };
   Question* question = find(id);
-  if (question == nullptr) {  // withdrawn, or forgotten: then the pool has not got it
+  if (question == nullptr) {  // withdrawn; or forgotten, and then not in the pool
     const auto item = std::find_if(pool_.begin(), pool_.end(), [&](const Posted& p) { return p.example == example; });
     if (example.empty() || item == pool_.end())
       throw Refused{410, "ticket " + std::to_string(id) + ": its question is not open any more"};

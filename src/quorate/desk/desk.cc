@@ -1,4 +1,4 @@
-// A desk is made or restored, saved, and given events; limits, and what is forgotten.
+// Creates, restores and saves a desk; dispatches events; limits and forgetting.
 #include "quorate/desk/desk.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kSavedAtOnce = std::size_t{1} << 16;  // bytes
 constexpr std::string_view kForgotten = "its example was forgotten";
 
-/// Throws UsageError for labels that nobody could type or tell apart.
+/// Throws UsageError for a label that is empty, begins or ends with a blank, or occurs twice.
 void check_classes(const std::vector<std::string>& names) {
   for (auto name = names.begin(); name != names.end(); ++name) {
     const bool twice = std::find(names.begin(), name, *name) != name;
@@ -65,7 +65,7 @@ std::string_view ListReply::list_of(std::string_view reply) const {
 
 Desk::Desk(const DeskSettings& settings) : settings_(settings), model_(make_model(settings)) {
   settings_.desk.check();
-  model_.session.keep_waiting();  // what waits was shown to somebody: the desk itself withdraws, and says so
+  model_.session.keep_waiting();  // annotators may see pending questions: only the desk withdraws them
   model_bytes_ = model_.bytes();
 }
 
@@ -150,7 +150,7 @@ std::string Desk::save() const {
 }
 
 void Desk::save(const std::function<void(std::string_view part)>& write) const {
-  std::string text;  // that waits to be written; one JSON text of all would take several times the memory of the desk
+  std::string text;  // not yet written; one JSON text of everything would take several times the desk's memory
   const auto put = [&](const std::string& part) {
     text += part;
     if (text.size() < kSavedAtOnce) return;
@@ -232,7 +232,7 @@ DeskReply Desk::apply(std::string_view event) {
 
 DeskReply Desk::carry_out(std::string_view text) {
   const double before = now_;
-  bool learned = false;  // answers that were held back: then the event belongs in the journal, whatever becomes of it
+  bool learned = false;  // held answers were learned from: then the event belongs in the journal, even if refused
   const auto refused = [&](int status, const std::string& detail, const std::string& reason = "") -> DeskReply {
     if (!learned) now_ = before;
     Json body{{"detail", detail}};
@@ -277,7 +277,7 @@ DeskReply Desk::carry_out(std::string_view text) {
     return refused(400, std::string("event: ") + e.what());
   } catch (const UsageError& e) {
     return refused(422, e.what());
-  } catch (const Error& e) {  // some of the event may have happened, and happens again when it is replayed
+  } catch (const Error& e) {  // part of the event may have taken effect, and does so again in a replay
     const bool memory = dynamic_cast<const MemoryError*>(&e) != nullptr;
     DeskReply out = refusal(memory ? 507 : 422, e.what());
     out.changed = true;
@@ -349,7 +349,7 @@ Label Desk::label_of(std::string_view word) const {
   return found == names.end() ? Label() : model_.reduction.label_of(static_cast<std::size_t>(found - names.begin()));
 }
 
-/// The label of a word that has to be one of the choices.
+/// The label of a word. Throws Refused if it is not one of the choices.
 Label Desk::choice_of(const std::string& word) const {
   const Label out = label_of(word);
   if (!out.known()) throw Refused{422, "label '" + word + "': expected one of the question's choices"};
@@ -377,14 +377,14 @@ const Desk::Posted* Desk::about(std::uint64_t ticket) const {
   return question == nullptr ? nullptr : &question->about;
 }
 
-/// The ticket, or that of the question about the example now: one that is withdrawn may be asked again.
+/// The ticket, or else that of the example's current question: a withdrawn question may be asked again.
 std::uint64_t Desk::number_about(std::uint64_t ticket, const std::string& example) const {
   if (find(ticket) != nullptr) return ticket;
   const auto seen = seen_.find(hash64(example));
   return seen != seen_.end() && seen->second > 0 ? seen->second - 1 : ticket;
 }
 
-/// Answers that were held back are learned from before every event, so this one has nothing left to do.
+/// Every event first learns from the held answers that are due, so this one has nothing left to do.
 DeskReply Desk::tick(const Json&) { return reply({{"time", now_}}, false); }
 
 DeskReply Desk::limits(const Json& event) {
@@ -399,7 +399,7 @@ DeskReply Desk::limits(const Json& event) {
   }
   limits.total = event["labels"].is_null() ? LabelLimits::kNone : event["labels"].get<std::uint64_t>();
   model_.set_limits(limits);
-  std::vector<std::pair<double, std::uint64_t>> waiting;  // the surest go first, held or not
+  std::vector<std::pair<double, std::uint64_t>> waiting;  // the most certain are withdrawn first, leased or not
   for (const auto& [id, question] : open_)
     if (!question.tickets.empty() && question.given.empty()) waiting.push_back({worth(question), id});
   std::sort(waiting.begin(), waiting.end());
@@ -415,7 +415,7 @@ DeskReply Desk::change_settings(const Json& event) {
   return reply({{"saved", true}}, true);
 }
 
-/// Nothing of a question stays but that its number was used.
+/// Removes a question; its number is not used again.
 void Desk::drop(std::uint64_t id, std::string_view why) {
   if (Question* question = find(id); question != nullptr && question->held) {
     unlearn(id, *question);
@@ -429,7 +429,7 @@ void Desk::drop(std::uint64_t id, std::string_view why) {
 DeskReply Desk::forget_task(const Json& event) {
   const std::string task = text_of(event, "task");
   if (!model_.reduction.by_task()) throw Refused{409, "task: the learner knows no tasks beside the classes"};
-  const bool held = model_.session.known_task(task) != kUntracked;  // by the model; memory may have had no room for it
+  const bool held = model_.session.known_task(task) != kUntracked;  // in the model; memory may have had no room for the task
   const bool posted = std::ranges::any_of(pool_, [&](const Posted& item) { return item.task == task; });
   std::vector<std::uint64_t> ids;
   for (const auto* all : {&open_, &closed_})

@@ -1,4 +1,4 @@
-// What is asked: examples come, become questions or wait in the pool, and annotators hold questions for a while.
+// Asking: examples become questions or wait in the pool, and questions are leased to annotators.
 #include "quorate/desk/desk.h"
 
 #include <algorithm>
@@ -16,16 +16,16 @@ namespace quorate {
 namespace {
 
 constexpr std::size_t kMostClosed = 10'000;  // questions that can still be undone
-constexpr std::size_t kMostSeen = 200'000;   // ids of examples that are known again
-constexpr std::size_t kMostWeighed = 256;    // open questions that compete for an annotator, the latest
-constexpr std::size_t kMostHeld = 2;         // leases of one annotator, if not given: the question on the page and the next
+constexpr std::size_t kMostSeen = 200'000;   // ids of examples that are recognized
+constexpr std::size_t kMostWeighed = 256;    // the latest open questions, the candidates for an annotator
+constexpr std::size_t kMostHeld = 2;         // default leases of one annotator: the question on the page and the next
 constexpr std::size_t kLongestName = 1'000;  // bytes of an id or a task's name
-constexpr std::size_t kMostEnded = 1'000;    // leases whose end is explained
+constexpr std::size_t kMostEnded = 1'000;    // ended leases whose reason is stored
 constexpr std::string_view kExpired = "it has expired, and its question was given to somebody else or is no longer asked";
-constexpr std::size_t kMostTried = 128;   // examples of the pool that compete for an annotator
-constexpr double kSure = 3;               // log-odds of a prediction beyond which an example of the pool is not asked
-constexpr double kPointless = 6;          // log-odds of a prediction that nobody needs to confirm
-constexpr std::uint64_t kFewLabels = 50;  // by which no prediction is sure
+constexpr std::size_t kMostTried = 128;   // examples of the pool that are candidates for an annotator
+constexpr double kSure = 3;               // log-odds beyond which the learner does not ask about an example of the pool
+constexpr double kPointless = 6;          // log-odds beyond which an open question is withdrawn
+constexpr std::uint64_t kFewLabels = 50;  // below this number of labels no prediction counts as certain
 constexpr std::size_t kMostLines = std::size_t{64} << 20;  // bytes of examples in the pool, and of closed questions
 
 /// 16 hexadecimal digits.
@@ -39,7 +39,7 @@ std::string hex_of(std::uint64_t number) {
 
 DeskReply Desk::examples(std::string_view lines, std::uint64_t first) {
   if (lines.find_first_not_of(" \t\r\n") == lines.npos) throw Refused{400, "examples: expected a line of JSON for each"};
-  std::string results, ids;  // lists without their brackets; one of members would take a hundred times the memory
+  std::string results, ids;  // texts of lists, without brackets; a JSON array would take 100 times the memory
   std::uint64_t asked = 0, used = 0;
   std::string first_bad;
   const std::uint64_t before = posted_ + gifts_;
@@ -53,7 +53,7 @@ DeskReply Desk::examples(std::string_view lines, std::uint64_t first) {
         const std::uint64_t taken = posted_ + gifts_;
         const Json result = arrive(record, model_.featurizer(record), line.text);
         asked += result.value("asked", false);
-        if (posted_ + gifts_ > taken) note_left_out(record);  // else the event may be in no journal
+        if (posted_ + gifts_ > taken) note_left_out(record);  // else the journal may lack the event
         if (!result.contains("error"))
           ++used;
         else if (first_bad.empty())
@@ -66,7 +66,7 @@ DeskReply Desk::examples(std::string_view lines, std::uint64_t first) {
         add_to_list(ids, nullptr);
         add_to_list(results, bad_line(first + number, what));
       });
-  // If all are known or refused, something was learned from them only before any other, or, without --bits, their names.
+  // If all examples are known or refused, the model changed only if they came first, or by their names if --bits is 0.
   const bool changed = before == 0 || posted_ + gifts_ > before || settings_.features.bits == 0;
   DeskReply out{200, kExamples.whole(results, {{"asked", asked}, {"labels", labels_json()}}), changed,
                 "{\"ids\":[" + ids + "]}"};
@@ -116,7 +116,7 @@ Json Desk::arrive(const Record& record, const Features& x, std::string_view line
     return out;
   }
   const Task first = model_.task(question.about.task);
-  const auto remember = [&] {  // once the learner took it: without memory it may be posted again
+  const auto remember = [&] {  // after the learner took it: if memory ran out, it may be posted again
     if (!known) {
       ++posted_;
       seen_order_.push_back(hash);
@@ -148,7 +148,7 @@ Json Desk::arrive(const Record& record, const Features& x, std::string_view line
       else
         with_examples(question, [&](std::span<const Example> as_it_came) { give(question, as_it_came, label); });
     } catch (const MemoryError&) {
-      if (!question.labels.empty())  // of some classes only: it is not given again
+      if (!question.labels.empty())  // some classes learned from it: not given again
         keep();
       else if (known)
         pool(std::move(question.about));
@@ -161,7 +161,7 @@ Json Desk::arrive(const Record& record, const Features& x, std::string_view line
   const std::uint64_t no_room = session.no_room();
   const auto outcomes = model_.decide({&instance, 1}).outcomes;
   remember();
-  if (session.no_room() > no_room) make_room();  // for those that come later; this one competes in the pool
+  if (session.no_room() > no_room) make_room();  // for later examples; this one goes to the pool
   for (const Outcome& outcome : outcomes) {
     work.margins.push_back(outcome.decision.margin);
     if (outcome.ticket) {
@@ -183,8 +183,8 @@ Json Desk::arrive(const Record& record, const Features& x, std::string_view line
   return out;
 }
 
-/// An example that is known comes again, with its label, which is one of the example as it came first, as long as that is
-/// known. Its question, if it waits, is withdrawn. False if there is none to take: nobody knows it, or the example has one.
+/// A known example was posted again, with its label. The label goes to the example as first posted, while that is stored.
+/// Its open question is withdrawn. False if the label is not taken: it is unknown, or the example already has one.
 bool Desk::take_late_label(std::uint64_t state, Label label, Posted& about) {
   if (!label.known()) return false;
   if (state > 0) {
@@ -208,7 +208,7 @@ Desk::Question Desk::question_about(Posted about) const {
   return out;
 }
 
-/// The next number, by which the example is found from now on.
+/// Takes the next question number, and maps the example's id to it.
 std::uint64_t Desk::number_of(const Question& question) {
   if (const auto seen = seen_.find(hash64(question.about.example)); seen != seen_.end()) seen->second = next_question_ + 1;
   return next_question_++;
@@ -216,7 +216,7 @@ std::uint64_t Desk::number_of(const Question& question) {
 
 std::uint64_t Desk::open(Question question) {
   const std::uint64_t number = number_of(question);
-  question.second = wants_second(number);  // audits too, so that nothing tells them apart
+  question.second = wants_second(number);  // audits too, so that they look like other questions
   open_.emplace(number, std::move(question));
   return number;
 }
@@ -254,7 +254,7 @@ void Desk::withdraw(std::uint64_t id, bool to_pool, std::string_view why) {
   open_.erase(found);
 }
 
-/// Once a quarter more questions than allowed are open, so it happens seldom. They are weighed anew only when a label was
+/// Acts only when 25 % more questions than allowed are open, so it is rare. A worth is computed again only if labels were
 /// bought since.
 void Desk::withdraw_surest() {
   const std::size_t most = settings_.desk.open;
@@ -273,7 +273,7 @@ void Desk::withdraw_surest() {
   for (std::size_t i = 0; i < weighed.size() && open_.size() > most; ++i) withdraw(weighed[i].second, true, kExpired);
 }
 
-/// Of the questions that nobody holds, the surest quarter goes to the pool. False if there is none.
+/// Withdraws the most certain quarter of the questions without a lease to the pool. False if there are none.
 bool Desk::make_room() {
   std::vector<std::pair<double, std::uint64_t>> weighed;
   for (const auto& [id, question] : open_)
@@ -292,7 +292,7 @@ void Desk::pool(Posted about) {
     bytes -= std::min(bytes, pool_.front().line.size());
 }
 
-/// How far the prediction is from being a toss-up: log-odds where the learner has them, else the margin.
+/// Certainty of a prediction: the size of its log-odds if the learner calibrates, else of its margin.
 double Desk::sureness(double margin) const {
   const Learner& learner = model_.session.learner();
   return std::abs(learner.capabilities().calibrated ? learner.log_odds(margin) : margin);
@@ -304,7 +304,8 @@ bool Desk::may_be_sure() const {
   return model_.session.capabilities().calibrated && model_.session.total().labels >= kFewLabels;
 }
 
-/// The most uncertain of some of the pool that may be asked about, spread over it, others with each lease and second.
+/// The most uncertain example that may be asked about, in an evenly spaced sample of the pool. The sample shifts with each
+/// lease and second.
 std::optional<Desk::Pick> Desk::best_of_pool() const {
   const double least = may_be_sure() ? -kSure : -HUGE_VAL;
   std::vector<std::size_t> places(pool_.size());
@@ -313,7 +314,7 @@ std::optional<Desk::Pick> Desk::best_of_pool() const {
     std::erase_if(places, [this](std::size_t place) { return !may_ask(model_.known_task(pool_[place].task)); });
   const std::size_t step = std::max<std::size_t>(1, places.size() / kMostTried);
   std::size_t at = (leases_ + static_cast<std::uint64_t>(std::fmod(now_, 1e15))) % step;
-  std::string lines;  // read in one go
+  std::string lines;  // parsed together
   for (std::size_t i = at; i < places.size(); i += step) lines += pool_[places[i]].line + "\n";
   std::optional<Pick> best;
   if (!lines.empty())
@@ -332,14 +333,14 @@ std::optional<Desk::Pick> Desk::best_of_pool() const {
   return best;
 }
 
-/// Whether any of the examples of an instance may.
+/// Whether any example of the instance may be asked about.
 bool Desk::may_ask(Task first) const {
   for (Task n = 0; n < model_.reduction.tasks(); ++n)
     if (model_.session.may_ask(first == kUntracked ? first : first + n)) return true;
   return false;
 }
 
-/// Of classes, asks about the one that makes it worth most.
+/// Asks about the picked example; with classes, this is the class with the highest worth.
 std::optional<std::uint64_t> Desk::ask_from_pool(const Pick& pick) {
   Question question = question_about(pool_[pick.place]);
   with_examples(question, [&](std::span<const Example> examples) {
@@ -350,8 +351,8 @@ std::optional<std::uint64_t> Desk::ask_from_pool(const Pick& pick) {
   return open(std::move(question));
 }
 
-/// How uncertain the prediction is now; larger is worth more. Of an audit it says nothing: whether and when one is answered
-/// must not depend on what the learner thinks of it. Nor of one whose answer was taken back, which is paid for.
+/// Uncertainty of the prediction now: minus its certainty. Infinite for an unanswered audit, because the learner must not
+/// influence whether and when it is answered, and for a question whose answer was taken back: its label is already bought.
 double Desk::worth(const Question& question) const {
   double least = std::numeric_limits<double>::infinity();
   if (question.given.empty() && (question.audit || question.tickets.empty())) return least;
@@ -360,7 +361,7 @@ double Desk::worth(const Question& question) const {
   return -least;
 }
 
-/// Nobody has answered, and the answer is not needed to measure anything.
+/// Whether a question may be withdrawn: it has tickets and no answer, and is not an audit.
 bool Desk::may_go(const Question& question) const {
   return !question.audit && !question.tickets.empty() && question.given.empty();
 }
@@ -372,12 +373,12 @@ bool Desk::may_answer(const Question& question, const std::string& annotator) co
   return !skipped && !answered && (question.holder.empty() || question.until < now_);
 }
 
-/// What nobody knows, so that nobody can guess the leases of others, nor tell a question's number by its lease.
+/// Secret part of the lease hashes: leases cannot be guessed, and do not reveal the question's number.
 std::string Desk::lease_key() const {
   return (settings_.secret.empty() ? std::to_string(settings_.learning.seed) : settings_.secret) + " ";
 }
 
-/// why: somebody's lease ends by it, if there is one that has not expired.
+/// why: the reason that is stored for the question's current lease, if that has not expired.
 void Desk::lease_to(std::uint64_t id, Question& question, const std::string& annotator, std::string_view why) {
   end_lease(question.lease, why.empty() || question.until < now_ ? kExpired : why);
   const std::string nonce = hash128_hex(lease_key() + std::to_string(++leases_)).substr(0, 16);
@@ -386,7 +387,7 @@ void Desk::lease_to(std::uint64_t id, Question& question, const std::string& ann
   question.until = now_ + settings_.desk.lease;
 }
 
-/// Whoever comes with the lease will hear why.
+/// Stores the reason, with which later requests under this lease are refused.
 void Desk::end_lease(std::string_view lease, std::string_view why) {
   if (lease.empty()) return;
   ended_.emplace_back(lease, why);
@@ -448,7 +449,7 @@ DeskReply Desk::next(const Json& event) {
     const double value = worth(it->second);
     if (!best || value > best->first) best = {value, it->first};
   }
-  // Audits come among the others, neither first nor last, so that their place does not tell them apart.
+  // Audits are mixed at random with the others, so that their order does not reveal them.
   others += std::min(pool_.size(), settings_.desk.open);
   const std::uint64_t lot = hash64("audit " + std::to_string(settings_.learning.seed) + " " + std::to_string(leases_));
   const auto draw_audit = [&] { return !audits.empty() && (others == 0 || lot % (audits.size() + others) < audits.size()); };
@@ -465,7 +466,7 @@ DeskReply Desk::next(const Json& event) {
     }
     if (const auto id = ask_from_pool(*pick)) best = {pick->worth, *id};
   };
-  if (model_.session.may_ask_at(now_) && (!best || best->first < 0)) {  // what others are to be asked about comes first
+  if (model_.session.may_ask_at(now_) && (!best || best->first < 0)) {  // audits and bought labels come before the pool
     const std::uint64_t no_room = model_.session.no_room();
     from_pool();
     if (!best && model_.session.no_room() > no_room && make_room()) {

@@ -1,4 +1,4 @@
-// What the files of the desk share: replies and refusals.
+// Replies and refusals, shared by the files of the desk.
 #pragma once
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -14,18 +14,18 @@ using Json = nlohmann::ordered_json;
 struct Refused {
   int status;
   std::string detail;
-  std::string reason = {};  // for programs, where the status does not tell
+  std::string reason = {};  // for programs, if the status is ambiguous
 };
 
 /// The text of a reply. Bytes that are not UTF-8, which an error may quote, are replaced.
 inline std::string to_text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-/// A reply to what was done or asked.
+/// The reply of an event or request that succeeded.
 inline DeskReply reply(const Json& body, bool changed, std::string was = {}) {
   return {200, to_text(body), changed, std::move(was)};
 }
 
-/// A reply to what cannot be done or answered.
+/// The reply of an event or request that failed.
 inline DeskReply refusal(int status, const std::string& detail) { return {status, to_text(Json{{"detail", detail}})}; }
 
 inline std::string text_of(const Json& event, const char* key) {
@@ -40,13 +40,13 @@ inline std::uint64_t ticket_of(const Json& event) {
   return event["ticket"];
 }
 
-/// An event that names its annotator is about a lease of theirs.
+/// If an event names its annotator, the lease must be theirs.
 inline void check_holder(const Json& event, const std::string& holder) {
   if (event.contains("annotator") && event["annotator"] != holder)
     throw Refused{403, "lease: it belongs to another annotator"};
 }
 
-/// What becomes of a line that cannot be used: its place among the results.
+/// The result of an unusable line: its number and its error.
 inline Json bad_line(std::uint64_t number, const std::string& what) { return {{"line", number}, {"error", what}}; }
 
 inline void add_to_list(std::string& list, const Json& one) {

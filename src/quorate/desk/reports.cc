@@ -1,4 +1,4 @@
-// What the desk says and does not change by it: predictions, reasons, questions, counts.
+// The desk's replies that change nothing: predictions, explanations, questions, counts.
 #include "quorate/desk/desk.h"
 
 #include <simdjson.h>
@@ -21,7 +21,7 @@ namespace dom = simdjson::dom;
 
 constexpr std::size_t kReasons = 12;
 constexpr std::size_t kMostListed = 100;    // open questions, and disagreements, in the status
-constexpr std::size_t kMostFields = 1'000;  // of an example that somebody looks at
+constexpr std::size_t kMostFields = 1'000;  // of a displayed example
 constexpr std::size_t kFieldBytes = 4096;
 constexpr std::size_t kListedBytes = std::size_t{1} << 17;  // of the examples of disagreements in the status
 
@@ -122,7 +122,7 @@ DeskReply Desk::explain(std::uint64_t ticket) const {
   return reply(out, false);
 }
 
-/// Labels that wait for audits of examples to come, where nothing else may be asked: what the owner may give to learning.
+/// Labels reserved for audits of future examples, if nothing else may be asked. The owner may release them for learning.
 std::uint64_t Desk::audits_left() const {
   const Audit* audit = model_.session.audit();
   const LabelBudget& budget = model_.session.budget();
@@ -131,7 +131,7 @@ std::uint64_t Desk::audits_left() const {
   return budget.bought() - audit->bought() >= audit->learning_limit(total) ? total - budget.bought() : 0;
 }
 
-/// Labels of questions that wait. One that is answered is bought, though not learned from yet, or not by all of its tasks.
+/// Labels of unanswered questions. An answered one counts as bought, even if no task, or not every task, has learned it.
 std::uint64_t Desk::labels_waiting() const {
   const PendingQuestions& pending = model_.session.pending();
   std::uint64_t waiting = pending.size();
@@ -149,7 +149,7 @@ Json Desk::labels_json(bool audits) const {
   Json out{{"bought", s.budget().bought() - waiting},
            {"limit", limits_json(s.budget().limits(), false)["total"]},
            {"waiting", waiting}};
-  if (audits) out["audits"] = s.audit() != nullptr ? s.audit()->bought() : 0;  // elsewhere it would tell audits apart
+  if (audits) out["audits"] = s.audit() != nullptr ? s.audit()->bought() : 0;  // elsewhere it would reveal audits
   return out;
 }
 
@@ -183,7 +183,7 @@ Json Desk::fields_json(const Question& question) const {
   dom::element line;
   if (parser.parse(question.about.line).get(line) != simdjson::SUCCESS || !line.is_object()) return out;
   std::size_t room = kFieldBytes + 2 * question.about.line.size(),
-              more = 0;  // names within names may be longer than the line
+              more = 0;  // nested names may be longer than the line
   const auto add = [&](const auto& self, const std::string& key, dom::element value) -> void {
     if (dom::object inside; value.get(inside) == simdjson::SUCCESS) {
       for (const auto& [name, inner] : inside)

@@ -1,4 +1,4 @@
-// What a desk is made with: the learner and its budget, the answers that annotators choose from, leases.
+// The settings of a desk: the learner and its label budget, the labels that annotators choose from, leases.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,9 +12,9 @@
 
 namespace quorate {
 
-/// Files of the journal that are kept before the snapshots: a number, or all.
+/// The number of journal files kept before the snapshots, or all of them.
 struct KeepJournal {
-  std::optional<std::uint64_t> files = {};  ///< nothing: all
+  std::optional<std::uint64_t> files = {};  ///< none: all
 
   static constexpr std::string_view kExpected = "a number, or all";
   static std::optional<KeepJournal> parse(std::string_view text);
@@ -22,7 +22,7 @@ struct KeepJournal {
 };
 std::string to_text(const KeepJournal& keep);
 
-/// The settings that are the desk's own; learner, features and reading have theirs. These may change later.
+/// The desk's own settings, which may change later; learner, features and reading have separate ones.
 struct DeskOptions {
   std::string name = "", prompt = "", guidelines = "";
   double lease = 300;
@@ -67,7 +67,7 @@ struct DeskOptions {
 
   std::string to_json() const;                          ///< values that differ from the defaults
   static DeskOptions from_json(std::string_view text);  ///< throws DataError, UsageError
-  void check() const;                                   ///< throws UsageError: an archive where no file is moved
+  void check() const;                                   ///< throws UsageError for an archive that no file is moved to
 };
 
 struct DeskSettings {
@@ -79,7 +79,7 @@ struct DeskSettings {
   FeatureSettings features;
   ReadOptions reading;  ///< names of columns
   DeskOptions desk;
-  std::string secret = "";  ///< by which leases are made, so that nobody can guess those of others
+  std::string secret = "";  ///< key of the leases, so that they cannot be guessed
 
   /// One line of JSON, with every value; read back by from_json. Throws DataError, UsageError.
   std::string to_json() const;

@@ -1,4 +1,4 @@
-// The instances that a kernel learner keeps, whose they are and how old.
+// The instances that a kernel learner keeps, with their tasks and ages.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace quorate {
 
-/// Active instances of tasks. The last one moves into the slot of one that leaves.
+/// Active instances of tasks. On removal the last one moves into the free slot.
 struct ActiveSet {
   ActiveSet(const Kernel& kernel, std::pmr::memory_resource* memory) : z(kernel, memory), task(memory), order(memory) {}
 
@@ -36,7 +36,7 @@ struct ActiveSet {
     return z.bytes_to_add(e.x) + bytes_to_fit(task, size() + 1) + bytes_to_fit(order, size() + 1);
   }
   std::size_t bytes_to_copy() const { return z.bytes_to_copy(); }
-  /// Bytes of all instances; and of e, if it were the only one.
+  /// Bytes of all instances; and of e as the only one.
   std::size_t bytes() const { return z.bytes() + bytes_of(task) + bytes_of(order); }
   std::size_t bytes_of_first(const Example& e) const {
     return z.bytes_of_first(e.x) + room_for(1) * (sizeof(task[0]) + sizeof(order[0]));

@@ -1,4 +1,4 @@
-// The inverse of a Gram matrix whose vectors come and go: projections on their span in O(n^2).
+// The inverse of a Gram matrix to which vectors are added and removed: projections on their span in O(n^2).
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -10,14 +10,14 @@
 
 namespace quorate {
 
-/// H^-1 for H[i,j] = <v_i, v_j>, kept by rank-one updates (block inversion). The caller knows H: it gives columns of it.
+/// H^-1 for H[i,j] = <v_i, v_j>, kept by rank-one updates (block inversion). The caller passes columns of H where needed.
 class GramInverse {
  public:
   explicit GramInverse(std::pmr::memory_resource* memory) : T_(memory), column_(memory) {}
 
-  /// Squared distances below this share of the vector's squared length are taken for 0: nothing is divided by them.
+  /// Squared distances below this share of the vector's squared length count as 0; nothing is divided by them.
   static constexpr double kFloor = 1e-10;
-  /// Largest error of H^-1 H in an entry before the inverse has to be made anew.
+  /// Largest error of H^-1 H in an entry before the inverse must be rebuilt.
   static constexpr double kDrift = 1e-7;
 
   std::size_t size() const { return T_.size(); }
@@ -26,17 +26,17 @@ class GramInverse {
   /// g = H^-1 k, the coefficients of v's projection, for k[j] = <v_j, v> and vv = |v|^2. Returns the squared distance of v
   /// from the span, at least 0. O(n^2).
   double project(std::span<const double> k, double vv, std::span<double> g) const;
-  /// v becomes the last vector; g and the squared distance, above kFloor vv, as project() gave them. O(n^2).
+  /// Adds v as the last vector; g and the squared distance, above kFloor vv, are those of project(). O(n^2).
   void add(std::span<const double> g, double squared_distance);
-  /// Vector r leaves; the last one takes its place. O(n^2).
+  /// Removes vector r; the last one moves to its index. O(n^2).
   void remove(std::size_t r);
   /// Largest |H^-1 h - e_j| for h, column j of H. O(n^2).
   double residual(std::span<const double> h, std::size_t j);
-  /// Whether it may be the inverse of a Gram matrix, as far as its diagonal tells. O(n).
+  /// Whether its diagonal may be that of the inverse of a Gram matrix. O(n).
   bool sound() const;
-  /// Makes it anew, in place: column(i, h) gives column i of H. A vector that depends on those before it, within kFloor of
-  /// its squared length, leaves: drop(i, c) is told the coefficients of its projection on them, and takes it out of the
-  /// caller's lists as remove() does. O(n^3).
+  /// Rebuilds the inverse in place: column(i, h) gives column i of H. A vector that depends on those before it, within
+  /// kFloor of its squared length, is removed: drop(i, c) takes the coefficients of its projection on them, and removes it
+  /// from the caller's lists as remove() does. O(n^3).
   template <class Column, class Drop>
   void rebuild(Column column, Drop drop) {
     for (std::size_t i = 0; i < size();) {
@@ -58,7 +58,7 @@ class GramInverse {
     T_.invert_factor();
     fit_scratch();
   }
-  /// H is multiplied by a. O(n^2).
+  /// Multiplies H by a. O(n^2).
   void scale(double a) { T_.scale(1 / a); }
 
   /// Bytes that add() adds, and the largest array that add(), remove() or rebuild() copies meanwhile.

@@ -1,4 +1,4 @@
-// What kernel learners for many tasks share: the active set, the task graph, the query rule, and how room is made in it.
+// The common base of multitask kernel learners: active set, task graph, query rule and evictions.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -47,11 +47,10 @@ struct ProjectionParams : BudgetParams {
   }
 };
 
-/// The base of the learner L, which has f(task, row), the margin from the kernel row of an instance, bytes_to_add() and
-/// bytes_to_copy() as SupportVectors, bytes_of_instances(), what would be free if all instances left, and bytes_of_first(),
-/// what one takes then, if that is more than here. Evictions are
-/// decided by the bytes that are left. All arrays are fitted ones (base/memory.h), so these follow from the model's state,
-/// and a model that was saved and loaded evicts as before.
+/// The base of the learner L. L has f(task, row), the margin from the kernel row of an instance; bytes_to_add() and
+/// bytes_to_copy() as SupportVectors; bytes_of_instances(), the bytes freed if all instances left; and bytes_of_first(), the
+/// bytes of a first instance, if that is more than here. Evictions depend on the bytes left. All arrays are fitted ones
+/// (base/memory.h), so these follow from the model's state, and a model that was saved and loaded evicts as before.
 template <class L, class P>
 struct KernelMachine {
   KernelMachine(const P& params, const LearnerContext& context)
@@ -91,24 +90,24 @@ struct KernelMachine {
     return k;
   }
 
-  /// Bytes that stay free: those that tables of tasks may take before the next mistake, and those of the learner's largest
-  /// array, which is there twice while it grows or shrinks.
+  /// Bytes kept free: for tables of tasks until the next mistake, and for a second copy of the learner's largest array while
+  /// it grows or shrinks.
   std::size_t spare_bytes() const { return 2048 + 112 * A.tasks(); }
   bool has_left(std::size_t bytes) const { return bytes_left(memory) >= bytes + spare_bytes() + self().bytes_to_copy(); }
-  /// Nothing is forgotten for an instance that would not fit alone: throws MemoryError, before any leaves.
+  /// Throws MemoryError, before any instance is evicted, if e would not fit alone.
   void check_fits(const Example& e) const {
     if (has_left(self().bytes_to_add(e))) return;
     if (bytes_left(memory) + self().bytes_of_instances() < self().bytes_of_first(e) + spare_bytes()) refuse(e);
   }
-  /// What e takes as the only instance, with the scratch and a number of its own; rather more, as too little would let all
-  /// others leave for nothing.
+  /// Bytes of e as the only instance, with scratch and a weight of its own. An overestimate, as too small a number would
+  /// evict all others in vain.
   std::size_t bytes_of_first(const Example& e) const { return S.bytes_of_first(e) + 2 * room_for(1) * sizeof(double) + 512; }
   [[noreturn]] void refuse(const Example& e) const {
     throw MemoryError("the memory limit of " + std::to_string(memory_limit(memory)) +
                       " bytes does not hold a single instance of " + std::to_string(e.x.size()) +
                       " features; expected a larger --memory");
   }
-  /// After check_fits(e). Calls evict(), by which an instance leaves, until e may be kept.
+  /// Call after check_fits(e). Calls evict(), which removes an instance, until e may be kept.
   template <class Evict>
   void evict_by(const Example& e, Evict evict) {
     while ((p.budget > 0 && S.size() >= p.budget) || !has_left(self().bytes_to_add(e))) {
@@ -116,8 +115,8 @@ struct KernelMachine {
       evict();
     }
   }
-  /// The same, until so many bytes are left. Nothing leaves if the instances would be left with less than a quarter of the
-  /// limit: tables of tasks may have three.
+  /// Evicts until `bytes` bytes are left. Does nothing if the instances would keep less than a quarter of the limit: tables
+  /// of tasks may have three quarters.
   template <class Evict>
   void free_memory_by(std::size_t bytes, Evict evict) {
     const auto may_give = [this] {
@@ -180,7 +179,7 @@ struct WeightedMachine : KernelMachine<L, P> {
     fit(beta);
     fit_scratch(k, S.size());
   }
-  /// The oldest leave: there is no draw here.
+  /// Evicts the oldest, as there is no random draw here.
   void free_memory(std::size_t bytes) requires std::derived_from<P, BudgetParams> {
     Base::free_memory_by(bytes, [&] { remove(S.order[0]); });
   }

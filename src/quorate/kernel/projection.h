@@ -1,4 +1,4 @@
-// Projections on what is kept, when an instance comes or goes.
+// Projections on the kept instances, when an instance is added or removed.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -16,10 +16,10 @@ namespace quorate {
 struct Projection {
   explicit Projection(std::pmr::memory_resource* memory) : H(memory), g(memory), scratch(memory) {}
 
-  /// v comes: its inner products with the set, and its squared length. Whether it is nearer than eta and than half its own
-  /// length (or than rounding can tell): then g are the coefficients of its projection.
+  /// Takes the inner products of v with the set, and its squared length. Returns whether v is nearer than eta and than half
+  /// its own length (or than rounding error); then g are the coefficients of its projection.
   bool project(std::span<const double> h, double vv, double eta) {
-    constexpr double kLeast = 1e-200;  // what can be divided by
+    constexpr double kLeast = 1e-200;  // least divisor
     g.resize(H.size());
     s = H.project(h, vv, g);
     const double floor = std::max(GramInverse::kFloor * vv, kLeast);
@@ -27,7 +27,7 @@ struct Projection {
     s = std::max(s, floor);
     return near;
   }
-  /// After loading: arrays as large as before.
+  /// After loading: restores the sizes of arrays.
   void fit() {
     fit_scratch(g, H.size());
     fit_scratch(scratch, H.size());
@@ -39,10 +39,10 @@ struct Projection {
     s = 1;
   }
   double diagonal(std::size_t j) const { return H(j, j) + g[j] * g[j] / s; }
-  /// Of the projection of r on the others and v: the share of j, and that of v.
+  /// In the projection of r on the others and v: the coefficient of j, and that of v.
   double coefficient(std::size_t j, std::size_t r) const { return -(H(j, r) + g[j] * g[r] / s) / diagonal(r); }
   double coefficient_of_new(std::size_t r) const { return g[r] / s / diagonal(r); }
-  /// r leaves the set; g and s follow.
+  /// Removes r from the set, and updates g and s.
   void remove(std::size_t r) {
     const double H_rr = H(r, r), g_r = g[r];
     for (std::size_t j = 0; j < g.size(); ++j) g[j] -= H(j, r) / H_rr * g_r;
@@ -53,14 +53,14 @@ struct Projection {
     H.remove(r);
     fit_scratch(scratch, H.size());
   }
-  /// v joins the set.
+  /// Adds v to the set.
   void add() {
     H.add(g, s);
     fit();
   }
 
-  /// After add(): looks every so many changes whether the inverse still is one. owner.column(j, h) gives column j of the
-  /// Gram matrix; owner.drop(r, c) lets r go, which is c of those before it.
+  /// After add(): checks the inverse for drift, every 64 changes. owner.column(j, h) gives column j of the Gram matrix;
+  /// owner.drop(r, c) removes r, the combination of those before it with coefficients c.
   template <class Owner>
   void check_drift(Owner& owner) {
     if (++changes % 64 == 0) {
@@ -73,7 +73,7 @@ struct Projection {
     }
     repair(owner);
   }
-  /// Makes the inverse anew if it cannot be one; whether it did. v has to be projected again.
+  /// Rebuilds the inverse if it is not sound; returns whether it did. v must then be projected again.
   template <class Owner>
   bool repair(Owner& owner) {
     if (H.sound()) return false;
@@ -96,7 +96,7 @@ struct Projection {
   std::size_t bytes() const { return H.bytes() + bytes_of(g) + bytes_of(scratch); }
 
   GramInverse H;
-  std::pmr::vector<double> g;        // of the instance at hand
+  std::pmr::vector<double> g;        // of the current instance
   double s = 1;                      // likewise
   std::pmr::vector<double> scratch;  // a column of the Gram matrix
   std::uint64_t changes = 0, rebuilt = 0;

@@ -76,7 +76,7 @@ double SupportVectors::self(const Features& x) const {
   return k;
 }
 
-/// Whether x, which may leave out features, costs little more as a dense one.
+/// Whether a dense form of x, which may leave out features, takes little more.
 bool SupportVectors::fits_dense(const Features& x) const {
   return dense_ && x.extent() <= kMostDense && (x.extent() == x.size() || x.extent() <= features());
 }
@@ -89,8 +89,8 @@ std::size_t nonzeros(const Features& x) {
 
 }  // namespace
 
-/// Chains of about one entry without a limit. Under a limit at most 1/32 of it is for buckets: shorter chains are worth
-/// having, but no support vector.
+/// Without a limit chains have about one entry. Under a limit buckets take at most 1/32 of it, as shorter chains are not
+/// worth the loss of a support vector.
 std::size_t SupportVectors::buckets_for(std::size_t vectors, std::size_t entries) const {
   const std::size_t wanted = std::bit_ceil(entries);
   if (!limited()) return wanted > 2 * bucket_.size() ? std::max(wanted, kFirstBuckets) : bucket_.size();
@@ -103,7 +103,7 @@ std::size_t SupportVectors::bytes_to_add(const Features& x) const {
   if (fits_dense(x)) {
     const std::size_t before = features(), all = std::max(before, x.extent());
     const bool new_block = size() == blocks_.size() * kBlock;
-    // Blocks grow one after the other, the old one being freed each time.
+    // Blocks are reallocated one by one; the old one is freed each time.
     if (all > before) bytes += (blocks_.size() * (all - before) + before) * kBlock * sizeof(double);
     if (new_block) bytes += bytes_to_fit(blocks_, blocks_.size() + 1) + all * kBlock * sizeof(double);
     return bytes;
@@ -176,7 +176,7 @@ void SupportVectors::add_entries(const Features& x) {
   of_slot_.push_back(std::move(entries));
 }
 
-/// Fewer buckets are allocated after the others were freed, so that this cannot fail.
+/// A smaller table is allocated after the old one was freed, so that this cannot fail.
 void SupportVectors::rehash(std::size_t buckets) {
   if (buckets < bucket_.size()) bucket_ = std::pmr::vector<Entry*>(memory());
   if (buckets == 0) return;
@@ -295,7 +295,7 @@ void SupportVectors::unpack(const Packed& packed) {
   check(begin == packed.value.size(), "values that belong to no vector");
   *this = SupportVectors(kernel_, memory());
   dense_ = dense;
-  // Room for all at once: a model near its memory limit has none for the copies of growing.
+  // Allocates everything at once: a model near its memory limit has no memory for the copies that growth makes.
   const std::size_t vectors = packed.end.size(), blocks = dense ? (vectors + kBlock - 1) / kBlock : 0;
   const auto reserve = [](auto& list, std::size_t size) {
     fit(list, size);

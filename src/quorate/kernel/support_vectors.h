@@ -1,4 +1,4 @@
-// Support vectors: instances that are kept, and the kernel of a new one with all of them in one pass.
+// Support vectors: the kept instances, and the kernel of a new one with all of them in one pass.
 #pragma once
 #include <cstdint>
 #include <memory_resource>
@@ -13,15 +13,15 @@
 
 namespace quorate {
 
-/// Vectors in slots 0 .. size() - 1; the last one moves into the slot of one that leaves. Values are double.
+/// Vectors in slots 0 .. size() - 1; on removal the last one moves into the free slot. Values are double.
 ///
-/// As long as vectors leave no feature out (columns of numbers) they lie dense, in blocks of 16 with a feature's values side
-/// by side; from the first sparse vector on as postings: the non-zeros of each in an array of its own, those of one
-/// feature in a chain, so that only features in common cost anything. Another vector is another block or array: what is
-/// there stays where it is, unless a feature is new, which makes dense blocks anew one by one.
+/// If no vector leaves a feature out (columns of numbers), they are stored dense, in blocks of 16 with a feature's values
+/// side by side. From the first sparse vector on they are postings: the non-zeros of each vector in an array of its own,
+/// those of one feature in a chain, so that only features in common take time. A new vector is added without moving others,
+/// unless a feature is new, which reallocates dense blocks one by one.
 ///
-/// Memory of a vector that left is kept for the next one. Under a memory limit it is freed, and bytes depend on the vectors,
-/// on their number of features and on the form alone.
+/// Memory of a removed vector is kept for the next one. Under a memory limit it is freed, and bytes depend only on the
+/// vectors, their number of features and the form.
 class SupportVectors {
  public:
   SupportVectors(const Kernel& kernel, std::pmr::memory_resource* memory);
@@ -30,18 +30,18 @@ class SupportVectors {
   /// k[j] = K(x, vector j); k.size() == size(). O(size times features), or O(entries of x's features); sums in order of the
   /// features.
   void row(const Features& x, std::span<double> k) const;
-  /// The same of vector `slot`.
+  /// The kernel row of vector `slot`.
   void row_of(std::size_t slot, std::span<double> k) const;
   double self(const Features& x) const;  ///< K(x, x)
 
-  /// Into the slot after the last. Throws MemoryError.
+  /// Adds x in the slot after the last. Throws MemoryError.
   void add(const Features& x);
   void remove(std::size_t slot);
-  /// Bytes that add(x) adds at most, and the largest array that add() or remove() copies meanwhile. (Without a memory limit
-  /// add() may take a little more.)
+  /// Upper bound of the bytes that add(x) adds, and the largest array that add() or remove() copies meanwhile. (Without a
+  /// memory limit add() may take a little more.)
   std::size_t bytes_to_add(const Features& x) const;
   std::size_t bytes_to_copy() const;
-  /// Bytes of all vectors, O(size()); and of x, if it were the only one.
+  /// Bytes of all vectors, O(size()); and of x as the only one.
   std::size_t bytes() const;
   std::size_t bytes_of_first(const Features& x) const { return SupportVectors(kernel_, memory()).bytes_to_add(x); }
   /// Vector `slot`, non-zeros in ascending order, in the arrays given.
@@ -75,7 +75,7 @@ class SupportVectors {
   };
   using Entries = std::pmr::vector<Entry>;  // of one vector, features ascending
   using Block = std::pmr::vector<double>;   // features x kBlock
-  /// Of a dense vector, kBlock apart; null where there is no feature.
+  /// The values of a dense vector, kBlock apart; null if there are no features.
   const double* column(std::size_t slot) const {
     const Block& block = blocks_[slot / kBlock];
     return block.empty() ? nullptr : block.data() + slot % kBlock;
@@ -85,7 +85,7 @@ class SupportVectors {
   std::size_t features() const { return blocks_.empty() ? 0 : blocks_[0].size() / kBlock; }  // of dense vectors
   bool fits_dense(const Features& x) const;
   void make_sparse();
-  void add(const Features& x, std::size_t vectors);  // of so many that will come at least
+  void add(const Features& x, std::size_t vectors);  // vectors: at least this number will be added
   void add_entries(const Features& x);
   bool limited() const { return limit_ != Memory::kNoLimit; }
   std::size_t buckets_for(std::size_t vectors, std::size_t entries) const;
@@ -103,9 +103,9 @@ class SupportVectors {
   std::pmr::vector<Block> blocks_;
 
   unsigned shift_ = 64;                // of bucket()
-  std::pmr::vector<Entry*> bucket_;    // the chain of each; a power of two
+  std::pmr::vector<Entry*> bucket_;    // heads of the chains; a power of two
   std::pmr::vector<Entries> of_slot_;  // by slot
-  Entries spare_;                      // of the vector that left last, for the next one; not under a limit
+  Entries spare_;                      // memory of the last removed vector, for the next one; not under a limit
   std::size_t entries_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Weights of instances that serve many tasks.
+// Weights of instances that are shared by many tasks.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -16,11 +16,11 @@
 
 namespace quorate {
 
-/// An instance has a weight for every task: b_j[t] is what the mistakes of task t gave to instance j, and
-/// (beta_l)_j = sum_t (A^-1)[l,t] b_j[t]. Kept are the b of tasks that erred and, in cliques, their sum.
+/// An instance has a weight for every task: b_j[t] sums the updates of instance j by mistakes of task t, and (beta_l)_j =
+/// sum_t (A^-1)[l,t] b_j[t]. Stored are the b of tasks that erred and, in cliques, their sum.
 struct TaskWeights {
   struct Row {
-    bool sum;                    // of a clique, or of one task
+    bool sum;                    // true: of a clique; false: of one task
     std::uint32_t key;           // the clique, or the task
     Task owner;                  // the task, or one of the clique
     std::pmr::vector<double> b;  // by slot
@@ -31,7 +31,7 @@ struct TaskWeights {
     const std::uint32_t* at = (sum ? of_clique : of_task).find(key);
     return at == nullptr ? nullptr : &rows[*at];
   }
-  /// The place in rows, made if it is new, with weights of 0 for `slots` instances.
+  /// The index in rows, made if it is new, with weights of 0 for `slots` instances.
   std::size_t at(bool sum, std::uint32_t key, Task owner, std::size_t slots) {
     auto& places = sum ? of_clique : of_task;
     if (const std::uint32_t* known = places.find(key)) return *known;  // at() may grow for a key that is there
@@ -42,7 +42,7 @@ struct TaskWeights {
     rows.back().b.resize(slots);
     return places.at(key) = place;
   }
-  /// Bytes that `more` new rows, at most two, take at most.
+  /// Upper bound of the bytes of `more` new rows; more <= 2.
   std::size_t bytes_to_add_rows(std::size_t more, std::size_t slots) const {
     if (more == 0) return 0;
     const std::size_t list = rows.size() + more <= rows.capacity() ? 0 : room_for(rows.size() + more) * sizeof(Row);
@@ -74,7 +74,7 @@ struct TaskWeights {
     });
     return out;
   }
-  /// Throws DataError, and stays as it is: sizes that do not fit, a row twice, values that cannot be.
+  /// Throws DataError, and does not change, for sizes that do not fit, a row twice, or values not finite.
   void unpack(const Packed& packed) {
     const auto check = [](bool good) {
       if (!good) throw DataError("weights by task: sizes or values that cannot be");
@@ -92,7 +92,7 @@ struct TaskWeights {
     }
   }
 
-  Table<std::uint32_t, std::uint32_t> of_task, of_clique;  // key -> place in rows, in order of first use
+  Table<std::uint32_t, std::uint32_t> of_task, of_clique;  // key -> index in rows, in order of first use
   std::pmr::vector<Row> rows;
 };
 

@@ -16,7 +16,7 @@ Beliefs::Beliefs(std::size_t slots, std::pmr::memory_resource* memory)
 
 namespace {
 
-/// Of beliefs at(feature). Two lanes of each sum, that take turns and are added at the end: a fixed order, and four
+/// The margin under beliefs at(feature). Two lanes of each sum alternate, and are added at the end: a fixed order, with four
 /// additions under way at a time.
 template <class At>
 MarginEstimate evidence(const Features& x, At at) {
@@ -38,7 +38,7 @@ MarginEstimate Beliefs::operator()(std::uint32_t block, const Features& x) const
     return evidence(x, [table, block](Index feature) { return table->at(block, feature); });
   std::optional<MarginEstimate> out;
   std::get<SparseBlocks<Belief>>(store_).read(block, x, [&](auto at) { out = evidence(x, at); });
-  // In the same order: whether a block is there never shows.
+  // Summed in the same order, so that a missing block gives the same bits as one of initial beliefs.
   return out ? *out : evidence(x, [](Index) { return Belief{}; });
 }
 
@@ -47,8 +47,8 @@ void Beliefs::prefetch(std::uint32_t block, const Features& x) const {
 }
 
 void Beliefs::learn(std::uint32_t block, const Features& x, double scale, double alpha, double beta) {
-  constexpr double kMost = 1 - 0x1p-20;  // of a variance that one example takes away: rounding never makes it all
-  constexpr double kLargest = 1e36;      // of what is kept: huge values and a tiny noise never make it infinite
+  constexpr double kMost = 1 - 0x1p-20;  // largest share of a variance that one example removes: never all
+  constexpr double kLargest = 1e36;      // largest stored number: huge values and a tiny noise never make it infinite
   const auto change = [&](std::size_t k, Belief& b) {
     const double v = scale * x.value[k], s = b.variance();
     const double weight = static_cast<double>(b.weight) + alpha * s * v;
@@ -98,7 +98,7 @@ void Beliefs::unpack(const Packed& packed) {
   check(packed.information.size() == n && packed.feature.size() == named && (named == n || named == 0),
         "block, feature, weight and information differ in size");
   std::pair<std::uint32_t, Index> before;
-  std::size_t count = 0;  // of blocks
+  std::size_t count = 0;  // number of blocks
   for (std::size_t i = 0; i < n; ++i) {
     check(std::isfinite(packed.weight[i]) && std::isfinite(packed.information[i]) && packed.information[i] >= 0,
           "a value that cannot be");

@@ -1,4 +1,4 @@
-// Weights that know how sure they are, feature by feature: the mean and the variance of a belief about each.
+// Weights with uncertainty: a mean and a variance for each feature.
 #pragma once
 #include <cstdint>
 #include <memory_resource>
@@ -11,15 +11,15 @@
 
 namespace quorate {
 
-/// What the beliefs of a block say about an instance.
+/// Mean and variance of the margin of an instance under the beliefs of one block.
 struct MarginEstimate {
   double mean = 0;      ///< <w, x>
-  double variance = 0;  ///< sum_f s_f x_f^2: |x|^2 where nothing is known
+  double variance = 0;  ///< sum_f s_f x_f^2: |x|^2 if nothing was learned
 };
 
-/// w: blocks x features, 0 at first; s: their variances, 1 at first. 8 bytes each time a pair of both changes first, or a
-/// table of a fixed size in which a pair has the slot that a hash says, whoever else has it. Float, kept as w and 1/s - 1,
-/// at most 1e36 each.
+/// w: blocks x features, initially 0; s: their variances, initially 1. 8 bytes for each pair (w, s) that ever changed, or a
+/// table of fixed size with a hashed slot for each pair, shared on collisions. Stored as floats w and 1/s - 1, at most 1e36
+/// each.
 class Beliefs {
  public:
   /// slots: of the fixed table, 0 for exact storage that grows.
@@ -30,20 +30,20 @@ class Beliefs {
 
   /// O(non-zeros).
   MarginEstimate operator()(std::uint32_t block, const Features& x) const;
-  /// Lets the processor fetch what the next call for x will need.
+  /// Prefetches the memory that the next call for x reads.
   void prefetch(std::uint32_t block, const Features& x) const;
   /// Makes room, so that learn(block, x) cannot fail as long as nothing else changes. If memory is refused no belief
   /// changed.
   void reserve(std::uint32_t block, const Features& x);
-  /// Makes places for all of x, so that learn(block, x) can never fail. If memory is refused no belief changed.
-  /// O(non-zeros).
+  /// Allocates the beliefs of all features of x, so that learn(block, x) can never fail. If memory is refused no belief
+  /// changed. O(non-zeros).
   void touch(std::uint32_t block, const Features& x);
-  /// w_f += alpha s_f x_f, then s_f -= beta (s_f x_f)^2 (AROW), x scaled by `scale` first. beta 0: how sure they are stays
-  /// as it is. beta scale^2 sum_f s_f x_f^2 <= 1. If memory is refused no belief changed. O(non-zeros).
+  /// w_f += alpha s_f x_f, then s_f -= beta (s_f x_f)^2 (AROW), x scaled by `scale` first. beta 0 leaves the variances
+  /// unchanged. beta scale^2 sum_f s_f x_f^2 <= 1. If memory is refused no belief changed. O(non-zeros).
   void learn(std::uint32_t block, const Features& x, double scale, double alpha, double beta);
 
-  /// Exact: what is not as at first, in ascending order of (block, feature); as SparseBlocks::Order says. Fixed: every slot,
-  /// block and feature empty.
+  /// Exact: the pairs other than the initial one, in ascending order of (block, feature), as in SparseBlocks::Order. Fixed:
+  /// every slot; block and feature are empty.
   struct Packed {
     Column<std::uint32_t> block, feature;
     Column<float> weight, information;  // information: 1/s - 1
@@ -58,7 +58,7 @@ class Beliefs {
     }
   };
   Packed pack() const;
-  void unpack(const Packed& packed);  ///< throws DataError: sizes differ, out of order, values that cannot be
+  void unpack(const Packed& packed);  ///< throws DataError: sizes differ, out of order or range
 
  private:
   struct Belief {

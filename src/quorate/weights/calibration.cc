@@ -6,8 +6,8 @@
 namespace quorate {
 namespace {
 
-constexpr double kFade = 0.998;     // of what is known, at each label: 500 labels or so are remembered
-constexpr double kMostWeight = 20;  // one label of a margin that is hardly ever asked about must not decide alone
+constexpr double kFade = 0.998;     // of the sums, at each label: a memory of about 500 labels
+constexpr double kMostWeight = 20;  // cap, so that a label with a tiny probability of asking does not dominate
 constexpr double kMostMargin = 1e6;
 
 double limited(double margin) { return std::clamp(margin, -kMostMargin, kMostMargin); }
@@ -26,7 +26,7 @@ void Calibration::add(double margin, double y, double asked) {
   const double det = mm_ * one_ - m_ * m_;
   a_ += pull * (one_ * m - m_) / det;
   c_ += pull * (mm_ - m_ * m) / det;
-  a_ = std::clamp(a_, 0.0, 1e6);  // a larger margin never means less
+  a_ = std::clamp(a_, 0.0, 1e6);  // the probability never falls with the margin
   c_ = std::clamp(c_, -1e6, 1e6);
 }
 

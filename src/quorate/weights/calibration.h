@@ -1,4 +1,4 @@
-// Margins become probabilities: how often margins like this one were right, learned from the labels that are bought anyway.
+// Turns margins into probabilities, by a logistic regression on the labels bought.
 #pragma once
 
 #include "quorate/base/error.h"
@@ -6,25 +6,23 @@
 
 namespace quorate {
 
-/// Platt's two numbers, on line, for all tasks together: Pr[y = +1 | margin m] = 1 / (1 + exp(-(a m + c))). Each bought
-/// label is one Newton step of logistic regression, old ones fading away as the learner, and the meaning of its margins,
-/// changes. Labels are bought where margins are small, so each counts 1 / (the probability of asking for it) times.
-///
-/// Source: Platt 1999; the update is recursive least squares with forgetting on the logistic loss. Cost O(1).
+/// Online Platt scaling for all tasks together: Pr[y = +1 | margin m] = 1 / (1 + exp(-(a m + c))). Each bought label is one
+/// Newton step of logistic regression. Old labels fade, because the meaning of margins changes as the learner does. Labels
+/// are bought where margins are small, so each is weighted by 1 / (the probability of asking for it).
 class Calibration {
  public:
-  /// margin: as it was when the label was asked for; y: +1 or -1; asked: with which probability, 0 to 1.
+  /// margin: when the label was asked for; y: +1 or -1; asked: the probability of asking, 0 to 1.
   void add(double margin, double y, double asked);
-  /// a m + c. A margin beyond 10^6 counts as that.
+  /// a m + c. Margins are cut at 10^6.
   double log_odds(double margin) const;
   /// Pr[y = +1], 0 to 1.
   double operator()(double margin) const { return logistic(log_odds(margin)); }
 
   double slope() const { return a_; }
-  /// The mean of the slope and of its first value, weighed by their curvature; `curvature`: of the first value.
+  /// The slope shrunk towards its initial value: their mean, weighted by curvature. curvature: of the initial value.
   double slope_drawn_back(double curvature) const { return (mm_ * a_ + curvature * kSlope) / (mm_ + curvature); }
   double offset() const { return c_; }
-  /// The variance of a m + c over the labels, each weighed by what it tells of the offset.
+  /// The variance of a m + c over the labels, each weighted by its curvature.
   double spread() const { return a_ * a_ * (mm_ / one_ - (m_ / one_) * (m_ / one_)); }
 
   template <class S>
@@ -35,10 +33,10 @@ class Calibration {
     v("m", s.m_);
     v("one", s.one_);
   }
-  void check() const;  ///< after loading: throws DataError for values that cannot be
+  void check() const;  ///< after loading: throws DataError for values out of range
 
  private:
-  static constexpr double kSlope = 3, kPrior = 0.1;  // a belief that a margin of 1 is right 95 times in 100, easily shaken
+  static constexpr double kSlope = 3, kPrior = 0.1;  // weak prior: a margin of 1 is right in 95 % of cases
   double a_ = kSlope, c_ = 0;
   double mm_ = kPrior, m_ = 0, one_ = kPrior;  // curvature: sums of weight p (1 - p) times m^2, m, 1
 };

@@ -13,10 +13,10 @@
 namespace quorate {
 namespace {
 
-constexpr std::size_t kFeaturesPerRank = 4;  // fewer say nothing that the features themselves do not say
-constexpr double kDependent = 1e-10;         // of a column's squared length: what is left of it if it depends on others
+constexpr std::size_t kFeaturesPerRank = 4;  // with fewer, V adds nothing to the features
+constexpr double kDependent = 1e-10;         // share of the squared length left of a dependent column
 
-/// Instances, and their values.
+/// Capacity: instances, and their values.
 std::pair<std::size_t, std::size_t> room(std::size_t rank, std::pmr::memory_resource* memory) {
   if (rank == 0 || is_limited(memory)) return {0, 0};
   return {Directions::kMost, Directions::kMostBytes / InstanceQueue<PlainInstance>::kValueBytes};
@@ -100,7 +100,7 @@ void Directions::see(const Features& x) {
   if (!kept_.could_fit(x.size())) return;
   if (seen_++ % every_ != 0) return;
   while (!kept_.fits(x.size())) {
-    std::size_t place = kept_.size() == 1;  // one that takes more than half of all room leaves, too
+    std::size_t place = kept_.size() == 1;  // a single one that takes more than half of the room is erased, too
     kept_.erase_if([&place](const auto&) { return place++ % 2 == 1; });
     every_ = std::min(2 * every_, std::uint64_t{1} << 39);
   }
@@ -121,7 +121,7 @@ void Directions::forget() {
   value_.clear();
 }
 
-/// The features that at least two kept instances have, or more if there would be more than kMostFeatures.
+/// Selects the features of at least two kept instances; of more, if that gives more than kMostFeatures.
 void Directions::begin(Rows& rows) const {
   Table<Index, std::uint32_t> df(memory());
   for (std::size_t i = 0; i < kept_.size(); ++i) {

@@ -1,4 +1,4 @@
-// The directions in which unlabelled texts differ most, and the place of a text among them.
+// A truncated SVD of unlabelled texts, and the embedding of a text in it.
 #pragma once
 #include <cstdint>
 #include <memory_resource>
@@ -13,14 +13,14 @@
 
 namespace quorate {
 
-/// What is said of an instance that is kept for its own sake: nothing.
+/// No data are kept beside an instance.
 struct PlainInstance {
   static constexpr std::tuple<> fields() { return {}; }
 };
 
 /// A truncated singular value decomposition of the instances seen so far: V, features x rank, with orthonormal columns that
-/// span where the scaled instances have most of their length. Computed anew after 200, 400, 800, ... instances from at most
-/// kMost of them.
+/// span the directions with most of the length of the scaled instances. Computed anew after 200, 400, 800, ... instances
+/// from at most kMost of them.
 ///
 /// A: the kept instances, scaled and in rows, without features that only one of them has. Start: B as V was, or signs by a
 /// hash. Then U = orth(A B), B = A^T U, kFirstSteps times at first and kSteps times later; V = orth(B). orth: Gram-Schmidt,
@@ -28,9 +28,9 @@ struct PlainInstance {
 ///
 /// Cost: O(kept non-zeros rank + (instances + features) rank^2) at each computation, so O(rank (non-zeros + rank)) for each
 /// instance on average. Memory: the kept instances, at most 4 MB, and 4 rank + 12 bytes for each of at most kMostFeatures
-/// features; twice as much while it computes. Under a memory limit nothing is kept, and there are no directions.
+/// features; twice as much during a computation. Under a memory limit nothing is kept, and there are no directions.
 ///
-/// Thread-safety: const members may be called by many threads while no other member is at work.
+/// Thread-safety: several threads may call const members at the same time if no other member runs.
 class Directions {
  public:
   static constexpr std::size_t kMost = 2000, kMostBytes = std::size_t{4} << 20, kMostFeatures = std::size_t{1} << 14;
@@ -38,17 +38,17 @@ class Directions {
   static constexpr std::uint64_t kFirst = 200;
   static constexpr int kFirstSteps = 4, kSteps = 2;
 
-  /// rank 0: none, ever.
+  /// rank 0: no directions.
   Directions(std::size_t rank, std::pmr::memory_resource* memory);
 
   std::pmr::memory_resource* memory() const { return kept_.memory(); }
   std::size_t rank() const { return rank_; }  ///< 0 under a memory limit
   bool any() const { return !value_.empty(); }
-  /// Keeps an instance as it came, not scaled: all of them at first, later one in 2, 4, 8, ... O(non-zeros), amortised.
+  /// Keeps an unscaled instance: every one at first, later one in 2, 4, 8, ... O(non-zeros), amortised.
   void see(const Features& x);
   /// Whether it is time for compute().
   bool due() const { return seen_ >= next_ && kept_.size() >= std::max<std::size_t>(kFirst, used_ / 2); }
-  /// V anew; scale(x, out) scales an instance. False, and V stays, if the instances have too few words in common.
+  /// Computes V anew; scale(x, out) scales an instance. False, and V stays, if the instances have too few words in common.
   template <class Scale>
   bool compute(Scale scale) {
     next_ = 2 * seen_;
@@ -66,7 +66,7 @@ class Directions {
   void forget_instances();
   void forget();
 
-  /// V^T x into z, which has rank() elements. Returns its length. x is scaled. O(non-zeros rank).
+  /// Writes the embedding V^T x to z, which has rank() elements. Returns its length. x is scaled. O(non-zeros rank).
   double place(const Features& x, std::span<double> z) const;
 
   struct Packed {
@@ -86,10 +86,10 @@ class Directions {
     }
   };
   Packed pack() const;
-  void unpack(const Packed& packed);  ///< throws DataError: sizes differ, out of order, values that cannot be
+  void unpack(const Packed& packed);  ///< throws DataError: sizes differ, out of order, values out of range
 
  private:
-  /// A, row by row, of the features that take part.
+  /// A, row by row, with the selected features only.
   struct Rows {
     explicit Rows(std::pmr::memory_resource* memory) : place(memory), feature(memory), entries(memory), ends(memory) {}
     void add(const Features& x);
@@ -109,7 +109,7 @@ class Directions {
   std::size_t rank_;
   InstanceQueue<PlainInstance> kept_;
   std::uint64_t seen_ = 0, next_ = kFirst;  // next_: when V is computed
-  std::uint64_t every_ = 1, used_ = 0;      // one of every_ is kept; used_: instances that V was computed from
+  std::uint64_t every_ = 1, used_ = 0;      // one in every_ is kept; used_: instances V was computed from
   Table<Index, std::uint32_t> place_;       // feature -> its row of V
   std::pmr::vector<Index> feature_;         // of each row, ascending
   std::pmr::vector<float> value_;           // V, row by row

@@ -12,7 +12,7 @@
 
 namespace quorate {
 
-/// Room for K tasks, and `rows` rows more. Under a memory limit it follows from what there is room for.
+/// Room for K tasks, and `rows` more rows. Under a memory limit it depends only on K, the rows and the present room.
 FeatureMajorWeights::Room FeatureMajorWeights::room_for(std::size_t K, std::size_t rows) const {
   const bool limited = this->limited();
   const std::size_t all = row_.size() + rows;
@@ -63,9 +63,9 @@ double FeatureMajorWeights::operator()(Task task, const Features& x) const {
 
 namespace {
 
-/// Rows are looked up so many at a time before any is used, so that their look-ups do not wait for one another.
+/// Rows are looked up kRows at a time before any is used, so that the look-ups do not wait for one another.
 constexpr std::size_t kRows = 64;
-constexpr std::size_t kTogether = 8;  // of them pass through the sums at once
+constexpr std::size_t kTogether = 8;  // rows added to the sums in one pass
 constexpr std::size_t kPart = 64;     // tasks, in four cache lines of each row
 
 /// sums[j] += rows[0][j] v[0], then += rows[1][j] v[1] and so on, for R rows; `ahead`, rows that come next, are fetched.

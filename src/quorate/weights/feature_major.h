@@ -1,4 +1,4 @@
-// Weights of one feature side by side for all tasks: all K margins of an example in one pass over its features.
+// Stores the weights of all tasks for a feature side by side: one pass over the features gives all K margins.
 #pragma once
 #include <memory_resource>
 #include <span>
@@ -22,18 +22,18 @@ class FeatureMajorWeights {
   /// Makes room for K tasks, and `rows` rows more, so that ensure_tasks(K) and adding them cannot fail. If memory is refused
   /// nothing changed.
   void reserve_tasks(std::size_t K, std::size_t rows = 0);
-  /// Bytes that this allocates, the old ones being freed afterwards.
+  /// Bytes that reserve_tasks() allocates before it frees the old ones.
   std::size_t bytes_to_reserve(std::size_t K, std::size_t rows = 0) const;
 
   /// <w_task, x>; 0 for a task that is not covered. O(non-zeros).
   double operator()(Task task, const Features& x) const;
   /// p[j] = <w_j, x> for all j; p.size() == tasks(). Terms are added in ascending order of the features. O(K non-zeros).
   void margins(const Features& x, std::span<double> p) const;
-  /// The same, kept until weights change: who learns from the example just judged does not compute them again.
+  /// As margins(x, p), cached until weights change: learning from the example just judged reuses them.
   std::span<const double> margins(const Features& x);
   /// Rows that add() of x would make. O(non-zeros).
   std::size_t new_rows(const Features& x) const;
-  /// Makes room for them, so that add() of x cannot fail. O(non-zeros).
+  /// Makes room for new_rows(x), so that add() of x cannot fail. O(non-zeros).
   void reserve(const Features& x);
   /// w_j += c[j] x for all j; c.size() == tasks(). O(K non-zeros), or O(non-zeros) if few c are not 0. If
   /// memory is refused nothing changed.
@@ -41,8 +41,8 @@ class FeatureMajorWeights {
   /// w_task += a x; task < tasks(). O(non-zeros), and O(K) for every feature that is new.
   void add(Task task, double a, const Features& x);
 
-  /// The rows in ascending order of their features; value: rows x K. room: under a memory limit, rows that there is room
-  /// for; whoever loads them has as much memory left as if they had never been saved.
+  /// The rows in ascending order of their features; value: rows x K. room: under a memory limit, the allocated rows, so that
+  /// a loaded model has as much memory left as the saved one.
   struct Packed {
     std::uint64_t tasks = 0;
     Column<std::uint32_t> feature;
@@ -71,12 +71,12 @@ class FeatureMajorWeights {
   Room room_for(std::size_t K, std::size_t rows) const;
   bool limited() const { return is_limited(weights_.get_allocator().resource()); }
 
-  std::size_t tasks_ = 0, stride_ = 0;  // stride_: room for tasks in a row
-  std::size_t rows_ = 0;                // room for rows
+  std::size_t tasks_ = 0, stride_ = 0;  // stride_: allocated tasks per row
+  std::size_t rows_ = 0;                // allocated rows
   Table<Index, std::uint32_t> row_;     // feature -> its row, rows in order of first use
   std::pmr::vector<float> weights_;     // rows x stride_
 
-  // margins(x) of the instance given last, if nothing changed since.
+  // The cache of margins(x): valid for the last instance if kept_.
   bool kept_ = false;
   std::pmr::vector<double> margins_;
   std::vector<Index> of_index_;  // scratch, as large as an instance

@@ -1,4 +1,4 @@
-// Numbers of many blocks in a table that never grows: what fits no more shares a place with something else.
+// Cells by block and feature in a table of fixed size, where several cells may share a slot.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace quorate {
 
-/// One Cell for every block and feature, as Blocks, but in a fixed number of slots. A block and a feature have the slot that
-/// a hash says, whoever else has it; nothing is ever moved or removed. O(1), one cache line, per look-up.
+/// One Cell for every block and feature, as SparseBlocks, but in a fixed number of slots. A hash of block and feature gives
+/// the slot, which is shared on collisions; cells are never moved or removed. O(1), one cache line, per look-up.
 template <class Cell>
 class HashedCells {
  public:
   /// slots: 1 to 2^32.
   HashedCells(std::size_t slots, std::pmr::memory_resource* memory) : cells_(slots, memory) {}
 
-  /// Asks the processor for x's cells, some hundred of which it can fetch in the time of ten.
+  /// Prefetches x's cells: about a hundred arrive in the time of ten that are loaded one by one.
   void prefetch(std::uint32_t block, const Features& x) const {
     for (std::size_t k = 0; k < x.size(); ++k) quorate::prefetch(&cells_[slot_of(block, x.at(k))]);
   }

@@ -1,4 +1,4 @@
-// Weight vectors of many blocks, a block being a task, or a group that tasks share.
+// Weight vectors by block, a block being a task or a group of tasks.
 #pragma once
 #include <memory_resource>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace quorate {
 
-/// w: blocks x features, float; stored as Blocks says.
+/// w: blocks x features, float; stored in SparseBlocks.
 class Linear {
  public:
   explicit Linear(std::pmr::memory_resource* memory) : w_(memory) {}
@@ -22,7 +22,7 @@ class Linear {
   /// w_block += a x. If memory is refused nothing changed. O(non-zeros), amortised when it grows.
   void add(std::uint32_t block, double a, const Features& x);
 
-  /// Non-zero weights in ascending order of (block, feature); as SparseBlocks::Order says.
+  /// Non-zero weights in ascending order of (block, feature), as in SparseBlocks::Order.
   struct Packed {
     Column<std::uint32_t> block, feature;
     Column<float> value;

@@ -1,11 +1,10 @@
-// Whether listening to others did a task good.
+// How often a task's peers corrected or spoiled its prediction.
 #pragma once
 #include <cstdint>
 
 namespace quorate {
 
-/// Of the labels bought for one task: how often its own margin was right where what it listened to was wrong, and the other
-/// way round.
+/// Counts over the labels bought for one task. hurt: its own margin was right and its peers were wrong; helped: the reverse.
 struct PeerBenefit {
   std::uint64_t hurt = 0, helped = 0;
 };

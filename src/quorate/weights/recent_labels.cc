@@ -11,7 +11,7 @@ constexpr std::size_t kPart = 16;  // of a memory limit
 std::pair<std::size_t, std::size_t> room(std::pmr::memory_resource* memory) {
   constexpr std::size_t kMostValues = RecentLabels::kMostBytes / InstanceQueue<RecentLabel>::kValueBytes;
   if (!is_limited(memory)) return {RecentLabels::kMost, kMostValues};
-  const auto [most, values] =  // what is popped takes as much
+  const auto [most, values] =  // popped instances take as much memory
       room_for_instances<RecentLabel>(memory_limit(memory) / kPart / 2, RecentLabels::kMost);
   return {most, std::min(values, kMostValues)};
 }

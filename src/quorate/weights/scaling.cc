@@ -15,29 +15,29 @@
 namespace quorate {
 namespace {
 
-constexpr std::uint64_t kLookAt = 32;    // examples: `auto` then knows how full an instance is
-constexpr std::uint64_t kSparse = 8;     // counts fill less than one in so many features
-constexpr double kRounding = 0x1p-44;    // what dividing by a norm and multiplying again may do to a whole number
-constexpr double kMore = 0.3;            // `auto`: what a word says by coming again; docs/cohort.md
-constexpr double kLarge = 32;            // a mean from which whole values are numbers
-constexpr double kSeveral = 1.5;         // the same, of values in more than half of the examples, beside numbers and
-constexpr std::uint64_t kShort = 32;     // at most so many words on average
-constexpr std::uint32_t kObserved = 16;  // values from which a mean counts
+constexpr std::uint64_t kLookAt = 32;    // examples until `auto` decides whether data are dense
+constexpr std::uint64_t kSparse = 8;     // counts are non-zero in less than 1 / kSparse of the features
+constexpr double kRounding = 0x1p-44;    // relative error of a whole number divided and multiplied by a norm
+constexpr double kMore = 0.3;            // `auto`: weight of a word's repetitions; docs/cohort.md
+constexpr double kLarge = 32;            // least mean of whole values that are numbers
+constexpr double kSeveral = 1.5;         // least mean of frequent whole values that are numbers, if texts are short
+constexpr std::uint64_t kShort = 32;     // largest mean length of a short text, in words
+constexpr std::uint32_t kObserved = 16;  // least number of values of a mean
 constexpr double kTail = 3;              // largest sparse value
-constexpr double kBias = 2;              // largest constant beside numbers
-constexpr double kLargest = 1e38;        // of sums of squares
+constexpr double kBias = 2;              // largest constant feature beside numbers
+constexpr double kLargest = 1e38;        // largest sum of squares
 constexpr std::array<double, 7> kRatio{1.0 / 64, 1.0 / 16, 1.0 / 4, 1.0,
                                        4.0,      16.0,     64.0};  // squared length of columns to words
 constexpr double kEta = 0.3;                                       // how fast mistakes decide
 constexpr std::size_t kSpreadPart = 16, kSpreadBytes = 288 + Spreads::kMost * sizeof(double);
 
-/// std::nearbyint, which is a call.
+/// As std::nearbyint, without a call.
 double nearest_whole(double v) {
   constexpr double kHalf = 0x1.8p52;
   return std::abs(v) < 0x1p51 ? (v + kHalf) - kHalf : v;
 }
 
-/// What the data say of a feature.
+/// A feature's value as in the data, before the division by the norm.
 double raw(double value, double norm) {
   const double v = value * norm, whole = nearest_whole(v);
   return std::abs(v - whole) <= kRounding * std::abs(whole) ? whole : v;
@@ -51,15 +51,15 @@ double rounded(double v) {
   return std::abs(c) <= std::numeric_limits<double>::max() ? c - (c - v) : v;
 }
 
-/// The same of a number, so that what dividing and multiplying did does not part equal values, which would get other ranks,
-/// 0.1 in one row and 0.1 in the next: whole ones below 2^43 as they are, others to 33 bits; first to 44, as a value may lie
-/// in the middle of two of 33 bits.
+/// raw() of a number, rounded so that equal values of the data stay equal, and get equal ranks, in spite of rounding errors
+/// of the norm. Whole numbers below 2^43 are unchanged, others have 33 bits; they are rounded to 44 bits first, as a value
+/// may be halfway between two of 33 bits.
 double raw_number(double value, double norm) {
   const double v = rounded<9>(raw(value, norm)), fewer = rounded<20>(v);
   return v == nearest_whole(v) && std::abs(v) < 0x1p43 ? v : fewer;
 }
 
-/// Whether that is so of all that the data say. Counted, not left at the first that is not: without a branch it is SIMD.
+/// Whether `is` holds for all values as in the data. It counts instead of stopping early: without a branch the loop is SIMD.
 template <class Is>
 bool all_of(const Features& x, Is is) {
   std::int64_t others = 0;
@@ -76,7 +76,7 @@ bool is_one_of(const Scale& scale) {
   return (std::holds_alternative<Ts>(scale) || ...);
 }
 
-/// use(at) where at(feature) is the cell of a feature of x.
+/// Calls use(at), where at(feature) is the cell of a feature of x.
 template <class Cell, class Use>
 void with_cells(const std::variant<SparseBlocks<Cell>, HashedCells<Cell>>& store, const Features& x, Use use) {
   if (const auto* table = std::get_if<HashedCells<Cell>>(&store)) return use([table](Index f) { return table->at(0, f); });
@@ -88,17 +88,17 @@ void with_cells(const std::variant<SparseBlocks<Cell>, HashedCells<Cell>>& store
   if (none) use([](Index) { return Cell{}; });
 }
 
-bool is_whole_count(double v) {  // std::nearbyint is a call
+bool is_whole_count(double v) {  // avoids the call of std::nearbyint
   return v >= 0 && (v >= 0x1p52 || v == static_cast<double>(static_cast<std::int64_t>(v)));
 }
 
 }  // namespace
 
-/// An instance by what is known of its features. Words are all of which nothing is known, with the constant feature unless
+/// An instance, split by the kinds of its features. Words are all features of unknown kind, with the constant feature unless
 /// there are number columns.
 struct Scaling::Split {
   Features words;
-  std::size_t columns_begin = 0, columns_end = 0, words_begin = 0, words_end = 0;  // places in x; then categories
+  std::size_t columns_begin = 0, columns_end = 0, words_begin = 0, words_end = 0;  // positions in x; categories follow
 };
 
 Scaling::Split Scaling::split(const Features& x) const {
@@ -238,7 +238,7 @@ void Scaling::set_kinds(const FeatureKinds& kinds) {
   kinds_.numbers = static_cast<Index>(std::min<std::size_t>(kinds.numbers, most));
 }
 
-/// A spread for each number column.
+/// Adds a spread for each number column.
 void Scaling::add_columns() {
   const std::size_t n = kinds_.numbers;
   const auto others = std::upper_bound(spread_feature_.begin(), spread_feature_.end(), kinds_.numbers);
@@ -264,7 +264,7 @@ void Scaling::count(const Features& all) {
   const Split parts = split(all);
   const Features& x = is_auto() ? parts.words : all;
   ++examples_;
-  // Most texts: no value that cannot be a word's count, which is seen sixteen at a time.
+  // Fast path: all values of most texts may be a word's counts, which is checked sixteen at a time.
   const bool looked = !is_auto() || (flags_ & kLooks) != 0;
   const bool plain = looked || all_of(x, [](double v) { return (v >= 0) & (v < kLarge) & (v == std::nearbyint(v)); });
   bool looks = false;
@@ -289,7 +289,7 @@ void Scaling::count(const Features& all) {
   if (examples_ == kLookAt && (flags_ & kNumbers) == 0 && kSparse * nonzeros_ >= kLookAt * distinct_) dense_ = true;
 }
 
-/// The values of x that have a spread, in order of spreads_, which are its first C numbers where they are columns.
+/// Writes the values of number columns in order of spreads_, which starts with them. here: 1 if x has the column, else 0.
 void Scaling::gather_columns(const Features& x, std::size_t begin, std::size_t end, std::span<double> value,
                              std::span<double> here) const {
   const std::size_t columns = kinds_.numbers;
@@ -311,7 +311,8 @@ void Scaling::gather_columns(const Features& x, std::size_t begin, std::size_t e
   }
 }
 
-/// Number columns have a spread, and the features of the first three examples as long as they come nearly always.
+/// Counts values of features with a spread: number columns, and features of the first three examples while nearly every
+/// example has them.
 void Scaling::count_spreads(const Features& x, const Split& parts) {
   if (nearly_always(1)) add_spreads(x);
   value_.resize(spreads_.size());
@@ -338,7 +339,7 @@ void Scaling::count_spreads(const Features& x, const Split& parts) {
   spreads_.count(value_, here_, Spreads::level_of(examples_));
 }
 
-/// Those of the number columns and these.
+/// Keeps the spreads of the number columns and `others`.
 void Scaling::keep_spreads(std::span<const std::size_t> others) {
   std::vector<std::size_t> from(kinds_.numbers);
   std::iota(from.begin(), from.end(), std::size_t{0});
@@ -379,7 +380,7 @@ void Scaling::add_spreads(const Features& x) {
 Scaling::Kind Scaling::kind(std::uint32_t df, const Values& values, std::size_t spread) const {
   const bool always = spread != kNoSpread && !spreads_.constant(spread) && nearly_always(df);
   if (values.real()) return always ? Kind::kNumber : Kind::kSparse;
-  // A word of a short text seldom comes twice; a column of small counts is a number, whose idf would be next to nothing.
+  // A word seldom occurs twice in a short text; a column of small counts is a number, and its idf would be nearly 0.
   const bool often = 2 * std::uint64_t{df} > examples_, likely = often && nonzeros_ <= kShort * examples_;
   const bool large = values.times() > 0 && values.sum >= kLarge * values.times();
   const bool known = examples_ >= kLookAt && values.times() >= kObserved;
@@ -405,7 +406,7 @@ void Scaling::count_values(const Features& x) {
   const auto add = [&](std::size_t k, Values& values) {
     const double v = looked_value_[k];
     values.count = (values.count | !is_whole_count(v)) + (values.times() < 0x7FFFFFFFu ? 2 : 0);
-    // A few long texts make no number of a word.
+    // Cut, so that a few long texts do not turn a word into a number.
     values.sum = static_cast<float>(values.sum + std::min(v, 2 * kLarge));
     values.squares = static_cast<float>(std::min(values.squares + v * v, kLargest));
   };
@@ -447,10 +448,10 @@ void Scaling::scale_counts(const Features& x, std::span<double> out) const {
     });
   };
   const double log_n = log_positive(static_cast<double>(examples_) + 1);
-  // Below 0 where features share counts.
+  // Below 0 without the max() where features share counts.
   const auto idf = [log_n](double df) { return std::max(log_n - log_positive(std::max(df, 1.0)), 0.0); };
   const auto logarithm_of = [](double v) { return std::copysign(log_positive(1 + std::abs(v)), v); };
-  if (is_auto() && all_of(x, [](double v) { return v == 1; }))  // as most texts: the same, with less to do
+  if (is_auto() && all_of(x, [](double v) { return v == 1; }))  // most texts: the same result with less work
     each([idf](double, double df) { return idf(df); });
   else if (is_auto())
     each([idf](double v, double df) {
@@ -476,7 +477,7 @@ void Scaling::scale_blocks(const Features& x, std::span<double> out) const {
   std::size_t columns = 0;
   auto spread_of = spreads_in_order();
   const Split parts = split(x);
-  thread_local std::vector<char> is_column;  // of the words; many may read at the same time
+  thread_local std::vector<char> is_column;  // of the words; thread_local, as several threads may read
   is_column.assign(parts.words_end - parts.words_begin, 1);
   const auto put = [&](std::size_t k, double v) {
     ++columns;
@@ -486,7 +487,7 @@ void Scaling::scale_blocks(const Features& x, std::span<double> out) const {
   if (n > 0) out[0] = 0;
   const std::size_t here = parts.columns_end - parts.columns_begin, all = kinds_.numbers;
   const bool counted = all > 0 && all <= spreads_.size() && spread_feature_[all - 1] == all;
-  if (counted && 2 * here >= all) {  // all columns at once, unless most are not here
+  if (counted && 2 * here >= all) {  // all columns at once, unless most are missing
     thread_local std::vector<double> value, scaled;
     value.resize(all);
     scaled.resize(all);
@@ -523,7 +524,7 @@ void Scaling::scale_blocks(const Features& x, std::span<double> out) const {
           double scaled = 0;
           if (of_feature.squares > 0) {
             const double rms = std::sqrt(static_cast<double>(of_feature.squares) / of_feature.times());
-            // As rare as it is, but never nothing, however often it comes.
+            // The logarithm grows with rarity, and is never 0.
             scaled = std::clamp(v / rms, -kTail, kTail) *
                      log_positive(1 + static_cast<double>(examples_) / std::max<double>(seen, 1));
           }
@@ -694,7 +695,7 @@ void Scaling::unpack(const Packed& packed) {
         0, size, [&](std::size_t k) { return feature[k]; }, cell);
   };
   restore(df_, n, packed.feature, [&](std::size_t i) { return packed.df[i]; });
-  if (is_auto() && named == 0 && n > 0 && valued == 0)  // of a file without values
+  if (is_auto() && named == 0 && n > 0 && valued == 0)  // a file without values
     values_.emplace<HashedCells<Values>>((n + 3) / 4, memory_);
   else
     restore(values_, valued, packed.value_feature, [&](std::size_t i) {

@@ -1,4 +1,4 @@
-// Instances scaled online: counts by how rare their features are, numbers in standard units.
+// Scales instances online: counts by the rarity of their features, numbers to standard units.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -38,25 +38,25 @@ constexpr auto scale_field(Scale P::*member) {
       "docs/papers.md section 5"};
 }
 
-/// Scales instances by what was counted of their features: in how many examples each came (df) and, for `auto`, what its
-/// values are. Exact or, under a memory limit, in tables of a fixed size where features share what a hash says.
+/// Scales instances by statistics of their features: the number of examples with the feature (df) and, for `auto`, its
+/// values. Exact or, under a memory limit, in hash tables of fixed size, where features may share a slot.
 ///
 /// `auto` takes a feature for a count unless its values say otherwise (docs/decisions/scaling.md has the measurements):
 ///
-///   real     a value was negative or not whole;   large   whole, with a mean of at least 32 (each cut at 64)
-///            in 16 values or more, after 32 examples; of a feature in more than half of the examples, if
-///            they have at most 32 words on average, 32 from the first or 1.5, once there are real or large ones
+///   real     a value was negative or not whole
+///   large    whole, with a mean of at least 32 (each value cut at 64) over 16 values or more, after 32 examples. If the
+///            feature is in more than half of the examples, and they have at most 32 words on average: a mean of 32 from the
+///            first value on, or of 1.5, once any feature is real or large
 ///   number   real or large, in nearly every example: value in standard units (spread.h)
-///   sparse   other real ones, or large in more than half of the examples: value / rms, cut at 3, times the logarithm of how
-///            rare it is
+///   sparse   other real ones, or large in more than half of the examples: value / rms, cut at 3, times log(1 + n / df)
 ///
-/// Where features are known to be columns of a table (FeatureKinds), number columns are numbers, zeros included, and the
-/// word of a category is 1.
+/// If columns of a table are known (FeatureKinds), number columns are numbers, zeros included, and a category's feature
+/// is 1.
 ///
-/// Numbers, sparse ones and categories are the part `columns`, with the constant feature; counts are the part `words`. Each
-/// has unit length, times what is learned of it from labels: of kRatio.size() ratios, the mean weighted by exp(-eta times
-/// the labels that columns and words in this ratio would have got wrong). Data that are whole, small and mostly full, as
-/// pixels, stay as they are.
+/// Numbers, sparse features and categories form the part `columns`, with the constant feature; counts form the part `words`.
+/// Each part has unit length, times a factor learned from labels: the mean over kRatio.size() ratios, weighted by exp(-eta
+/// times the number of labels that columns and words in this ratio predicted wrong). Data that are whole, small and mostly
+/// full, such as pixels, are not scaled.
 class Scaling {
  public:
   /// slots: of the fixed table, 0 for exact counts.
@@ -64,43 +64,43 @@ class Scaling {
 
   void set_kinds(const FeatureKinds& kinds);  ///< number columns: as many as memory holds
 
-  /// Slots that take a 16th of what a memory limit leaves. 0 without a limit, or if nothing has to be counted.
+  /// Slots that take a 16th of the memory left under a limit. 0 without a limit, or if nothing has to be counted.
   static std::size_t slots_for(const Scale& scale, std::pmr::memory_resource* memory);
   std::size_t slots() const;  ///< of the table at work
 
-  /// As in a spec; for `auto` also what it does to these data.
+  /// The scale as in a spec; for `auto` also how it scales these data.
   std::string description() const;
-  /// What `auto` does to a number column or a category; of others that it depends on the values. "" for other scales.
+  /// How `auto` scales a number column, a category or a word. "" for other scales.
   std::string description(Index feature) const;
   /// Whether there is anything to save: false for `none`.
   bool any() const { return !std::holds_alternative<ScaleNone>(scale_); }
-  bool changes() const { return logarithm() || weighs(); }  ///< false: instances stay as they come
-  /// The features of x that are counts: all of it or, of a table of known columns, its words. Nothing where only values say
-  /// which those are, and some are none.
+  bool changes() const { return logarithm() || weighs(); }  ///< false: instances are not changed
+  /// The features of x that are counts: all of x or, if columns of a table are known, its words. Nothing if some features
+  /// are no counts, and only their values show which.
   std::optional<Features> words(const Features& x) const;
-  /// Lets the processor fetch what count(x) and scaling x will need.
+  /// Prefetches the memory that count(x) and scaling x read.
   void prefetch(const Features& x) const {
     std::visit([&](const auto& df) { df.prefetch(0, x); }, df_);
   }
-  /// One more example. O(non-zeros). After 2^32 - 1 examples nothing is counted any more.
+  /// Counts one more example. O(non-zeros). Counting stops after 2^32 - 1 examples.
   void count(const Features& x);
   /// x scaled, its values in `out`, which has at least x.size() elements. Unit length unless `auto` found numbers, or all
   /// values are 0. O(non-zeros).
   Features operator()(const Features& x, std::span<double> out) const;
 
   enum class Part { kColumns, kWords };
-  /// Whether there are both parts, whose lengths are learned.
+  /// Whether both parts are present, so that their lengths are learned.
   bool weighs_parts() const;
-  /// `scaled`, values of x scaled, with zeros instead of the other part, in `out`; not what it is times.
+  /// `scaled` (the scaled values of x) with the other part set to 0, in `out`; without the learned factor.
   std::span<const double> only(Part part, const Features& x, std::span<const double> scaled, std::span<double> out) const;
-  /// One more label y; what each part alone says of it.
+  /// Learns from one more label y and the margins of each part alone.
   void learn(double y, double of_columns, double of_words);
-  void forget_labels();  ///< what learn() was told
+  void forget_labels();  ///< resets what learn() learned
 
   struct Packed {
     std::uint64_t examples = 0, nonzeros = 0;
     std::uint32_t dense = 0;
-    Column<std::uint32_t> feature, df;  // features in ascending order; of a fixed table none, df of every slot
+    Column<std::uint32_t> feature, df;  // features ascending; of a fixed table: df of every slot, no features
     // Of `auto`, once it found a number:
     std::uint32_t flags = 0;
     std::vector<std::uint64_t> part_mistakes;
@@ -108,7 +108,7 @@ class Scaling {
     Column<float> value_sum, value_squares;
     std::vector<std::uint32_t> spread_feature, spread_level;
     std::vector<std::uint64_t> spread_size, spread_end;
-    std::vector<double> spread_numbers, spread_sample;  // four numbers of each
+    std::vector<double> spread_numbers, spread_sample;  // four numbers per spread
     template <class S>
     static void state(S& s, auto&& v) {
       v("examples", s.examples);
@@ -134,9 +134,9 @@ class Scaling {
   void unpack(const Packed& packed);  ///< throws DataError: sizes differ, out of order, numbers out of range
 
  private:
-  /// What a feature's values were, as far as they were looked at.
+  /// Statistics of a feature's values, since values are looked at.
   struct Values {
-    std::uint32_t count = 0;  // times 2, plus 1 if one was real
+    std::uint32_t count = 0;  // 2 * number of values, plus 1 if one was real
     float sum = 0, squares = 0;
     bool operator==(const Values&) const = default;
     bool real() const { return (count & 1) != 0; }
@@ -159,9 +159,9 @@ class Scaling {
                       std::span<double> here) const;
   void count_spreads(const Features& x, const Split& parts);
   void keep_spreads(std::span<const std::size_t> others);
-  /// For each feature of x that has none, as many as memory holds.
+  /// Adds a spread for each feature of x without one, as many as memory holds.
   void add_spreads(const Features& x);
-  /// The place of a feature in spreads_, or kNoSpread; called for features in ascending order.
+  /// Index of a feature in spreads_, or kNoSpread; called for features in ascending order.
   auto spreads_in_order() const;
   Kind kind(std::uint32_t df, const Values& values, std::size_t spread) const;
   bool nearly_always(std::uint64_t df) const { return 10 * (df + 2) >= 9 * examples_; }
@@ -175,15 +175,15 @@ class Scaling {
   std::pmr::memory_resource* memory_;
   FeatureKinds kinds_;
   std::array<std::uint64_t, 7> part_mistakes_{};  // of each ratio
-  bool parts_learned_ = true;                     // false: of a file where all numbers weigh as one word
-  double of_columns_ = 0, of_words_ = 0;          // lengths, of part_mistakes_
+  bool parts_learned_ = true;                     // false: loaded from a file in which all numbers weigh as one word
+  double of_columns_ = 0, of_words_ = 0;          // lengths, from part_mistakes_
   std::uint64_t examples_ = 0, nonzeros_ = 0;
-  bool dense_ = false;                      // `auto`: stays as it is
+  bool dense_ = false;                      // `auto`: values are not scaled
   std::uint32_t flags_ = 0;                 // `auto`
   Store<std::uint32_t> df_;                 // of block 0
   Store<Values> values_;                    // of block 0, once kLooks
-  std::size_t distinct_ = 0;                // df above 0
-  std::pmr::vector<Index> spread_feature_;  // ascending; features that came in nearly every example
+  std::size_t distinct_ = 0;                // features with df above 0
+  std::pmr::vector<Index> spread_feature_;  // ascending; features in nearly every example
   Spreads spreads_;                         // of those
   std::vector<Index> looked_index_;         // scratch
   std::vector<double> looked_value_, value_, here_;

@@ -9,9 +9,9 @@
 namespace quorate {
 namespace {
 
-constexpr std::uint64_t kLookEvery = 64;  // updates: a look costs about as much as one
+constexpr std::uint64_t kLookEvery = 64;  // updates between drift checks; a check costs about as much as an update
 constexpr double kDrift = 1e-9;           // largest error of A (A^-1 x) in a coordinate, relative to the largest of x
-constexpr double kRidge = 1e-12;          // least share of a diagonal that is new to those before: rounding takes the rest
+constexpr double kRidge = 1e-12;          // least pivot, as a share of its diagonal: less is rounding error
 
 }  // namespace
 
@@ -58,7 +58,7 @@ std::size_t FullConfidence::bytes_to_grow(const One& one, std::size_t n) const {
          one.inverse.bytes_to_reserve(n) + bytes_to_reserve(one.w, n) + bytes_to_reserve(one.u, n);
 }
 
-/// To n features.
+/// Grows the task to n features.
 void FullConfidence::grow(One& one, std::size_t n) {
   for (auto* scratch : {&g_, &check_}) {
     if (n <= scratch->size()) continue;
@@ -84,7 +84,7 @@ void FullConfidence::update(Task task, double y, const Features& x) {
   one.A.add_outer(x);
   for (std::size_t k = 0; k < x.size(); ++k) one.w[x.at(k)] += y * x.value[k];
   ++one.updates;
-  bool sound = r >= 0;  // and the diagonal stays positive
+  bool sound = r >= 0;  // and the diagonal of the inverse stays positive
   for (std::size_t f = 0; f < g.size(); ++f) sound = sound && g[f] * g[f] < one.inverse.row(f)[f] * (1 + r);
   if (!sound) return rebuild(one);
   one.inverse.add_outer(-1 / (1 + r), g);  // Sherman and Morrison
@@ -179,7 +179,7 @@ void FullConfidence::unpack(const Packed& packed) {
   fit(ones, tasks);
   ones.reserve(tasks);
   const double *w = packed.w.data(), *u = packed.u.data();
-  std::size_t begin = 0;  // of the task's triangles
+  std::size_t begin = 0;  // offset of the task's triangles
   for (std::size_t i = 0; i < tasks; ++i) {
     const std::size_t n = packed.size[i], triangle = n * (n + 1) / 2;
     place.at(packed.task[i]) = static_cast<std::uint32_t>(i);
@@ -189,7 +189,7 @@ void FullConfidence::unpack(const Packed& packed) {
     one.inverse.assign(n, packed.inverse, begin);
     load_fitted(one.w, std::span(w, n));
     load_fitted(one.u, std::span(u, n));
-    for (std::size_t f = 0; f < n; ++f)  // what learning keeps true; between features rounding may break any bound
+    for (std::size_t f = 0; f < n; ++f)  // invariants of learning; off the diagonal, rounding may break any bound
       check(one.A(f, f) >= 1 && one.inverse(f, f) > 0, "a matrix is not positive");
     begin += triangle, w += n, u += n;
   }

@@ -1,4 +1,4 @@
-// Weights that know how sure they are: ridge regression of every task on the examples that updated it.
+// Weights with confidence matrices: ridge regression of every task on the examples that updated it.
 #pragma once
 #include <cstdint>
 #include <memory_resource>
@@ -10,10 +10,10 @@
 
 namespace quorate {
 
-/// What a task says about an instance.
+/// A task's estimate for an instance.
 struct RidgeEstimate {
   double estimate = 0;  ///< x^T A^-1 w
-  double r = 0;         ///< x^T A^-1 x: how little is known about x; 0 to |x|^2
+  double r = 0;         ///< x^T A^-1 x: uncertainty about x; 0 to |x|^2
   double margin() const { return estimate / (1 + r); }
 };
 
@@ -33,7 +33,7 @@ class FullConfidence {
   /// w += a x. O(d^2). Throws as update().
   void nudge(Task task, double a, const Features& x);
 
-  std::uint64_t rebuilt() const { return rebuilt_; }  ///< how often an inverse drifted
+  std::uint64_t rebuilt() const { return rebuilt_; }  ///< number of rebuilt inverses
 
   /// Of every task in ascending order: its size n, n (n + 1) / 2 values of A and of A^-1, n of w and of u, its updates.
   struct Packed {
@@ -68,7 +68,7 @@ class FullConfidence {
   void repair(One& one, const Features& x);
   void rebuild(One& one);  // A^-1 and u, from A and w
 
-  Table<Task, std::uint32_t> place_;  // task -> its place in tasks_, in order of first use
+  Table<Task, std::uint32_t> place_;  // task -> its index in tasks_, in order of first use
   std::pmr::vector<One> tasks_;
   std::pmr::vector<double> g_, check_;  // scratch, d each
   std::uint64_t rebuilt_ = 0;
@@ -82,7 +82,7 @@ class DiagonalConfidence {
   RidgeEstimate operator()(Task task, const Features& x) const;  ///< O(non-zeros)
   void update(Task task, double y, const Features& x);           ///< O(non-zeros)
   void nudge(Task task, double a, const Features& x) { w_.add(task, a, x); }
-  void check() const;  ///< after loading: throws DataError for sums of squares that cannot be
+  void check() const;  ///< after loading: throws DataError for sums of squares below 0
 
   template <class S>
   static void state(S& s, auto&& v) {

@@ -1,4 +1,4 @@
-// Numbers of many blocks, a block being a task, or what tasks share: how all linear learners store what they know.
+// The sparse storage of all linear learners: cells by block and feature, a block being a task or the shared weights.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -19,11 +19,11 @@
 
 namespace quorate {
 
-/// Room that every block has, in ascending order of the blocks. A model with a memory limit saves it, so that whoever loads
-/// it has as much memory left as if it had never been saved.
+/// The allocated room of every block, in ascending order of the blocks. A model with a memory limit saves it, so that a
+/// loaded model has as much memory left as the saved one.
 struct BlockRooms {
   Column<std::uint32_t> block;
-  Column<std::uint64_t> room;  ///< of a table twice its slots; of a row twice its length, and 1
+  Column<std::uint64_t> room;  ///< table: 2 * slots; row: 2 * length + 1
   template <class S>
   static void state(S& s, auto&& v) {
     visit_unless_empty(v, "block", s.block);
@@ -31,11 +31,11 @@ struct BlockRooms {
   }
 };
 
-/// One Cell for every block and feature, Cell{} unless it was changed. Any number of either, none known beforehand: a block
-/// costs nothing until something in it changes. Each block lies in a plain row or in a hash table of its own, whichever is
-/// smaller, so that a small problem is a matrix and one of a million tasks touches only the memory of the task at hand. A
-/// row is several times as fast: unless memory is limited, kSpare bytes in all may go to rows that are larger than a table
-/// would be. Which of the two it is never shows in a result.
+/// One Cell for every block and feature, Cell{} unless it was changed. Blocks and features need not be declared: a block
+/// costs nothing until one of its cells changes. Each block is stored in a plain row or in a hash table of its own,
+/// whichever is smaller. So a small problem is a matrix, and with a million tasks an example touches only the memory of its
+/// own task. A row is several times as fast: unless memory is limited, rows may together take kSpare bytes more than tables
+/// would. The representation never affects results.
 template <class Cell>
 class SparseBlocks {
  public:
@@ -46,7 +46,7 @@ class SparseBlocks {
 
   std::pmr::memory_resource* memory() const { return blocks_.get_allocator().resource(); }
 
-  /// Asks the processor for x's cells.
+  /// Prefetches x's cells.
   void prefetch(std::uint32_t block, const Features& x) const {
     const std::uint32_t* place = place_.find(block);
     if (place == nullptr) return;
@@ -60,7 +60,7 @@ class SparseBlocks {
         if (x.at(k) < row.size()) quorate::prefetch(&row[x.at(k)]);
     }
   }
-  /// use(cell), where cell(feature) is the block's cell, for features of x only; nothing if the block never changed.
+  /// Calls use(cell), where cell(feature) is the block's cell, for features of x only; no call if the block never changed.
   template <class F>
   void read(std::uint32_t block, const Features& x, F use) const {
     const std::uint32_t* place = place_.find(block);
@@ -81,8 +81,8 @@ class SparseBlocks {
   /// Makes room, so that change(block, x) cannot fail as long as nothing else changes. If memory is refused no cell changed.
   /// O(1), amortised.
   void reserve(std::uint32_t block, const Features& x) { block_for(block, x.size(), x.extent()); }
-  /// change(k, cell) for every feature k of x, in order. If memory is refused no cell changed. O(non-zeros), amortised when
-  /// it grows.
+  /// Calls change_one(k, cell) for every feature k of x, in order. If memory is refused no cell changed. O(non-zeros),
+  /// amortised when it grows.
   template <class F>
   void change(std::uint32_t block, const Features& x, F change_one) {
     Block& b = block_for(block, x.size(), x.extent());
@@ -93,19 +93,19 @@ class SparseBlocks {
       for (std::size_t k = 0; k < x.size(); ++k) change_one(k, row[x.at(k)]);
     }
   }
-  /// Where the cells that are not Cell{} lie, in ascending order of (block, feature): parts of a row, or a whole table.
-  /// Under a memory limit also those of tables that are Cell{} again, as they take room.
+  /// The positions of the cells other than Cell{}, in ascending order of (block, feature): parts of a row, or a whole table.
+  /// Under a memory limit also cells of tables that became Cell{} again, as they take memory.
   struct Part {
     std::uint32_t block, place;
-    Index begin;            ///< of a row: its first feature
-    std::size_t steps = 0;  ///< of a table: where its features begin in `steps`
+    Index begin;            ///< row: its first feature
+    std::size_t steps = 0;  ///< table: the offset of its features in Order::steps
   };
   struct Order {
     std::vector<Part> parts;
-    std::vector<std::size_t> ends;   ///< of each part: cells up to there
+    std::vector<std::size_t> ends;   ///< for each part: the number of cells up to its end
     std::deque<std::uint8_t> steps;  ///< features of tables, each as its distance from the one before, 7 bits a byte
   };
-  /// To be kept while columns made of it are read, and the blocks stay as they are.
+  /// Blocks must not change while columns made of this order are read.
   std::shared_ptr<const Order> order() const {
     const auto out = std::make_shared<Order>();
     std::size_t parts = 0;
@@ -135,7 +135,7 @@ class SparseBlocks {
     }
     return out;
   }
-  /// The blocks of those cells.
+  /// The block of each of these cells.
   static Column<std::uint32_t> block_column(const std::shared_ptr<const Order>& order) {
     const auto same = std::make_shared<std::vector<std::uint32_t>>();
     return Column<std::uint32_t>::joined({order, &order->ends}, [order, same](std::size_t i, std::size_t, std::size_t n) {
@@ -143,14 +143,14 @@ class SparseBlocks {
       return std::span<const std::uint32_t>(*same);
     });
   }
-  /// get(feature, cell) of each of them.
+  /// get(feature, cell) of each of these cells.
   template <class T, class Get>
   Column<T> column(const std::shared_ptr<const Order>& order, Get get) const {
     struct Read {
       std::size_t part = ~std::size_t{0};
-      std::vector<Index> features;  // of a row: those of the part
+      std::vector<Index> features;  // row: the features of the part
       std::size_t cell = 0, step = 0;
-      Index feature = 0;  // of a table: where reading is
+      Index feature = 0;  // table: the feature read last
       std::vector<T> out;
     };
     const auto read = std::make_shared<Read>();
@@ -179,7 +179,7 @@ class SparseBlocks {
           return std::span<const T>(read->out);
         });
   }
-  /// None without a memory limit. As order(), which it is made of.
+  /// The rooms of the blocks in `order`; empty without a memory limit.
   BlockRooms rooms(const std::shared_ptr<const Order>& order) const {
     if (!limited_) return {};
     const auto first = std::make_shared<std::vector<std::uint32_t>>();  // part of each block
@@ -193,7 +193,7 @@ class SparseBlocks {
           return 2 * std::uint64_t{std::get<Row>(b).size()} + 1;
         })};
   }
-  /// Makes room for `blocks` of them, under a memory limit as the file says, if it does. Throws DataError.
+  /// Makes room for `blocks` blocks; under a memory limit with the saved rooms, if the file has them. Throws DataError.
   void reserve_blocks(std::size_t blocks, const BlockRooms& rooms) {
     const auto check = [](bool good) {
       if (!good) throw DataError("blocks: rooms that cannot be");
@@ -218,8 +218,8 @@ class SparseBlocks {
       blocks_.push_back(std::move(made));
     }
   }
-  /// Fills a block that has never changed with n cells: feature(k), in ascending order, and value(k), k < n. After
-  /// reserve_blocks() it takes no more than the block took when it was saved.
+  /// Fills a block that never changed with n cells: feature(k), in ascending order, and value(k), k < n. After
+  /// reserve_blocks() it takes no more memory than the saved block.
   template <class Feature, class Value>
   void restore(std::uint32_t block, std::size_t n, Feature feature, Value value) {
     Block& b = block_for(block, n, std::size_t{feature(n - 1)} + 1);
@@ -254,12 +254,12 @@ class SparseBlocks {
     for (std::size_t feature = part.begin; feature < end; ++feature) put(static_cast<Index>(feature), row[feature]);
   }
 
-  /// Appends the features of a table in ascending order; returns how many. A part of a large table is sorted at a time, as a
-  /// list of all of them would be half as large as the table. `features` is scratch.
+  /// Appends the features of a table in ascending order; returns their number. A large table is sorted range by range, as a
+  /// list of all its features would be half as large as the table. `features` is scratch.
   std::size_t put_steps(const Part& part, std::deque<std::uint8_t>& steps, std::vector<Index>& features) const {
     constexpr std::size_t kAtOnce = 65'536, kSample = 1024;
     const std::size_t size = std::get<Cells>(blocks_[part.place]).size(), ranges = size / kAtOnce + 1;
-    std::vector<Index> limits;  // of the ranges, from a sample: so many cells lie about evenly between them
+    std::vector<Index> limits;  // of the ranges, from a sample: ranges have about equally many cells
     if (ranges > 1) {
       std::size_t n = 0;
       for_each(part, [&](Index feature, const Cell&) {
@@ -290,7 +290,7 @@ class SparseBlocks {
     }
     return cells;
   }
-  /// The step that begins at byte `at`, which moves behind it.
+  /// Reads the step at byte `at`, and moves `at` past it.
   static Index step(const std::deque<std::uint8_t>& steps, std::size_t& at) {
     Index out = 0;
     for (unsigned shift = 0;; shift += 7) {
@@ -300,14 +300,14 @@ class SparseBlocks {
     }
   }
 
-  /// Whether a row may have so many bytes more than it would deserve; then they are taken.
+  /// Takes `bytes` of the slack kSpare for a row larger than its table would be; false if too few are left.
   bool spare(std::size_t bytes) {
     if (bytes > spare_) return false;
     spare_ -= bytes;
     return true;
   }
-  /// The block, made if there was none, with room for `more` features below `extent`. If memory is refused the blocks are
-  /// as they were, and so is the room for them.
+  /// The block, made if it is new, with room for `more` features below `extent`. If memory is refused the blocks and their
+  /// allocated memory are unchanged.
   Block& block_for(std::uint32_t block, std::size_t more, std::size_t extent) {
     if (const std::uint32_t* place = place_.find(block)) {
       Block& b = blocks_[*place];
@@ -324,12 +324,12 @@ class SparseBlocks {
     blocks_.push_back(std::move(made));
     return blocks_.back();
   }
-  /// Lets `more` features below `extent` be changed: a row long enough, or a table with slots enough unless a row is to be
-  /// had.
+  /// Makes room for `more` features below `extent`: in a long enough row, or in a table with enough slots if a row would be
+  /// too large.
   void reserve_for(Block& b, std::size_t more, std::size_t extent) {
     if (auto* cells = std::get_if<Cells>(&b)) {
       if (cells->has_room(more)) return;
-      std::size_t end = extent;  // of the features there are
+      std::size_t end = extent;  // of all features
       cells->for_each([&](Index feature, const Cell&) { end = std::max(end, std::size_t{feature} + 1); });
       if (end * sizeof(Cell) > Cells::slots_for(cells->size() + more) * Cells::kSlotBytes && !spare(end * sizeof(Cell)))
         return cells->reserve(cells->size() + more);
@@ -341,7 +341,7 @@ class SparseBlocks {
     Row& row = std::get<Row>(b);
     if (extent <= row.size()) return;
     const auto used = row.size() - static_cast<std::size_t>(std::count(row.begin(), row.end(), Cell{}));
-    // Twice as large as a table before it becomes one.
+    // A row becomes a table when it would be more than twice as large.
     const std::size_t grown = std::max(extent, row.size() + row.size() / 2);
     if (extent * sizeof(Cell) <= 2 * Cells::slots_for(used + more) * Cells::kSlotBytes ||
         spare((grown - row.size()) * sizeof(Cell))) {
@@ -356,10 +356,10 @@ class SparseBlocks {
     b.template emplace<Cells>(std::move(cells));
   }
 
-  Table<std::uint32_t, std::uint32_t> place_;  // block -> its place in blocks_, in order of first use
+  Table<std::uint32_t, std::uint32_t> place_;  // block -> its index in blocks_, in order of first use
   std::pmr::vector<Block> blocks_;
-  bool limited_;       // memory is
-  std::size_t spare_;  // bytes of kSpare that are left
+  bool limited_;       // whether memory is
+  std::size_t spare_;  // bytes left of kSpare
 };
 
 }  // namespace quorate

@@ -16,24 +16,24 @@ namespace {
 // The knots: the smallest value, the quantiles where a standard normal is at -2, -1, 0, 1, 2, and the largest value.
 constexpr std::array kZ{-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0};
 constexpr std::array kP{0.022750131948179207, 0.15865525393145705, 0.5, 0.8413447460685429, 0.9772498680518208};
-// Where a share of all values is the smallest one, up to each knot: the mean of so many of the smallest of a standard
-// normal.
+// The standard value of the smallest value if it is repeated up to each knot: the mean of that share of the smallest values
+// of a standard normal.
 constexpr std::array kLowest{-3.0, -2.373, -1.525, -0.798, -0.288, -0.055, 0.0};
-constexpr double kNear = 0.3, kFar = 0.6;  // how far knots may lie from a normal's: standardised, or ranked
-constexpr std::size_t kFew = 12;     // so many different values are small counts or flags, whose ranks are too far apart
+constexpr double kNear = 0.3, kFar = 0.6;  // distance of knots from a normal's: below, standardised; above, ranked
+constexpr std::size_t kFew = 12;     // up to kFew different values: flags or small counts, whose ranks are too far apart
 constexpr std::uint64_t kCut = 16;   // values before outliers are cut
-constexpr double kTail = 3;          // no value is larger in standard units
-constexpr std::uint64_t kMany = 91;  // of so many normal numbers the largest is beyond that
+constexpr double kTail = 3;          // largest value in standard units
+constexpr std::uint64_t kMany = 91;  // sample size from which the largest normal value exceeds kTail
 constexpr double kRough = 1e-6, kSure = 1e6;
 constexpr std::size_t kPart = 64;  // columns that are counted together
 
-/// Room of a sample, which depends on what it holds alone. Under a memory limit all is taken at once: later there may be
-/// none.
+/// Room of a sample, a function of its contents only. Under a memory limit all is allocated at once, as there may be none
+/// left later.
 std::size_t room_for(std::size_t size, std::uint64_t level, std::pmr::memory_resource* memory) {
   return level > 0 || is_limited(memory) ? Spreads::kMost : std::bit_ceil(std::max<std::size_t>(size, 4));
 }
 
-/// Of a sample in ascending order; without one the smallest value.
+/// The quantile p of a sample in ascending order; `low` if it is empty.
 double quantile(std::span<const double> sample, double p, double low) {
   if (sample.empty()) return low;
   const double at = p * static_cast<double>(sample.size() - 1);
@@ -150,7 +150,7 @@ void Spreads::judge(std::size_t begin, std::size_t end) {
     QUORATE_INDEPENDENT
     for (std::size_t i = begin; i < end; ++i) {
       const double m = mean[i], d = std::sqrt(squares[i] / n[i]);
-      // Most columns are clearly one or the other, which is seen without a division.
+      // Most columns are clearly normal or clearly not, which is decided without a division.
       const double a = std::abs(q[i] - m - kZ[1] * d), b = std::abs(q[stride + i] - m - kZ[2] * d),
                    c = std::abs(q[2 * stride + i] - m - kZ[3] * d), e = std::abs(q[3 * stride + i] - m - kZ[4] * d),
                    f = std::abs(q[4 * stride + i] - m - kZ[5] * d);
@@ -168,12 +168,12 @@ void Spreads::judge(std::size_t begin, std::size_t end) {
     if (at(kRanked, i) < 0) all(kRanked)[i] = share_of_ranks(i);
 }
 
-/// One more value of the sample, which has room for it.
+/// Adds a value to the sample, which has room for it.
 void Spreads::enter(std::size_t i, double v) {
   auto& [values, level] = samples_[i];
   values.insert(std::upper_bound(values.begin(), values.end(), v), v);
   if (values.size() < kMost) return;
-  std::size_t kept = 0;  // every second one stays
+  std::size_t kept = 0;  // every second value stays
   for (std::size_t k = level % 2; k < kMost; k += 2) values[kept++] = values[k];
   values.resize(kept);
   ++level;
@@ -195,7 +195,7 @@ std::array<double, Spreads::kKnots> Spreads::knots(std::size_t i) const {
   return out;
 }
 
-/// Linear between knots; a value that several knots have gets the middle of them, the smallest and the largest their mean.
+/// Linear between knots. A value equal to several knots gets their middle; at either end, the mean of kLowest.
 double Spreads::rank(std::size_t i, double v) const {
   const auto knots_of = knots(i);
   const auto first = static_cast<std::size_t>(std::lower_bound(knots_of.begin(), knots_of.end(), v) - knots_of.begin());
@@ -211,7 +211,7 @@ double Spreads::rank(std::size_t i, double v) const {
 double Spreads::standard(std::size_t i, double v) const {
   const double n = at(kCount, i);
   if (n < 2) return 0;
-  const double most = n < kMany ? std::min(kTail, std::sqrt(2 * log_positive(n))) : kTail;  // of n normal numbers
+  const double most = n < kMany ? std::min(kTail, std::sqrt(2 * log_positive(n))) : kTail;  // largest of n normal numbers
   const double share = at(kRanked, i), ranked = share > 0 ? std::clamp(rank(i, v), -most, most) : 0;
   if (share == 1) return ranked;
   const double standardised = std::clamp((v - at(kMean, i)) / at(kDeviation, i), -most, most);
@@ -235,7 +235,7 @@ void Spreads::standard(std::span<const double> values, std::span<double> scaled)
     ranked = some_ranked;
     early = some_early;
   });
-  // The same as rank(), of all columns at once.
+  // As rank(), for all columns at once.
   if (ranked != 0)
     simd([=, this, value = values.data(), out = scaled.data()] {
       const double *const q0 = all(kQuantile), *const q1 = q0 + size(), *const q2 = q1 + size(), *const q3 = q2 + size(),
@@ -302,7 +302,7 @@ Spreads::Packed Spreads::pack(std::size_t i) const {
 }
 
 void Spreads::unpack(std::size_t i, const Packed& p, std::span<const double> sample) {
-  const auto good = [](double v) { return std::abs(v) <= 1e50; };  // sums of products of what is read; squares are finite
+  const auto good = [](double v) { return std::abs(v) <= 1e50; };  // keeps sums of products finite
   bool fits = p.level < 64 && sample.size() < kMost && sample.size() <= p.n && (p.n == 0) == sample.empty() && good(p.low) &&
               good(p.high) && p.low <= p.high && good(p.mean) && p.squares >= 0 && std::isfinite(p.squares) &&
               p.n < 1ull << 53;

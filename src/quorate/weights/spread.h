@@ -1,4 +1,4 @@
-// How the values of number columns are spread, in bounded memory, and what a value is in standard units.
+// The distribution of values of number columns, in bounded memory, and the conversion to standard units.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace quorate {
 
-/// Of each column a thinning sample of at most kMost values, the smallest and the largest ever, and the mean and deviation
-/// of the values with outliers cut. standard(i, v) is about standard normal whatever the scale, shift and tails of the
-/// values: (v - mean) / deviation if their quantiles are those of a normal distribution or they are few different ones
-/// (flags, small counts), their rank if they are far from it, a mixture between.
+/// For each column: a thinning sample of at most kMost values, the smallest and the largest value ever, and the mean and
+/// deviation of the values with outliers cut. standard(i, v) is about standard normal whatever the scale, shift and tails of
+/// the values. It is (v - mean) / deviation if the quantiles are those of a normal distribution, or if there are few
+/// different values (flags, small counts); the rank if they are far from a normal distribution; a mixture in between.
 ///
 /// Cost: O(1) a value, and 256 + 128 log2(n / 256) insertions into the sample in all. Memory: 144 bytes a column and 8 for
-/// each value that there is room for: up to twice those kept or, under a memory limit, kMost from the first on. Numbers of
-/// all columns lie side by side, so that a row is counted and scaled in SIMD.
+/// each value that there is room for: up to twice the kept values or, under a memory limit, always kMost. Numbers of all
+/// columns are stored side by side, so that a row is counted and scaled in SIMD.
 class Spreads {
  public:
   static constexpr std::size_t kMost = 256;
@@ -28,25 +28,24 @@ class Spreads {
   static unsigned level_of(std::uint64_t n);
 
   std::size_t size() const { return samples_.size(); }
-  /// The columns that were at the places `from`, in their order; kNew: one without values. If memory is refused nothing
-  /// changed.
+  /// Reorders columns: new column i is old column from[i]; kNew: one without values. If memory is refused nothing changed.
   void arrange(std::span<const std::size_t> from);
-  /// Those at these places, in ascending order. Needs no memory.
+  /// Keeps the columns at these indices, in ascending order. Needs no memory.
   void keep(std::span<const std::size_t> places);
 
-  /// One more value of each column i where here[i] is 1, not 0; level: of their example. If memory is refused nothing
-  /// changed.
+  /// Counts one more value of each column i with here[i] = 1, not 0; level: level_of() their example. If memory is refused
+  /// nothing changed.
   void count(std::span<const double> value, std::span<const double> here, unsigned level);
   std::uint64_t times(std::size_t i) const { return static_cast<std::uint64_t>(at(kCount, i)); }
   bool constant(std::size_t i) const { return !(at(kLow, i) < at(kHigh, i)); }
-  /// What standard() does, for people.
+  /// The conversion of standard(), as text for people.
   std::string description(std::size_t i) const;
   /// From -3 to 3; 0 before the second value.
   double standard(std::size_t i, double v) const;
-  /// The same of a value of each of the first columns; 0 of those that are constant.
+  /// As standard(i, v), for a value of each of the first columns; 0 for constant columns.
   void standard(std::span<const double> value, std::span<double> out) const;
 
-  /// Everything that decides what comes next.
+  /// The whole state of a column, apart from its sample.
   struct Packed {
     std::uint64_t n = 0;
     std::uint32_t level = 0;
@@ -58,7 +57,7 @@ class Spreads {
   void unpack(std::size_t i, const Packed& packed, std::span<const double> sample);
 
  private:
-  /// What is known of a column. kQuantile: five of them. kRanked: how much ranks count, 0 to 1.
+  /// Statistics of a column. kQuantile: five numbers. kRanked: the weight of ranks, 0 to 1.
   enum Number : std::size_t {
     kCount,
     kLow,
@@ -86,7 +85,7 @@ class Spreads {
   void find_quantiles(std::size_t i);
   void count_part(std::size_t begin, std::size_t end, std::span<const double> value, std::span<const double> here,
                   unsigned level);
-  /// kDeviation and kRanked.
+  /// Computes kDeviation and kRanked.
   void judge(std::size_t begin, std::size_t end);
   double rank(std::size_t i, double v) const;
   double share_of_ranks(std::size_t i) const;

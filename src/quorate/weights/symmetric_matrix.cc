@@ -23,7 +23,7 @@ void SymmetricMatrix::grow(std::size_t n) {
 
 namespace {
 
-/// Four rows at a time: sums wait for their predecessors, so one row alone leaves the machine idle.
+/// Four rows at a time: each addition to a sum waits for the one before, so a single row leaves the processor idle.
 constexpr std::size_t kRows = 4;
 
 /// The four lanes of a sum, in one register where there is one as wide.
@@ -43,8 +43,8 @@ void dot_rows(const double* const* rows, const double* x, std::size_t n, double*
   }
 }
 
-/// What rows i .. i + 3 of the triangle, and the same columns, give to out = T x. out[0 .. i - 1] holds what rows before
-/// gave.
+/// Adds the part of rows i .. i + 3 of the triangle, and of the same columns, to out = T x. out[0 .. i - 1] holds the part
+/// of the rows before.
 void times_rows(const double* const* rows, const double* x, std::size_t i, double* out) {
   Four lane[kRows] = {};
   const double v[kRows] = {x[i], x[i + 1], x[i + 2], x[i + 3]};
@@ -103,7 +103,7 @@ double SymmetricMatrix::quadratic(const Features& x) const {
       continue;
     }
     const double* t = row(i);
-    if (k + 1 < x.size() && x.at(k + 1) < size()) {  // rows lie apart, and features: nobody else asks for the next ones
+    if (k + 1 < x.size() && x.at(k + 1) < size()) {  // scattered rows and features: no hardware prefetch
       const double* next = row(x.at(k + 1));
       for (std::size_t l = 0; l <= k; l += 4) prefetch(next + x.at(l));
     }
@@ -114,7 +114,7 @@ double SymmetricMatrix::quadratic(const Features& x) const {
 }
 
 void SymmetricMatrix::times(const Features& x, std::span<double> out) const {
-  // A row of the triangle is part of a row of T and part of a column: both are used while it is at hand.
+  // A row of the triangle is part of a row of T and part of a column: both are used in one pass over it.
   std::size_t i = 0;
   if (x.extent() == x.size())
     simd([&] {

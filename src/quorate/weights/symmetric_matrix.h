@@ -1,4 +1,4 @@
-// A symmetric matrix, stored once: its lower triangle.
+// A symmetric matrix, stored as its lower triangle.
 #pragma once
 #include <cstddef>
 #include <memory_resource>
@@ -11,23 +11,23 @@
 
 namespace quorate {
 
-/// T: n x n, symmetric, double, each row of the lower triangle by itself, so that n grows without moving anything. Outside
-/// n x n it is the identity.
+/// T: n x n, symmetric, double. Each row of the lower triangle is an array of its own, so that n grows without moving
+/// anything. Outside n x n it is the identity.
 class SymmetricMatrix {
  public:
   explicit SymmetricMatrix(std::pmr::memory_resource* memory) : rows_(memory) {}
 
   std::size_t size() const { return n_; }
-  void grow(std::size_t n);     ///< at least n x n; if memory is refused it is as it was
+  void grow(std::size_t n);     ///< to at least n x n; if memory is refused nothing changed
   void reserve(std::size_t n);  ///< makes room, so that grow(n) cannot fail
-  /// The last row and column go. Their memory stays for the next ones, unless memory is limited.
+  /// Removes the last row and column. Their memory is kept for the next ones, unless memory is limited.
   void pop() {
     --n_;
     if (!is_limited(rows_.get_allocator().resource())) return;
     while (rows_.size() > n_) rows_.pop_back();
     fit(rows_);
   }
-  /// Bytes that reserve(n) allocates, the old ones of the list of rows being freed afterwards.
+  /// Bytes that reserve(n) allocates before it frees the old list of rows.
   std::size_t bytes_to_reserve(std::size_t n) const {
     if (n <= rows_.size()) return 0;
     std::size_t bytes = quorate::bytes_to_reserve(rows_, n);
@@ -59,11 +59,11 @@ class SymmetricMatrix {
   /// T *= a. O(n^2 / 2).
   void scale(double a);
 
-  /// The inverse in place, row by row, by Cholesky's factor L: T = L L^T. Of row i, where the rows before are rows of L:
-  /// makes all of it but its diagonal a row of L, and returns what the diagonal is the square of. The caller puts the root
-  /// there; or calls solve_row(i), if the row is not independent of those before. O(i^2).
+  /// The inverse in place, row by row, by the Cholesky factor L: T = L L^T. factor_row(i), where the rows before are rows of
+  /// L, makes row i a row of L except for its diagonal, and returns the square of that diagonal. The caller stores the root
+  /// there; or calls solve_row(i), if the row depends on those before. O(i^2).
   double factor_row(std::size_t i);
-  /// Makes row i, without its diagonal, the coefficients of the rows before that come nearest to it. O(i^2).
+  /// Makes row i, without its diagonal, the coefficients of its projection on the rows before. O(i^2).
   void solve_row(std::size_t i);
   /// After all rows: makes L the inverse of T. O(n^3).
   void invert_factor();
@@ -72,7 +72,7 @@ class SymmetricMatrix {
   const double* row(std::size_t i) const { return rows_[i].data(); }
   double* row(std::size_t i) { return rows_[i].data(); }
 
-  /// Takes n (n + 1) / 2 values, row by row, from those that begin at `begin`.
+  /// Reads n (n + 1) / 2 values, row by row, starting at `begin`.
   void assign(std::size_t n, const Column<double>& values, std::size_t begin = 0);
 
  private:
@@ -80,7 +80,7 @@ class SymmetricMatrix {
   std::pmr::vector<std::pmr::vector<double>> rows_;  // n_ of them and, without a memory limit, those that were popped
 };
 
-/// The values of matrices one after the other, row by row. They have to stay as they are until the column is read.
+/// The values of matrices one after the other, row by row. The matrices must not change until the column is read.
 Column<double> values_of(const std::vector<const SymmetricMatrix*>& matrices);
 
 }  // namespace quorate

@@ -1,4 +1,4 @@
-// A hash table from an integer key to one number: what grows with the data lies in one of these.
+// A hash table from an integer key to one value, for everything that grows with the data.
 #pragma once
 #include <bit>
 #include <cstddef>
@@ -16,8 +16,8 @@
 
 namespace quorate {
 
-/// Open addressing with linear probing, slot by slot or by groups of four, a power of two of slots, at most 3/4 full;
-/// nothing is ever removed. Look-up O(1), insertion amortised O(1). The all-ones key is reserved.
+/// Open addressing with linear probing, slot by slot or by groups of four. The number of slots is a power of two; at most
+/// 3/4 are full; keys are never removed. Look-up O(1), insertion amortised O(1). The all-ones key is reserved.
 template <class Key, class Value>
 class Table {
  public:
@@ -34,13 +34,13 @@ class Table {
     const Slot& slot = slots_[slot_of(key)];
     return slot.key == key ? &slot.value : nullptr;
   }
-  /// The same by value: Value{} for a key that is not there.
+  /// The value at `key`, or Value{} if the key is missing.
   Value get(Key key) const {
-    if (kFourAtOnce) return slots_.empty() ? Value{} : slots_[slot_of(key)].value;  // a free slot's is Value{}
+    if (kFourAtOnce) return slots_.empty() ? Value{} : slots_[slot_of(key)].value;  // a free slot holds Value{}
     const Value* value = find(key);
-    return value == nullptr ? Value{} : *value;  // a guess which of the two does not wait for memory
+    return value == nullptr ? Value{} : *value;  // a branch, not cmov: speculation hides the miss
   }
-  /// Asks the processor for where `key` most likely is.
+  /// Prefetches the slot where `key` most likely is.
   void prefetch(Key key) const {
     if (!slots_.empty()) quorate::prefetch(&slots_[hash(key) & (slots_.size() - 1)]);
   }
@@ -59,22 +59,22 @@ class Table {
   }
   /// Whether `more` new keys fit without growing.
   bool has_room(std::size_t more) const { return 4 * (size_ + more) <= 3 * slots_.size(); }
-  /// Bytes that reserve(entries) allocates, the old ones being freed afterwards.
+  /// Bytes that reserve(entries) allocates before it frees the old slots.
   std::size_t bytes_to_reserve(std::size_t entries) const {
     return entries > 0 && slots_for(entries) > slots_.size() ? slots_for(entries) * kSlotBytes : 0;
   }
   std::size_t slots() const { return slots_.size(); }
-  /// Room for `entries` in all; for none it takes no memory.
+  /// Makes room for `entries` in all; 0 entries take no memory.
   void reserve(std::size_t entries) {
     if (entries > 0 && slots_for(entries) > slots_.size()) resize(slots_for(entries));
   }
-  /// Of an empty table: so many slots. Returns false if no table has so many.
+  /// Gives an empty table exactly `slots` slots. Returns false if no table has that number of slots.
   bool reserve_slots(std::size_t slots) {
     if (slots != 0 && (slots < 4 || slots > std::size_t{1} << 33 || !std::has_single_bit(slots))) return false;
     if (slots > 0) resize(slots);
     return true;
   }
-  /// Slots that a table of so many entries has at least.
+  /// The least number of slots of a table with `entries` entries.
   static std::size_t slots_for(std::size_t entries) {
     std::size_t slots = 4;
     while (4 * entries > 3 * slots) slots *= 2;
@@ -94,8 +94,8 @@ class Table {
     Value value{};
   };
 
-  /// Slots of 8 bytes are compared four at a time without a branch, as nobody guesses which it is; larger ones were slower
-  /// so.
+  /// Slots of 8 bytes are compared four at a time without a branch, which would be unpredictable. This was slower for larger
+  /// slots.
 #ifdef __SSE2__
   static constexpr bool kFourAtOnce = sizeof(Key) == 4 && sizeof(Slot) == 8;
 #else
@@ -106,7 +106,7 @@ class Table {
     const std::uint64_t h = std::uint64_t{key} * 0x9E3779B97F4A7C15u;  // Fibonacci hashing; the high half mixes best
     return h ^ h >> 32;
   }
-  /// The key's slot, or the one that it would get.
+  /// The key's slot, or the free slot where it would be inserted.
   std::size_t slot_of(Key key) const {
     const std::size_t mask = slots_.size() - 1;
     std::size_t slot = hash(key) & mask;

@@ -12,7 +12,7 @@
 namespace quorate {
 namespace {
 
-/// What an update adds to G[j,l]; the same bits for G[l,j].
+/// The increment of G[j,l] by an update; the same bits for G[l,j].
 inline double added(double c_j, double c_l, double p_j, double p_l, double xx) {
   return (c_j * p_l + c_l * p_j) + c_j * c_l * xx;
 }
@@ -55,10 +55,10 @@ void TaskGram::add(std::span<const double> c, std::span<const double> p, double 
 }
 
 void TaskGram::apply() {
-  // Parts of rows, so short that all updates' values for one stay in the nearest cache.
+  // Parts of rows, short enough that the values of all updates for one part stay in the L1 cache.
   constexpr std::size_t kPart = 256;
   const std::size_t K = tasks(), waiting = waiting_;
-  const auto pass = [&](auto updates) {  // how many go through at once, known to the compiler
+  const auto pass = [&](auto updates) {  // number of updates per pass, a compile-time constant
     constexpr std::size_t U = updates;
     for (std::size_t first = 0; first + U <= waiting; first += U) {
       const double *const c = c_.data() + first * K, *const p = p_.data() + first * K, *const xx = xx_.data() + first;

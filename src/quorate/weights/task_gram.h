@@ -1,4 +1,4 @@
-// Inner products of the tasks' weight vectors, kept without ever passing over the features.
+// Inner products of the tasks' weight vectors, updated without a pass over the features.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace quorate {
 
-/// G[j,l] = <w_j, w_l>, K x K double, symmetric, while every w_j += c_j x is told to it. Kept are the diagonal, what is
-/// below it, and the last few updates, which go through the matrix together: it is larger than any cache.
+/// G[j,l] = <w_j, w_l>, K x K double, symmetric; updated at every w_j += c_j x. Stored are the diagonal, the triangle below
+/// it, and the last few updates, which are applied together because the matrix is larger than any cache.
 class TaskGram {
  public:
   explicit TaskGram(std::pmr::memory_resource* memory) : diagonal_(memory), below_(memory), c_(memory), p_(memory) {}
@@ -22,7 +22,7 @@ class TaskGram {
   void ensure_tasks(std::size_t K);
   /// Makes room for K tasks, so that ensure_tasks(K) cannot fail.
   void reserve_tasks(std::size_t K);
-  /// Bytes that this allocates, the old ones being freed afterwards.
+  /// Bytes that reserve_tasks() allocates before it frees the old ones.
   std::size_t bytes_to_reserve(std::size_t K) const;
 
   /// w_j += c[j] x for all j, where p[j] = <w_j, x> before and xx = |x|^2:
@@ -36,7 +36,7 @@ class TaskGram {
 
   using Packed = TaskMatrix::Packed;
   Packed pack() const;
-  void unpack(const Packed& packed);  ///< throws DataError: no such matrix is a Gram matrix
+  void unpack(const Packed& packed);  ///< throws DataError: not a Gram matrix
 
  private:
   static constexpr std::size_t kWaiting = 8;
@@ -45,7 +45,7 @@ class TaskGram {
   void apply();
 
   std::pmr::vector<double> diagonal_, below_;  // K; K (K - 1) / 2, row by row
-  // Updates that below_ does not have yet: the n-th is c_[n K ..], p_[n K ..], xx_[n]. diagonal_ has them.
+  // Updates not yet applied to below_: the n-th is c_[n K ..], p_[n K ..], xx_[n]. diagonal_ has them.
   std::size_t waiting_ = 0;
   std::pmr::vector<double> c_, p_;  // kWaiting x K
   std::array<double, kWaiting> xx_{};

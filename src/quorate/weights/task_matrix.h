@@ -15,7 +15,7 @@ namespace quorate {
 
 class TaskMatrix {
  public:
-  static constexpr std::size_t kMost = 1'000'000;  ///< tasks in a model file
+  static constexpr std::size_t kMost = 1'000'000;  ///< limit of tasks in a model file
 
   /// Entries of a new task, in its row and in its column, start at `initial`.
   TaskMatrix(double initial, std::pmr::memory_resource* memory) : initial_(initial), values_(memory) {}

@@ -1,4 +1,4 @@
-// Who listens to whom: the relationship matrix tau of a committee.
+// The relationship matrix tau: the weight of each task in the committee of each other task.
 #pragma once
 #include "quorate/base/memory.h"
 #include "quorate/base/portable_math.h"
@@ -8,9 +8,9 @@
 
 namespace quorate {
 
-/// tau: K x K, double, all ones at first. Row k is how much task k listens to each task; weigh() keeps its mean at 1, so
-/// that a task that comes later takes its seat in every committee at the mean weight. A row that sums to 1 is this one
-/// divided by the number of seats.
+/// tau: K x K, double, initially all ones. Row k has the weights of all tasks in the committee of task k. weigh() keeps the
+/// mean of a row at 1, so that a new task joins every committee with the mean weight. Divided by the number of members, a
+/// row sums to 1.
 class Trust {
  public:
   explicit Trust(std::pmr::memory_resource* memory) : tau_(1, memory) {}
@@ -66,15 +66,15 @@ class Trust {
   TaskMatrix tau_;
 };
 
-/// What members answered to an example with the label y cost them: loss[m] = max(0, 1 - y p[m]), at most `cap`. O(K).
+/// The hinge losses of the members on an example with label y: loss[m] = max(0, 1 - y p[m]), at most `cap`. O(K).
 inline void hinge_losses(std::span<const double> p, double y, double cap, std::span<double> loss) {
   simd([=] {
     for (std::size_t m = 0; m < p.size(); ++m) loss[m] = std::min(cap, std::max(0.0, 1 - y * p[m]));
   });
 }
 
-/// loss[m] becomes the decay of trust in m, exp(-c loss[m] / sum), sum being that of all losses, if that is above 0; else
-/// losses stay, and false is returned. O(K).
+/// Replaces loss[m] by the decay of trust in m, exp(-c loss[m] / sum), sum being that of all losses, if it is above 0; else
+/// losses stay, and the result is false. O(K).
 inline bool decays_of(std::span<double> loss, double c) {
   double sum = 0;
   for (const double v : loss) sum += v;
@@ -85,8 +85,8 @@ inline bool decays_of(std::span<double> loss, double c) {
   return true;
 }
 
-/// step[m] = y for those to be taught: members whose prediction, 0 being -1, is not `says` (+1 or -1) and in whom the trust
-/// is at least `least`; 0 for the others. Returns how many are. O(K).
+/// step[m] = y for members to be updated: their prediction (0 being -1) is not `says` (+1 or -1), and the trust in them is
+/// at least `least`; 0 for the others. Returns the number of members to be updated. O(K).
 inline std::size_t teach(std::span<const double> p, double says, std::span<const double> trust, double least, double y,
                          std::span<double> step) {
   std::size_t taught = 0;
@@ -102,7 +102,7 @@ inline std::size_t teach(std::span<const double> p, double says, std::span<const
   return taught;
 }
 
-/// Listening of every task.
+/// The peer benefit of every task.
 class PeerBenefitCounts {
  public:
   explicit PeerBenefitCounts(std::pmr::memory_resource* memory) : hurt_(memory), helped_(memory) {}
