@@ -308,7 +308,7 @@ std::string rebuilt(const JournalCommandOptions& o) {
     journal.append(record->payload);
     check_interrupt();
     if (o.without.empty()) continue;
-    const Json body = Json::parse(reply.body, nullptr, false);
+    const Json& body = reply.body;
     if (body.contains("question") && !body["question"].is_null())  // it may have been in the pool
       examples[body["question"].at("ticket")] = body["question"].at("example");
     if (!body.contains("examples")) continue;
@@ -323,11 +323,10 @@ std::string rebuilt(const JournalCommandOptions& o) {
       throw UsageError("--without " + std::to_string(ticket) + ": no question has this ticket");
     const std::string& example = found != examples.end() ? found->second : about->example;
     if (!forgotten.insert(example).second) continue;
-    const std::string event = Json{{"at", desk->time()}, {"do", "forget_example"}, {"example", example}}.dump();
-    const DeskReply reply = desk->apply(event);
-    if (!reply.changed || reply.status >= 300)
-      throw DataError("--without " + std::to_string(ticket) + ": " + Json::parse(reply.body).value("detail", reply.body));
-    journal.append(event);
+    const Event forget{desk->time(), event::ForgetExample{example}};
+    const DeskReply reply = desk->apply(forget);
+    if (!reply.changed || !reply.done()) throw DataError("--without " + std::to_string(ticket) + ": " + reply.detail());
+    journal.append(to_record(forget));
   }
   if (const std::uint64_t end = journal.end(); end > beginning.sequence && !journal.wait(end - 1))
     throw FileError(journal.failed());

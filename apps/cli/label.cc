@@ -65,20 +65,14 @@ class Desk {
   explicit Desk(server::Service& service) : service_(service) {}
 
   /// The reply to an event, once it is on disk. Throws DataError if the event is refused.
-  Json operator()(const Json& event) {
-    const DeskReply reply = wait([&](auto done) { service_.submit(event.dump(), done); });
-    Json out = Json::parse(reply.body);
-    if (reply.status >= 300) throw DataError(out.value("detail", "refused"));
-    return out;
+  Json operator()(event::Any what) {
+    return checked(wait([&](auto done) { service_.submit(std::move(what), done); })).body;
   }
   Json post(std::string lines) {
-    const DeskReply reply = wait([&](auto done) { service_.submit_examples(std::move(lines), done); });
-    Json out = Json::parse(reply.body);
-    if (reply.status >= 300) throw DataError(out.value("detail", "refused"));
-    return out;
+    return Json::parse(checked(wait([&](auto done) { service_.submit_examples(std::move(lines), done); })).text());
   }
-  Json status() const { return Json::parse(service_.status().body); }
-  DeskReply explain(std::uint64_t ticket) const { return service_.explain(ticket); }
+  Json status() const { return service_.status().body; }
+  Json explain(std::uint64_t ticket) const { return service_.explain(ticket).body; }
 
  private:
   template <class Submit>
@@ -87,6 +81,10 @@ class Desk {
     auto reply = promise.get_future();
     submit([&](DeskReply done) { promise.set_value(std::move(done)); });
     return reply.get();
+  }
+  static DeskReply checked(DeskReply reply) {
+    if (!reply.done()) throw DataError(reply.detail());
+    return reply;
   }
 
   server::Service& service_;
@@ -253,7 +251,7 @@ int run(LabelOptions& o) {
   };
   for (bool again = true; !stop.stop_requested();) {
     if (again) {
-      Json next = desk({{"do", "next"}, {"annotator", o.annotator}});
+      Json next = desk(event::Next{o.annotator});
       question = next["question"];
       labels = next["labels"];
       if (question.is_null()) {
@@ -270,21 +268,21 @@ int run(LabelOptions& o) {
     try {
       if (*key >= '1' && static_cast<std::size_t>(*key - '1') < question["choices"].size()) {
         const std::string label = question["choices"][static_cast<std::size_t>(*key - '1')];
-        desk({{"do", "answer"}, {"lease", question["lease"]}, {"label", label}, {"seconds", took()}});
+        desk(event::Answer{question["lease"], label, took()});
         std::cout << "saved: " << label << "\n";
         ++answered;
         again = true;
       } else if (*key == 's') {
-        desk({{"do", "skip"}, {"lease", question["lease"]}});
+        desk(event::Skip{question["lease"]});
         again = true;
       } else if (*key == 'u') {
-        const Json undone = desk({{"do", "undo"}, {"annotator", o.annotator}});
+        const Json undone = desk(event::Undo{o.annotator});
         std::cout << "taken back: " << undone["undone"]["label"].get<std::string>() << "\n";
         question = undone["question"];
         show(question, undone["labels"], accuracy);
         answered -= answered > 0;
       } else if (*key == 'w') {
-        const Json why = Json::parse(desk.explain(question["ticket"]).body);
+        const Json why = desk.explain(question["ticket"]);
         std::cout << why.value("why", why.value("detail", "")) << "\n";
         for (const Json& f : why.value("features", Json::array()))
           std::cout << "  " << plain(f["name"]) << " " << shortest(std::round(1000 * f["shared"].get<double>()) / 1000)

@@ -64,7 +64,8 @@ void draw(const std::string& path, const Json& document) {
   int status = -1;
   const bool started = posix_spawnp(&child, program.c_str(), &actions, nullptr, arguments, environ) == 0;
   posix_spawn_file_actions_destroy(&actions);
-  if (!started) throw FileError(path + ": cannot be drawn; expected the program quorate-plot of pip install 'quorate[plot]'");
+  if (!started)
+    throw FileError(path + ": cannot be drawn; expected the program quorate-plot of pip install 'quorate[plot]'");
   if (waitpid(child, &status, 0) != child || status != 0) {
     const std::string why = said.content();
     const std::size_t last = why.find_last_of('\n', why.size() - 2);

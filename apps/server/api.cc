@@ -1,9 +1,9 @@
 #include "server/api.h"
 
+#include <algorithm>
 #include <cmath>
 #include <initializer_list>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "quorate/base/error.h"
@@ -15,21 +15,16 @@
 namespace quorate::server {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr unsigned bit(Role role) { return 1U << static_cast<unsigned>(role); }
 // Who may call what; status_for(), labels() and questions() say what each role reads there (docs/serve.md has the table).
 constexpr unsigned kOpen = 0, kOwner = bit(Role::kOwner), kAnnotators = kOwner | bit(Role::kAnnotator),
                    kData = kOwner | bit(Role::kData), kAll = kAnnotators | kData;
 
-constexpr std::size_t kLongestName = 100, kLongestLease = 200, kLongestLabel = 1000, kLongestExample = 1000,
-                      kLongestSmallBody = 16'384, kShortBody = 4096;  // kShortBody: predicted at once
-constexpr std::uint64_t kMostHold = 1000, kPage = 1000, kLargestPage = 100'000,
-                        kLargestNumber = (std::uint64_t{1} << 53) - 1;
-constexpr double kMostSeconds = 86'400;
+constexpr std::size_t kLongestSmallBody = 16'384, kShortBody = 4096;  // kShortBody: predicted at once
+constexpr std::uint64_t kPage = 1000, kLargestPage = 100'000, kLargestNumber = static_cast<std::uint64_t>(event::kWhole.hi);
 
 /// A request that is not as expected.
-struct Refused {
+struct BadRequest {
   int status;
   std::string detail, expected;
 };
@@ -41,92 +36,47 @@ std::string media_type(const Request& request) {
   return out;
 }
 
-/// A field of a body and its rule.
-struct Rule {
-  enum Kind { kText, kTextOrNull, kSeconds, kNumber, kNumberOrNull, kFlag };
-  const char* name;
-  Kind kind = kText;
-  std::size_t longest = 0;  // bytes of a text
-  bool optional = false;
-
-  std::string expected() const {
-    switch (kind) {
-      case kText:
-      case kTextOrNull:
-        return "a text of 1 to " + std::to_string(longest) + " bytes without control characters" +
-               (kind == kText ? "" : ", or null");
-      case kSeconds:
-        return "a number from 0 to " + std::to_string(static_cast<int>(kMostSeconds));
-      case kNumber:
-        return "a whole number from 0";
-      case kNumberOrNull:
-        return "a whole number from 0, or null";
-      case kFlag:
-        return "true or false";
-    }
-    return {};
-  }
-  bool is_whole() const { return kind == kNumber || kind == kNumberOrNull; }
-  bool accepts(const Json& value) const {
-    if (kind == kTextOrNull && value.is_null()) return true;
-    if (kind == kText || kind == kTextOrNull) {
-      if (!value.is_string()) return false;
-      const auto& text = value.get_ref<const std::string&>();
-      return !text.empty() && text.size() <= longest &&
-             std::none_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; });
-    }
-    if (kind == kFlag) return value.is_boolean();
-    if (kind == kSeconds) return value.is_number() && value.get<double>() >= 0 && value.get<double>() <= kMostSeconds;
-    return (kind == kNumberOrNull && value.is_null()) ||
-           (value.is_number_unsigned() && value.get<std::uint64_t>() <= kLargestNumber);
-  }
-};
-
-/// 3.0 and -0 are whole numbers, too, to JSON.
-void as_whole(Json& value) {
-  if (!value.is_number() || value.is_number_unsigned()) return;
-  if (const double v = value.get<double>(); v >= 0 && v <= static_cast<double>(kLargestNumber) && v == std::floor(v))
-    value = static_cast<std::uint64_t>(v);
-}
-
-/// The body, an object with these fields and no others.
-Json object_of(const Request& request, std::initializer_list<Rule> rules) {
-  std::string names;
-  for (const Rule& rule : rules) names += (names.empty() ? "" : ", ") + std::string(rule.name);
-  const std::string expected = "a JSON object with " + names;
-  if (!request.body.empty() && media_type(request) != "application/json")
-    throw Refused{415, "the content type is " + quoted_value(request.header("content-type")), "application/json"};
-  if (request.body.size() > kLongestSmallBody)
-    throw Refused{413, "the body is too long", std::to_string(kLongestSmallBody) + " bytes at most"};
-  Json body = Json::parse(request.body, nullptr, false);
-  if (body.is_discarded()) throw Refused{400, "the body is not JSON", expected};
-  if (!body.is_object()) throw Refused{400, "the body is no object", expected};
-  for (const auto& [key, value] : body.items())
-    if (std::none_of(rules.begin(), rules.end(),
-                     [&, name = std::string_view(key)](const Rule& r) { return name == r.name; }))
-      throw Refused{400, "unknown field " + quoted_value(key), expected};
-  for (const Rule& rule : rules) {
-    const auto found = body.find(rule.name);
-    if (found != body.end() && rule.is_whole()) as_whole(*found);
-    if (found == body.end()) {
-      if (!rule.optional) throw Refused{400, "no field " + quoted_value(rule.name), expected};
-    } else if (!rule.accepts(*found)) {
-      throw Refused{400,
-                    "field " + quoted_value(rule.name) + " is " +
-                        shown_value(found->dump(-1, ' ', false, Json::error_handler_t::replace)),
-                    rule.expected()};
-    }
-  }
-  return body;
-}
-
 void check_query(const Request& request, std::initializer_list<std::string_view> names) {
   for (const auto& [name, value] : request.query)
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       std::string expected;
       for (const auto known : names) expected += (expected.empty() ? "" : ", ") + std::string(known);
-      throw Refused{400, "unknown query parameter " + quoted_value(name), expected.empty() ? "none" : expected};
+      throw BadRequest{400, "unknown query parameter " + quoted_value(name), expected.empty() ? "none" : expected};
     }
+}
+
+/// The body: an object with the fields that stand in a body, and no others.
+Json object_of(const Request& request, const std::vector<FieldRule>& rules) {
+  std::string names;
+  for (const FieldRule& rule : rules)
+    if (rule.in == In::kBody) names.append(names.empty() ? "" : ", ").append(rule.name);
+  const std::string expected = "a JSON object with " + names;
+  if (!request.body.empty() && media_type(request) != "application/json")
+    throw BadRequest{415, "the content type is " + quoted_value(request.header("content-type")), "application/json"};
+  if (request.body.size() > kLongestSmallBody)
+    throw BadRequest{413, "the body is too long", std::to_string(kLongestSmallBody) + " bytes at most"};
+  Json body = Json::parse(request.body, nullptr, false);
+  if (body.is_discarded()) throw BadRequest{400, "the body is not JSON", expected};
+  if (!body.is_object()) throw BadRequest{400, "the body is no object", expected};
+  for (const auto& [key, value] : body.items()) {
+    const auto rule = std::ranges::find(rules, std::string_view(key), &FieldRule::name);
+    if (rule == rules.end() || rule->in != In::kBody) throw BadRequest{400, "unknown field " + quoted_value(key), expected};
+    if (!rule->accepts_within(value))
+      throw BadRequest{400, "field " + quoted_value(key) + " is " + shown_value(quorate::to_text(value)), rule->expected()};
+  }
+  for (const FieldRule& rule : rules)
+    if (rule.in == In::kBody && rule.required && !body.contains(rule.name))
+      throw BadRequest{400, "no field " + quoted_value(rule.name), expected};
+  return body;
+}
+
+/// The event of a body. path: its fields that stand in the path.
+template <class E>
+E event_in(const Request& request, const Json& path = Json::object()) {
+  check_query(request, {});
+  Json fields = object_of(request, rules_of<E>());
+  fields.update(path);
+  return event_of<E>(fields);
 }
 
 std::uint64_t number_of(const Request& request, const char* name, std::uint64_t initial, std::uint64_t least,
@@ -135,8 +85,8 @@ std::uint64_t number_of(const Request& request, const char* name, std::uint64_t 
   if (found == request.query.end()) return initial;
   const auto value = parse_number<std::uint64_t>(found->second);
   if (!value || *value < least || *value > most)
-    throw Refused{400, "query parameter " + quoted_value(name) + " is " + quoted_value(found->second),
-                  "a whole number from " + std::to_string(least) + " to " + std::to_string(most)};
+    throw BadRequest{400, "query parameter " + quoted_value(name) + " is " + quoted_value(found->second),
+                     "a whole number from " + std::to_string(least) + " to " + std::to_string(most)};
   return *value;
 }
 
@@ -155,8 +105,8 @@ void check_lengths(std::string_view lines) {
   for (; !lines.empty(); ++number) {
     const std::size_t length = std::min(lines.find('\n'), lines.size());
     if (length > kLongest)
-      throw Refused{413, "example " + std::to_string(number) + " has " + std::to_string(length) + " bytes",
-                    std::to_string(kLongest) + " at most"};
+      throw BadRequest{413, "example " + std::to_string(number) + " has " + std::to_string(length) + " bytes",
+                       std::to_string(kLongest) + " at most"};
     lines.remove_prefix(std::min(length + 1, lines.size()));
   }
 }
@@ -166,21 +116,21 @@ std::string lines_of(Request& request) {
   check_query(request, {});
   const auto type = media_type(request);
   const std::string expected = "application/json with an example or an array of them, or application/x-ndjson with lines";
-  if (request.body.find_first_not_of(" \t\r\n") == std::string::npos) throw Refused{400, "the body is empty", expected};
+  if (request.body.find_first_not_of(" \t\r\n") == std::string::npos) throw BadRequest{400, "the body is empty", expected};
   if (type == "application/x-ndjson") {
     check_lengths(request.body);
     if (request.body.back() != '\n') request.body += '\n';
     return std::move(request.body);
   }
   if (type != "application/json")
-    throw Refused{415, "the content type is " + quoted_value(request.header("content-type")), expected};
+    throw BadRequest{415, "the content type is " + quoted_value(request.header("content-type")), expected};
   try {
     std::string lines = lines_of_json(request.body);
-    if (lines.empty()) throw Refused{400, "the array is empty", "at least one example"};
+    if (lines.empty()) throw BadRequest{400, "the array is empty", "at least one example"};
     check_lengths(lines);
     return lines;
   } catch (const DataError& e) {
-    throw Refused{400, e.what(), expected};
+    throw BadRequest{400, e.what(), expected};
   }
 }
 
@@ -191,32 +141,48 @@ Response text_response(std::string body, const char* type) {
   return out;
 }
 
-/// Of an error the desk gives a detail; more may be in it.
-Response response_of(DeskReply reply) {
-  Response out;
-  out.status = reply.status;
-  out.body = std::move(reply.body);
-  if (reply.status < 400) return out;
-  const Json body = Json::parse(out.body, nullptr, false);
-  if (body.is_object() && !body.contains("title")) {
-    Json document = Json::parse(problem(reply.status, body.value("detail", "the desk refuses this")).body);
-    document.update(body);
-    out.body = document.dump();
+int status_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kDone:
+      return 200;
+    case Verdict::kMalformed:
+      return 400;
+    case Verdict::kForbidden:
+      return 403;
+    case Verdict::kUnknown:
+      return 404;
+    case Verdict::kConflict:
+      return 409;
+    case Verdict::kGone:
+      return 410;
+    case Verdict::kTooLong:
+      return 413;
+    case Verdict::kUnusable:
+      return 422;
+    case Verdict::kUnavailable:
+      return 503;
+    case Verdict::kNoMemory:
+      return 507;
   }
-  out.type = "application/problem+json";
-  if (reply.status == 503) out.headers.emplace_back("Retry-After", "1");
+  return 500;
+}
+
+Response response_of(const DeskReply& reply) {
+  if (reply.done()) return text_response(reply.text(), "application/json");
+  const int status = status_of(reply.verdict);
+  Response out = problem_with(status, reply.detail(), reply.body);
+  if (status == 503) out.headers.emplace_back("Retry-After", "1");
   return out;
 }
 
 /// What a role reads of the status. An owner everything; data nothing about people; annotators what is theirs, and nothing
 /// that moves when they answer an audit.
-std::string status_for(const Identity& who, std::string status) {
-  if (who.role == Role::kOwner) return status;
-  Json all = Json::parse(status);
+Json status_for(const Identity& who, Json all) {
+  if (who.role == Role::kOwner) return all;
   if (who.role == Role::kData) {
     for (const char* key : {"annotators", "questions", "disagreements"}) all[key] = Json::array();
     all.erase("disagreement_count");
-    return all.dump();
+    return all;
   }
   Json own = Json::object();
   for (const char* key : {"name", "labels", "problem", "taking_answers"})
@@ -225,20 +191,19 @@ std::string status_for(const Identity& who, std::string status) {
   for (const char* key : {"annotators", "questions", "disagreements"}) own[key] = Json::array();
   for (Json& one : all["annotators"])
     if (one["name"] == who.name) own["annotators"].push_back(std::move(one));
-  return own.dump();
+  return own;
 }
 
 /// What an annotator hears of an event of hers: not the ticket, nor how many questions wait, which would tell when the
 /// question was bought, and so whether it is an audit.
 DeskReply without_tickets(DeskReply reply) {
-  if (reply.status >= 400) return reply;
-  Json body = Json::parse(reply.body);
+  if (!reply.done()) return reply;
+  Json& body = reply.body;
   body.erase("ticket");
   for (const char* part : {"question", "undone"})
     if (const auto found = body.find(part); found != body.end() && found->is_object()) found->erase("ticket");
   if (const auto labels = body.find("labels"); labels != body.end()) labels->erase("waiting");
   if (const auto reason = body.find("reason"); reason != body.end() && *reason == kAuditsAlone) *reason = kNothingAsked;
-  reply.body = body.dump();
   return reply;
 }
 
@@ -273,16 +238,16 @@ struct Api::Call {
 
   void reply(Response response) const { (*respond)(std::move(response)); }
   std::uint64_t ticket() const;  ///< of the path
-  /// An event about a lease: an annotator's token allows the annotator's own.
-  void submit_as_holder(Api& api, Json event) {
-    if (who.role == Role::kAnnotator) event["annotator"] = who.name;
-    api.submit(*this, event.dump());
+  /// Submits an event about a lease: an annotator's token allows the annotator's own.
+  template <class E>
+  void submit_as_holder(Api& api, E event) {
+    if (who.role == Role::kAnnotator) event.annotator = who.name;
+    api.submit(*this, std::move(event));
   }
-  std::string annotator(const Json& body) const {
-    auto name = body.at("annotator").get<std::string>();
+  /// Throws unless the token allows events of this annotator.
+  void check_annotator(const std::string& name) const {
     if (who.role == Role::kAnnotator && name != who.name)
-      throw Refused{403, "this token belongs to annotator " + quoted_value(who.name) + ", not " + quoted_value(name), ""};
-    return name;
+      throw BadRequest{403, "this token belongs to annotator " + quoted_value(who.name) + ", not " + quoted_value(name), ""};
   }
 };
 
@@ -363,8 +328,10 @@ template <class Do>
 void Api::refused(const Call& call, Do work) {
   try {
     work();
-  } catch (const Refused& refused) {
-    call.reply(problem(refused.status, refused.detail, refused.expected));
+  } catch (const BadRequest& bad) {
+    call.reply(problem(bad.status, bad.detail, bad.expected));
+  } catch (const Refused& e) {
+    call.reply(response_of(e.reply()));
   } catch (const UsageError& e) {
     call.reply(problem(400, e.what()));
   } catch (const MemoryError& e) {
@@ -410,9 +377,9 @@ std::optional<Response> Api::identify(const Request& request, Roles roles, Ident
   return std::nullopt;
 }
 
-void Api::submit(Call& call, std::string event) {
+void Api::submit(Call& call, event::Any what) {
   const bool annotator = call.who.role == Role::kAnnotator;
-  service_.submit(std::move(event), [respond = call.respond, annotator](DeskReply reply) {
+  service_.submit(std::move(what), [respond = call.respond, annotator](DeskReply reply) {
     (*respond)(response_of(annotator ? without_tickets(std::move(reply)) : std::move(reply)));
   });
 }
@@ -420,59 +387,29 @@ void Api::submit(Call& call, std::string event) {
 void Api::count(int status) { ++answered_[static_cast<std::size_t>(status / 100) % answered_.size()]; }
 
 void Api::next(Call& call) {
-  check_query(call.request, {});
-  const Json body = object_of(call.request, {{"annotator", Rule::kText, kLongestName}, {"hold", Rule::kNumber, 0, true}});
-  Json event{{"do", "next"}, {"annotator", call.annotator(body)}};
-  if (body.contains("hold")) {
-    if (call.who.role == Role::kAnnotator) throw Refused{403, "an annotator's token does not allow hold", ""};
-    if (body["hold"] < 1 || body["hold"] > kMostHold)
-      throw Refused{400, "field 'hold' is " + body["hold"].dump(), "a whole number from 1 to " + std::to_string(kMostHold)};
-    event["hold"] = body["hold"];
-  }
-  submit(call, event.dump());
+  auto next = event_in<event::Next>(call.request);
+  call.check_annotator(next.annotator);
+  if (next.hold && call.who.role == Role::kAnnotator) throw BadRequest{403, "an annotator's token does not allow hold", ""};
+  submit(call, std::move(next));
 }
 
-void Api::answer(Call& call) {
-  check_query(call.request, {});
-  const Json body = object_of(
-      call.request,
-      {{"lease", Rule::kText, kLongestLease}, {"label", Rule::kText, kLongestLabel}, {"seconds", Rule::kSeconds, 0, true}});
-  Json event{{"do", "answer"}, {"lease", body["lease"]}, {"label", body["label"]}};
-  if (body.contains("seconds")) event["seconds"] = body["seconds"];
-  call.submit_as_holder(*this, std::move(event));
-}
+void Api::answer(Call& call) { call.submit_as_holder(*this, event_in<event::Answer>(call.request)); }
 
-void Api::skip(Call& call) {
-  check_query(call.request, {});
-  const Json body = object_of(call.request, {{"lease", Rule::kText, kLongestLease}});
-  call.submit_as_holder(*this, {{"do", "skip"}, {"lease", body["lease"]}});
-}
+void Api::skip(Call& call) { call.submit_as_holder(*this, event_in<event::Skip>(call.request)); }
 
 void Api::undo(Call& call) {
-  check_query(call.request, {});
-  const Json body = object_of(call.request, {{"annotator", Rule::kText, kLongestName}});
-  submit(call, Json{{"do", "undo"}, {"annotator", call.annotator(body)}}.dump());
+  auto undo = event_in<event::Undo>(call.request);
+  call.check_annotator(undo.annotator);
+  submit(call, std::move(undo));
 }
 
-void Api::renew(Call& call) {
-  check_query(call.request, {});
-  const Json body = object_of(call.request, {{"lease", Rule::kText, kLongestLease}});
-  call.submit_as_holder(*this, {{"do", "renew"}, {"lease", body["lease"]}});
-}
+void Api::renew(Call& call) { call.submit_as_holder(*this, event_in<event::Renew>(call.request)); }
 
-void Api::decide(Call& call) {
-  check_query(call.request, {});
-  const Json body = object_of(call.request, {{"ticket", Rule::kNumber}, {"label", Rule::kText, kLongestLabel}});
-  submit(call, Json{{"do", "decide"}, {"ticket", body["ticket"]}, {"label", body["label"]}}.dump());
-}
+void Api::decide(Call& call) { submit(call, event_in<event::Decide>(call.request)); }
 
 void Api::limits(Call& call) {
-  check_query(call.request, {});
-  const Json body = object_of(call.request, {{"labels", Rule::kNumberOrNull}, {"audits", Rule::kFlag, 0, true}});
-  Json event{{"do", "limits"}, {"labels", body["labels"]}};
-  if (body.contains("audits")) event["audits"] = body["audits"];
-  service_.submit(event.dump(), [this, respond = call.respond](DeskReply reply) {
-    (*respond)(response_of(reply.status < 300 ? named_status() : std::move(reply)));
+  service_.submit(event_in<event::Limits>(call.request), [this, respond = call.respond](DeskReply reply) {
+    (*respond)(response_of(reply.done() ? named_status() : std::move(reply)));
   });
 }
 
@@ -487,7 +424,7 @@ std::uint64_t Api::Call::ticket() const {
   const std::string& text = request.parameters.at("ticket");
   const auto ticket = parse_number<std::uint64_t>(text);
   if (!ticket || *ticket > kLargestNumber)
-    throw Refused{404, "there is no question " + quoted_value(text), "the number of a question's ticket"};
+    throw BadRequest{404, "there is no question " + quoted_value(text), "the number of a question's ticket"};
   return *ticket;
 }
 
@@ -502,39 +439,25 @@ void Api::answers(Call& call) {
   call.reply(response_of(service_.answers(call.ticket(), example == call.request.query.end() ? "" : example->second)));
 }
 
-void Api::put_answer(Call& call) {
-  check_query(call.request, {});
-  Json event{{"do", "put"}, {"ticket", call.ticket()}};
-  event.update(object_of(call.request, {{"annotator", Rule::kText, kLongestName},
-                                        {"label", Rule::kTextOrNull, kLongestLabel},
-                                        {"source", Rule::kText, kLongestLease},
-                                        {"example", Rule::kText, kLongestExample, true},
-                                        {"holder", Rule::kText, kLongestName, true},
-                                        {"seconds", Rule::kSeconds, 0, true}}));
-  submit(call, event.dump());
-}
+void Api::put_answer(Call& call) { submit(call, event_in<event::Put>(call.request, {{"ticket", call.ticket()}})); }
 
 DeskReply Api::named_status() const {
   DeskReply reply = service_.status();
-  if (reply.status != 200) return reply;
-  Json named{{"name", options_.name}};
-  named.update(Json::parse(reply.body));
-  named["name"] = options_.name;
-  reply.body = named.dump();
+  reply.body["name"] = options_.name;
   return reply;
 }
 
 void Api::status(Call& call) {
   check_query(call.request, {});
   DeskReply reply = named_status();
-  if (reply.status == 200) reply.body = status_for(call.who, std::move(reply.body));
-  call.reply(response_of(std::move(reply)));
+  reply.body = status_for(call.who, std::move(reply.body));
+  call.reply(response_of(reply));
 }
 
 void Api::events(Call& call) {
   check_query(call.request, {});
   events_.open(Respond([respond = call.respond](Response response) { (*respond)(std::move(response)); }),
-               event_text("status", named_status().body));
+               event_text("status", named_status().text()));
 }
 
 void Api::publish(const std::stop_token& end) {
@@ -545,7 +468,7 @@ void Api::publish(const std::stop_token& end) {
     if (now == seen || events_.readers() == 0) continue;
     seen = now;
     try {
-      events_.publish("status", named_status().body);
+      events_.publish("status", named_status().text());
     } catch (const std::exception&) {  // no memory: the next one has all that this one would say
     }
   }
@@ -568,12 +491,12 @@ void Api::questions(Call& call) {
 
 void Api::forget_task(Call& call) {
   check_query(call.request, {});
-  submit(call, Json{{"do", "forget_task"}, {"task", call.request.parameters.at("name")}}.dump());
+  submit(call, event::ForgetTask{call.request.parameters.at("name")});
 }
 
 void Api::forget_example(Call& call) {
   check_query(call.request, {});
-  submit(call, Json{{"do", "forget_example"}, {"example", call.request.parameters.at("id")}}.dump());
+  submit(call, event::ForgetExample{call.request.parameters.at("id")});
 }
 
 void Api::journal(Call& call) {
@@ -583,7 +506,7 @@ void Api::journal(Call& call) {
 
 void Api::guidelines(Call& call) {
   check_query(call.request, {});
-  if (options_.guidelines.empty()) throw Refused{404, "this server has no guidelines", ""};
+  if (options_.guidelines.empty()) throw BadRequest{404, "this server has no guidelines", ""};
   call.reply(text_response(read_file(options_.guidelines), "text/markdown; charset=utf-8"));
 }
 
@@ -595,7 +518,7 @@ void Api::health(Call& call) {
 void Api::ready(Call& call) {
   check_query(call.request, {});
   const std::string why = service_.failed();
-  if (!why.empty()) throw Refused{503, why, ""};
+  if (!why.empty()) throw BadRequest{503, why, ""};
   call.reply(text_response(R"({"ready":true})", "application/json"));
 }
 

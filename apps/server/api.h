@@ -60,7 +60,7 @@ class Api {
   void refused(const Call& call, Do work);
   void work_aside(const std::stop_token& end);
   std::optional<Response> identify(const Request& request, Roles roles, Identity& who) const;
-  void submit(Call& call, std::string event);
+  void submit(Call& call, event::Any what);
   void count(int status);
 
   void next(Call& call);

@@ -93,9 +93,15 @@ std::string_view reason(int status) {
 }
 
 Response problem(int status, std::string_view detail, std::string_view expected) {
+  nlohmann::ordered_json more;
+  if (!expected.empty()) more["expected"] = expected;
+  return problem_with(status, detail, more);
+}
+
+Response problem_with(int status, std::string_view detail, const nlohmann::ordered_json& more) {
   nlohmann::ordered_json document{
       {"type", "about:blank"}, {"title", reason(status)}, {"status", status}, {"detail", detail}};
-  if (!expected.empty()) document["expected"] = expected;
+  if (more.is_object()) document.update(more);
   Response response;
   response.status = status;
   response.type = "application/problem+json";

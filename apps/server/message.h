@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,6 +46,8 @@ struct Response {
 
 /// An RFC 9457 problem document. `expected` names the accepted values; it is left out if empty. Invalid UTF-8 is replaced.
 Response problem(int status, std::string_view detail, std::string_view expected = {});
+/// The same, with more members.
+Response problem_with(int status, std::string_view detail, const nlohmann::ordered_json& more);
 
 /// Standard phrase of a status code, for example "Not Found".
 std::string_view reason(int status);

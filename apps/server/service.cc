@@ -1,11 +1,9 @@
 #include "server/service.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <shared_mutex>
 #include <vector>
@@ -16,13 +14,10 @@
 #include "quorate/store/files.h"
 #include "quorate/stream/example_reader.h"
 #include "server/memory_reserve.h"
-#include "server/message.h"
 #include "server/snapshot_files.h"
 
 namespace quorate::server {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;      // of an event
 constexpr std::size_t kPredictedBytes = std::size_t{1} << 16;  // while an event waits
@@ -116,14 +111,26 @@ class Chunks {
 /// The reply to a line of a few bytes may have hundreds, so replies are limited, too.
 std::size_t most_of_reply(std::size_t body) { return kReplyBytes + kReplyBytesOfByte * body; }
 DeskReply too_long_reply(std::size_t body, std::uint64_t taken) {
-  const std::string most = std::to_string(most_of_reply(body));
-  Json out = Json::parse(
-      problem(413, "the reply to these lines is longer than " + most + " bytes", "fewer lines in a request").body);
-  if (taken > 0) out["taken"] = taken;
-  return {413, out.dump()};
+  DeskReply out =
+      refusal(Verdict::kTooLong, "the reply to these lines is longer than " + std::to_string(most_of_reply(body)) + " bytes",
+              "fewer lines in a request");
+  if (taken > 0) out.body["taken"] = taken;
+  return out;
 }
 
-DeskReply all_bad(const std::string& first) { return {422, problem(422, "no line can be used: " + first).body}; }
+DeskReply all_bad(const std::string& first) { return refusal(Verdict::kUnusable, "no line can be used: " + first); }
+
+DeskReply unavailable(const std::string& why) { return refusal(Verdict::kUnavailable, why); }
+
+/// The replies to the parts of a request, joined: their lists one after the other, the rest of the last.
+void join(DeskReply& whole, DeskReply part) {
+  std::string list = std::move(whole.list);
+  list.append(list.empty() || part.list.empty() ? "" : ",").append(part.list);
+  part.list = std::move(list);
+  part.used += whole.used;
+  if (!whole.first_bad.empty()) part.first_bad = std::move(whole.first_bad);
+  whole = std::move(part);
+}
 
 }  // namespace
 
@@ -264,8 +271,8 @@ void Service::change_settings() {
   std::error_code error;
   if (!wanted.archive.empty() && std::filesystem::equivalent(wanted.archive, journal_folder(options_.dir), error))
     throw UsageError("--archive " + wanted.archive + ": is the folder of the journal itself; expected another one");
-  const DeskReply reply = apply(Json{{"do", "settings"}, {"desk", Json::parse(wanted.to_json())}}.dump(), "");
-  if (!reply.changed) throw UsageError(options_.dir + ": " + reply.body);
+  const DeskReply reply = apply(event::Settings{wanted});
+  if (!reply.changed) throw UsageError(options_.dir + ": " + reply.detail());
   if (!journal_->wait(journal_->end() - 1)) throw FileError(journal_->failed());
   const auto note = [&](const auto& field) {
     const std::string before = to_text(write_value(desk_options_.*(field.member))),
@@ -339,16 +346,16 @@ void check_replayed(const std::string& dir, std::uint64_t sequence, std::string_
   if (reply.changed && was == now) return;
   const std::string number = std::to_string(sequence);
   throw DataError(dir + ": event " + number + " of the journal does not apply: " +
-                  (reply.changed ? "it gives " + now.dump() + "; it gave " + was.dump() : reply.body) +
+                  (reply.changed ? "it gives " + now.dump() + "; it gave " + was.dump() : reply.detail()) +
                   "; expected the version of quorate that wrote it. Nothing is lost: quorate journal export --dir " + dir +
                   " gives all answers, and quorate journal rebuild --dir " + dir + " --out FOLDER --until " + number +
                   " a folder that can be served, with what came before");
 }
 
-void Service::submit(std::string event, Done done) { enqueue({std::move(event), {}, std::move(done)}); }
+void Service::submit(event::Any what, Done done) { enqueue({std::move(what), {}, std::move(done)}); }
 
 void Service::submit_examples(std::string lines, Done done) {
-  enqueue({R"({"do":"examples"})", std::move(lines), std::move(done)});
+  enqueue({event::Examples(), std::move(lines), std::move(done)});
 }
 
 void Service::enqueue(Job job) {
@@ -369,7 +376,7 @@ void Service::enqueue(Job job) {
     }
   }
   ++refused_;
-  job.done(refusal(why));
+  job.done(unavailable(why));
 }
 
 void Service::run() {
@@ -400,14 +407,14 @@ void Service::run() {
       job.lines = {};
       once_there_is_memory([&] {
         if (failed().empty()) make_desk_again();
-        reply = refusal("the machine has no memory left for this request; try again later");
+        reply = unavailable("the machine has no memory left for this request; try again later");
       });
     } catch (const std::exception& e) {
       fail(e.what());
     }
     once_there_is_memory([&] {
       renew_memory_reserve();
-      if (const std::string why = failed(); !why.empty()) reply = refusal(why);
+      if (const std::string why = failed(); !why.empty()) reply = unavailable(why);
     });
     Waiting waiting{journal_->end(), bytes, std::move(reply), std::move(job.done)};
     once_there_is_memory([&] {
@@ -430,7 +437,7 @@ double Service::now() {
 /// The time alone, which makes the desk learn from answers that were held back.
 void Service::tick() {
   try {
-    if (desk_->due().value_or(HUGE_VAL) <= now()) apply(R"({"do":"tick"})", "");
+    if (desk_->due().value_or(HUGE_VAL) <= now()) apply(event::Tick());
   } catch (const std::bad_alloc&) {
     make_desk_again();
   } catch (const std::exception& e) {
@@ -439,43 +446,25 @@ void Service::tick() {
 }
 
 DeskReply Service::carry_out(Job& job) {
-  if (const std::string why = failed(); !why.empty()) return refusal(why);
-  if (job.lines.empty()) return apply(job.event, "");
+  if (const std::string why = failed(); !why.empty()) return unavailable(why);
+  if (job.lines.empty()) return apply(std::move(job.what));
   Chunks chunks(job.lines, options_.chunk_lines, kChunkBytes);
-  DeskReply reply;
-  std::string list;
-  std::string first_bad;
-  std::uint64_t asked = 0, used = 0;
+  DeskReply whole;
+  std::uint64_t asked = 0;
   while (!chunks.end()) {
     const std::string_view lines = chunks.next();
     const std::uint64_t taken = chunks.first();
     if (taken > 0 && lines.find_first_not_of(" \t\r\n") == lines.npos) continue;
-    if (list.size() > most_of_reply(job.lines.size())) return too_long_reply(job.lines.size(), taken);
-    if (taken == 0)
-      reply = apply(job.event, lines);
-    else
-      reply = apply(Json{{"do", "examples"}, {"first", taken}}.dump(), lines);
-    if (reply.status >= 300) {
-      Json refused = Json::parse(reply.body, nullptr, false);
-      if (taken > 0 && refused.is_object()) {
-        refused["taken"] = taken;
-        reply.body = refused.dump();
-      }
-      return reply;
+    if (whole.list.size() > most_of_reply(job.lines.size())) return too_long_reply(job.lines.size(), taken);
+    DeskReply part = apply(event::Examples{taken > 0 ? std::optional(taken) : std::nullopt, lines});
+    if (!part.done()) {
+      if (taken > 0) part.body["taken"] = taken;
+      return part;
     }
-    used += reply.used;
-    if (first_bad.empty() && !reply.first_bad.empty()) first_bad = reply.first_bad;
-    if (chunks.end() && used == 0 && !first_bad.empty()) return all_bad(first_bad);
-    if (taken == 0 && chunks.end()) return reply;
-    const std::string_view more = kExamples.list_of(reply.body);
-    list.append(list.empty() || more.empty() ? "" : ",").append(more);
-    reply.body.erase(1, reply.body.rfind(kExamples.after) + 1);  // what is left: how many were asked, labels
-    Json rest = Json::parse(reply.body);
-    rest["asked"] = asked += rest["asked"].get<std::uint64_t>();
-    reply.body = rest.dump();
+    part.body["asked"] = asked += part.body["asked"].get<std::uint64_t>();
+    join(whole, std::move(part));
   }
-  reply.body = kExamples.whole(list, Json::parse(reply.body));
-  return reply;
+  return whole.used == 0 && !whole.first_bad.empty() ? all_bad(whole.first_bad) : whole;
 }
 
 /// When a key of examples is new, or the first of them has no task.
@@ -492,36 +481,27 @@ void Service::log_left_out() {
   logged_task_ = now.without_task > 0;
 }
 
-DeskReply Service::apply(std::string_view event, std::string_view lines) {
-  char at[32];
-  const auto end = std::to_chars(at, at + sizeof at, now()).ptr;
-  std::string record = "{\"at\":" + std::string(at, end) + ",";
-  record.append(event.substr(1));
-  if (!lines.empty()) record.append("\n").append(lines);
+DeskReply Service::apply(event::Any what) {
+  const Event event{now(), std::move(what)};
+  std::string record = to_record(event);
   if (record.size() > kLongestPayload)
-    return {413, problem(413, "the event is too long", std::to_string(kLongestPayload) + " bytes at most").body, false};
+    return refusal(Verdict::kTooLong, "the event is too long", std::to_string(kLongestPayload) + " bytes at most");
   DeskReply reply;
   {
     const std::lock_guard lock(desk_mutex_);
     const double begin = system_stopwatch();
-    reply = desk_->apply(record);
+    reply = desk_->apply(event);
     work_since_ += system_stopwatch() - begin;
   }
   if (!reply.changed) return reply;
   log_left_out();
-  if (!reply.was.empty()) {  // at the end of the event, before the lines
-    const std::size_t end_of_event = record.find('\n');
-    record.insert(std::min(end_of_event, record.size()) - 1, ",\"was\":" + reply.was);
-  }
+  record = with_result(std::move(record), reply.was);
   journal_->append(record);
   ++events_;
   ++events_since_;
   bytes_since_ += record.size();
-  if (reply.forgot && !(clear_past() && remove_torn(options_.dir))) {
-    Json body = Json::parse(reply.body);
-    body["forgotten"]["left"].push_back("old files of the journal, as --keep-journal says");
-    reply.body = body.dump();
-  }
+  if (reply.forgot && !(clear_past() && remove_torn(options_.dir)))
+    reply.body["forgotten"]["left"].push_back("old files of the journal, as --keep-journal says");
   return reply;
 }
 
@@ -537,7 +517,7 @@ void Service::answer_durable() {
       if (lost && failed_.empty()) return;
       first = std::move(unanswered_.front());
       unanswered_.pop_front();
-      if (lost) first.reply = refusal(failed_);
+      if (lost) first.reply = unavailable(failed_);
       refused_ += lost;
     }
     {
@@ -680,26 +660,20 @@ void Service::drop_old() {
 
 DeskReply Service::predict(std::string_view lines) const {
   Chunks chunks(lines, kPredictedAtOnce, kPredictedBytes);
-  std::string list, first_bad;
-  std::uint64_t used = 0;
+  DeskReply whole;
   while (!chunks.end()) {
-    if (stopped_ && !list.empty()) return refusal("the server is stopping; try again later");
+    if (stopped_ && !whole.list.empty()) return unavailable("the server is stopping; try again later");
+    if (whole.list.size() > most_of_reply(lines.size())) return too_long_reply(lines.size(), 0);
     const std::string_view some = chunks.next();
-    DeskReply reply;
+    DeskReply part;
     {
       const std::shared_lock lock(desk_mutex_);
-      reply = desk().predict(some, chunks.first());
+      part = desk().predict(some, chunks.first());
     }
-    if (reply.status >= 300) return reply;
-    used += reply.used;
-    if (first_bad.empty() && !reply.first_bad.empty()) first_bad = reply.first_bad;
-    if (chunks.end() && used == 0 && !first_bad.empty()) return all_bad(first_bad);
-    if (chunks.first() == 0 && chunks.end()) return reply;
-    const std::string_view more = kPredictions.list_of(reply.body);
-    list.append(list.empty() || more.empty() ? "" : ",").append(more);
-    if (list.size() > most_of_reply(lines.size())) return too_long_reply(lines.size(), 0);
+    if (!part.done()) return part;
+    join(whole, std::move(part));
   }
-  return {200, kPredictions.whole(list, Json::object())};
+  return whole.used == 0 && !whole.first_bad.empty() ? all_bad(whole.first_bad) : whole;
 }
 
 DeskReply Service::explain(std::uint64_t ticket) const {
@@ -718,11 +692,8 @@ DeskReply Service::status() const {
     const std::shared_lock lock(desk_mutex_);
     reply = desk().status();
   }
-  if (reply.status != 200) return reply;
-  Json status = Json::parse(reply.body);
-  if (const std::string why = failed(); !why.empty()) status["problem"] = why;
-  status["taking_answers"] = !status.contains("problem");
-  reply.body = status.dump();
+  if (const std::string why = failed(); !why.empty()) reply.body["problem"] = why;
+  reply.body["taking_answers"] = !reply.body.contains("problem");
   return reply;
 }
 
@@ -745,10 +716,13 @@ Desk::Part Service::listed(std::uint64_t from, std::uint64_t most, const char* b
 }
 
 DeskReply Service::questions(std::uint64_t from, std::uint64_t most, bool names) const {
-  const Desk::Part part = listed(from, most, ",", [=](const Desk& desk, std::uint64_t at, std::uint64_t some) {
+  Desk::Part part = listed(from, most, ",", [=](const Desk& desk, std::uint64_t at, std::uint64_t some) {
     return desk.questions(at, some, names);
   });
-  return {200, "{\"questions\":[" + part.text + "],\"next\":" + (part.next ? std::to_string(*part.next) : "null") + "}"};
+  DeskReply out = reply({{"next", part.next ? Json(*part.next) : Json(nullptr)}}, false);
+  out.list_name = "questions";
+  out.list = std::move(part.text);
+  return out;
 }
 
 std::string Service::labels(std::uint64_t from, std::uint64_t most, bool names) const {
@@ -830,8 +804,6 @@ void Service::stop() {
   }
   answer_durable();
 }
-
-DeskReply Service::refusal(const std::string& why) const { return {503, problem(503, why).body, false}; }
 
 void Service::log(const std::string& line) const {
   if (options_.log) options_.log(line);

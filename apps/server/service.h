@@ -74,9 +74,9 @@ class Service {
   static std::optional<DeskSettings> settings_of(const std::string& dir);
   const DeskOptions& desk_options() const { return desk_options_; }  ///< as they are now
 
-  /// Applies an event, one line of JSON without "at", which is added. `done` is called once, maybe at once, on any thread,
-  /// in the order of the calls; it must not throw or wait. The reply is 503 if the journal has failed or the queue is full.
-  void submit(std::string event, Done done);
+  /// Applies an event now. `done` is called once, maybe at once, on any thread, in the order of the calls; it must not throw
+  /// or wait. The reply is kUnavailable if the journal has failed or the queue is full.
+  void submit(event::Any what, Done done);
   /// The same for examples, lines of JSON. Chunks of them are events of their own; the replies are joined. If one is
   /// refused, those before it stay.
   void submit_examples(std::string lines, Done done);
@@ -110,9 +110,10 @@ class Service {
 
  private:
   struct Job {
-    std::string event, lines;
+    event::Any what;
+    std::string lines;  // of event::Examples
     Done done;
-    std::size_t bytes() const { return event.size() + lines.size(); }
+    std::size_t bytes() const { return sizeof(Job) + lines.size(); }
   };
   struct Waiting {
     std::uint64_t needs = 0;  // records on disk
@@ -136,7 +137,7 @@ class Service {
   Desk::Part listed(std::uint64_t from, std::uint64_t most, const char* between, List list) const;
   DeskReply carry_out(Job& job);
   void log_left_out();
-  DeskReply apply(std::string_view event, std::string_view lines);
+  DeskReply apply(event::Any what);
   void answer_durable();
   struct Snapshot;
   bool snapshot_due() const;
@@ -148,7 +149,6 @@ class Service {
   bool clear_past();
   void drop_old();
   void fail(const std::string& why);
-  DeskReply refusal(const std::string& why) const;
   void log(const std::string& line) const;
 
   ServiceOptions options_;

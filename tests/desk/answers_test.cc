@@ -29,11 +29,11 @@ TEST(DeskAnswers, UndoIsExactAndTheQuestionComesBack) {
   EXPECT_EQ(undone["question"]["example"], "m3");
   EXPECT_EQ(o.desk.model().session.labels().size(), 3u);
   EXPECT_EQ(o.status()["labels"]["bought"], 4) << "it stays bought";
-  EXPECT_EQ(o.answer(undone["question"], "ham").status, 200);
+  EXPECT_EQ(o.answer(undone["question"], "ham").verdict, Verdict::kDone);
   EXPECT_EQ(o.desk.model().session.labels().size(), 4u);
   EXPECT_EQ(o.status()["labels"]["bought"], 4) << "and is paid once";
-  for (int i = 0; i < 4; ++i) EXPECT_EQ(o.raw({{"do", "undo"}, {"annotator", "eve"}}).status, 200) << i;
-  EXPECT_EQ(o.raw({{"do", "undo"}, {"annotator", "eve"}}).status, 409);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(o.raw({{"do", "undo"}, {"annotator", "eve"}}).verdict, Verdict::kDone) << i;
+  EXPECT_EQ(o.raw({{"do", "undo"}, {"annotator", "eve"}}).verdict, Verdict::kConflict);
   EXPECT_EQ(o.desk.model().session.labels().size(), 0u);
 }
 
@@ -78,12 +78,12 @@ TEST(DeskAnswers, AnAnswerIsHeldBackFromALearnerThatCannotUnlearn) {
   EXPECT_EQ(o.desk.due(), std::nullopt);
   EXPECT_EQ(o.desk.model().session.total().labels, 1u);
   const DeskReply late = o.raw({{"do", "undo"}, {"annotator", "eve"}});
-  EXPECT_EQ(late.status, 409);
-  EXPECT_THAT(late.body, HasSubstr("peer cannot unlearn"));
+  EXPECT_EQ(late.verdict, Verdict::kConflict);
+  EXPECT_THAT(late.text(), HasSubstr("peer cannot unlearn"));
   EXPECT_EQ(o.status()["labels"]["bought"], 1);
   o.answer(o.next("eve"), "spam");
   o.now += 100;
-  EXPECT_EQ(o.raw({{"do", "answer"}, {"lease", "0-x"}, {"label", "spam"}}).status, 404);
+  EXPECT_EQ(o.raw({{"do", "answer"}, {"lease", "0-x"}, {"label", "spam"}}).verdict, Verdict::kUnknown);
   EXPECT_EQ(o.desk.model().session.total().labels, 2u) << "an event that is refused brings the time, too";
   EXPECT_EQ(o.status()["labels"]["bought"], 2);
   Desk again(settings);
@@ -133,15 +133,15 @@ TEST(DeskAnswers, ALearnerWithoutMemoryTakesNoMoreAnswersAndSaysSo) {
       for (int w = 0; w < 30; ++w) text += word(30 * i + w) + " ";
       o.raw({{"do", "examples"}}, Json{{"id", "m" + std::to_string(i)}, {"task", "ann"}, {"text", text}}.dump());
       const DeskReply next = o.raw({{"do", "next"}, {"annotator", "eve"}});
-      const Json q = Json::parse(next.body)["question"];
+      const Json q = Json::parse(next.text())["question"];
       o.now += 1;
       if (q.is_null()) {
-        said = Json::parse(next.body)["reason"];
+        said = Json::parse(next.text())["reason"];
         break;
       }
       const DeskReply reply = o.answer(q, i % 2 == 0 ? "spam" : "ham");
-      saved += reply.status == 200;
-      refused += reply.status == 507;
+      saved += reply.verdict == Verdict::kDone;
+      refused += reply.verdict == Verdict::kNoMemory;
     }
     EXPECT_THAT(said, HasSubstr("cannot learn any more"));
     EXPECT_GT(saved, 5u);
@@ -183,7 +183,7 @@ TEST(DeskAnswers, AnswersHeldBackThatFindNoMemoryAreLearnedFromOnceSomethingIsFo
     const Json q = o.next("eve");
     o.now += 1;
     if (q.is_null()) break;
-    saved += o.answer(q, i % 2 == 0 ? "spam" : "ham").status == 200;
+    saved += o.answer(q, i % 2 == 0 ? "spam" : "ham").verdict == Verdict::kDone;
     of_large = std::min<std::size_t>(saved, 30);
   }
   o.now += 100;
@@ -214,11 +214,11 @@ TEST(DeskAnswers, SecondOpinionsAreComparedAndDisagreementsSettled) {
   o.answer(o.next("eve"), "spam");
   EXPECT_EQ(o.next("eve"), nullptr) << "not to the same annotator";
   const Json second = o.next("bob");
-  EXPECT_EQ(o.answer(second, "ham").status, 200);
+  EXPECT_EQ(o.answer(second, "ham").verdict, Verdict::kDone);
   EXPECT_EQ(o.status()["disagreements"][0]["ticket"], second["ticket"]);
   EXPECT_EQ(o.status()["annotators"][0]["agreement"], 0.0);
   EXPECT_EQ(o.desk.model().session.labels()[0].answer(), kYes) << "the first is learned from";
-  EXPECT_EQ(o.raw({{"do", "decide"}, {"ticket", second["ticket"]}, {"label", "ham"}}).status, 200);
+  EXPECT_EQ(o.raw({{"do", "decide"}, {"ticket", second["ticket"]}, {"label", "ham"}}).verdict, Verdict::kDone);
   EXPECT_EQ(o.desk.model().session.labels()[0].answer(), kNo);
   EXPECT_TRUE(o.status()["disagreements"].empty());
   EXPECT_EQ(o.status()["labels"]["bought"], 1);
@@ -235,8 +235,8 @@ TEST(DeskAnswers, AnUndoneSecondOpinionLeavesTheFirstAsItWas) {
   EXPECT_EQ(o.status()["annotators"][0]["agreement"], 1.0);
   o.call({{"do", "undo"}, {"annotator", "bob"}});
   EXPECT_EQ(o.status()["annotators"][0]["agreement"], nullptr);
-  EXPECT_EQ(o.answer(first, "spam").status, 200) << "sent again";
-  EXPECT_EQ(o.answer(first, "ham").status, 409);
+  EXPECT_EQ(o.answer(first, "spam").verdict, Verdict::kDone) << "sent again";
+  EXPECT_EQ(o.answer(first, "ham").verdict, Verdict::kConflict);
 }
 
 TEST(DeskAnswers, ADecisionEndsWithTheAnswersItWasAbout) {
@@ -250,7 +250,7 @@ TEST(DeskAnswers, ADecisionEndsWithTheAnswersItWasAbout) {
   o.answer(o.next("bob"), "ham");
   o.call({{"do", "decide"}, {"ticket", first["ticket"]}, {"label", "ham"}});
   for (const char* who : {"bob", "eve"}) o.call({{"do", "undo"}, {"annotator", who}});
-  EXPECT_EQ(o.answer(o.next("eve"), "spam").status, 200);
+  EXPECT_EQ(o.answer(o.next("eve"), "spam").verdict, Verdict::kDone);
   o.now += 60;
   o.raw({{"do", "tick"}});
   ASSERT_EQ(o.desk.model().session.labels().size(), 1u);
@@ -282,28 +282,29 @@ TEST(DeskAnswers, AnAnswerThatIsPutCountsOnceAndIsReplacedAndTakenBack) {
   EXPECT_TRUE(o.raw(put(first, "eve", "ham")).changed);
   const std::string model = model_of(o.desk);
   EXPECT_FALSE(o.raw(put(first, "eve", "ham")).changed) << "again";
-  EXPECT_EQ(o.call(put(first, "bob", "spam"), "", 409)["detail"].is_string(), true) << "eve answered it";
+  EXPECT_EQ(o.call(put(first, "bob", "spam"), "", Verdict::kConflict)["detail"].is_string(), true) << "eve answered it";
   EXPECT_FALSE(o.raw(put(first, "bob", nullptr)).changed);
   EXPECT_EQ(model_of(o.desk), model);
   EXPECT_EQ(o.call(put(first, "eve", "spam"), "")["labels"]["bought"], 1) << "another label";
   o.call(put(second, "bob", "ham"));
-  Json found = Json::parse(o.desk.answers(first["ticket"], "").body);
+  Json found = Json::parse(o.desk.answers(first["ticket"], "").text());
   EXPECT_FALSE(found["open"]);
   EXPECT_EQ(found["answers"][0]["label"], "spam");
   EXPECT_EQ(found["answers"][0]["source"], "tool:1");
   EXPECT_EQ(o.call(put(first, "eve", nullptr))["labels"]["bought"], 2) << "not the last answer that was given";
-  found = Json::parse(o.desk.answers(first["ticket"], "").body);
+  found = Json::parse(o.desk.answers(first["ticket"], "").text());
   EXPECT_TRUE(found["open"]);
   EXPECT_EQ(found["holder"], "tool");
   EXPECT_EQ(o.status()["annotators"][1]["answers"], 0);
-  EXPECT_EQ(o.raw({{"do", "renew"}, {"lease", found["lease"]}}).status, 200);
+  EXPECT_EQ(o.raw({{"do", "renew"}, {"lease", found["lease"]}}).verdict, Verdict::kDone);
   EXPECT_EQ(o.call(put(first, "eve", "spam"))["labels"]["bought"], 2);
-  EXPECT_EQ(o.raw(put(first, "eve", "eggs")).status, 422);
-  EXPECT_EQ(o.raw({{"do", "put"}, {"ticket", 99}, {"annotator", "eve"}, {"label", "spam"}, {"source", "t"}}).status, 404);
+  EXPECT_EQ(o.raw(put(first, "eve", "eggs")).verdict, Verdict::kUnusable);
+  EXPECT_EQ(o.raw({{"do", "put"}, {"ticket", 99}, {"annotator", "eve"}, {"label", "spam"}, {"source", "t"}}).verdict,
+            Verdict::kUnknown);
   EXPECT_EQ(
       o.raw({{"do", "put"}, {"ticket", 99}, {"example", "2"}, {"annotator", "eve"}, {"label", "spam"}, {"source", "t"}})
-          .status,
-      404)
+          .verdict,
+      Verdict::kUnknown)
       << "a ticket that is issued later must not have an answer already";
   for (Json q = plain.next("eve"); !q.is_null(); q = plain.next("eve"))
     plain.answer(q, q["example"] == "m1" ? "spam" : "ham");
@@ -320,8 +321,8 @@ TEST(DeskAnswers, AnAnswerThatIsPutNeedsNoLease) {
   const Json q = o.next("tool");
   o.now += 1000;
   const Json taken = o.next("bob");
-  EXPECT_EQ(o.raw(put(q, "eve", "spam")).status, 200) << "eve is the first";
-  EXPECT_EQ(o.answer(taken, "ham").status, 410);
+  EXPECT_EQ(o.raw(put(q, "eve", "spam")).verdict, Verdict::kDone) << "eve is the first";
+  EXPECT_EQ(o.answer(taken, "ham").verdict, Verdict::kGone);
   EXPECT_EQ(o.status()["labels"]["bought"], 1);
 }
 
@@ -330,7 +331,7 @@ TEST(DeskAnswers, AnAnswerToAQuestionThatWasWithdrawnIsAGift) {
   o.post("m1", "ann", "win money");
   const Json q = o.next("tool");
   o.call({{"do", "limits"}, {"labels", 0}});
-  EXPECT_EQ(o.desk.answers(q["ticket"], q["example"]).status, 404);
+  EXPECT_EQ(o.desk.answers(q["ticket"], q["example"]).verdict, Verdict::kUnknown);
   EXPECT_FALSE(o.raw(put(q, "eve", nullptr)).changed);
   EXPECT_EQ(o.call(put(q, "eve", "spam"))["labels"]["bought"], 0);
   EXPECT_FALSE(o.raw(put(q, "eve", "spam")).changed);
@@ -348,7 +349,7 @@ TEST(DeskAnswers, AnAnswerToAQuestionThatWasWithdrawnIsAGift) {
   EXPECT_EQ(o.call(put(q, "eve", "spam"))["ticket"], again["ticket"]) << "by its example";
   EXPECT_EQ(o.status()["labels"]["bought"], 1);
   o.call({{"do", "forget_example"}, {"example", "m1"}});
-  EXPECT_EQ(o.raw(put(q, "eve", "spam")).status, 410) << "what was forgotten does not come back";
+  EXPECT_EQ(o.raw(put(q, "eve", "spam")).verdict, Verdict::kGone) << "what was forgotten does not come back";
 }
 
 TEST(DeskAnswers, AnAuditThatWasPutIsChangedAndTakenBackLikeOthers) {
@@ -360,7 +361,7 @@ TEST(DeskAnswers, AnAuditThatWasPutIsChangedAndTakenBackLikeOthers) {
   for (int i = 0; i < 400 && audit.is_null(); ++i) {
     o.post("m" + std::to_string(i), "ann", i % 2 == 0 ? "win money now" : "lunch at noon");
     if (const Json q = o.next("tool"); !q.is_null()) {
-      if (o.desk.explain(q["ticket"].get<std::uint64_t>()).body.find("\"audit\":true") != std::string::npos) audit = q;
+      if (o.desk.explain(q["ticket"].get<std::uint64_t>()).text().find("\"audit\":true") != std::string::npos) audit = q;
       o.call(put(q, "eve", q["fields"][0]["value"] == "win money now" ? "spam" : "ham"));
     }
   }
@@ -369,12 +370,12 @@ TEST(DeskAnswers, AnAuditThatWasPutIsChangedAndTakenBackLikeOthers) {
   const std::uint64_t scored = measured.scored();
   const double accuracy = measured.recent().value;
   const bool win = audit["fields"][0]["value"] == "win money now";
-  EXPECT_EQ(o.raw(put(audit, "eve", win ? "ham" : "spam")).status, 200);
+  EXPECT_EQ(o.raw(put(audit, "eve", win ? "ham" : "spam")).verdict, Verdict::kDone);
   EXPECT_EQ(measured.scored(), scored);
   EXPECT_NE(measured.recent().value, accuracy) << "the other label makes the prediction wrong, or right";
-  EXPECT_EQ(o.raw(put(audit, "eve", nullptr)).status, 200);
+  EXPECT_EQ(o.raw(put(audit, "eve", nullptr)).verdict, Verdict::kDone);
   EXPECT_EQ(measured.scored(), scored - 1);
-  EXPECT_EQ(o.raw(put(audit, "eve", win ? "spam" : "ham")).status, 200);
+  EXPECT_EQ(o.raw(put(audit, "eve", win ? "spam" : "ham")).verdict, Verdict::kDone);
   EXPECT_EQ(measured.scored(), scored);
   EXPECT_EQ(measured.recent().value, accuracy);
 }
@@ -384,7 +385,7 @@ TEST(DeskAnswers, LimitsOfAnAnnotatorHoldForADay) {
   settings.desk.labels_per_annotator = 2;
   Office o(settings);
   for (int i = 0; i < 4; ++i) o.post("m" + std::to_string(i), "ann", "mail " + std::to_string(i));
-  for (int i = 0; i < 2; ++i) EXPECT_EQ(o.answer(o.next("eve"), "ham").status, 200);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(o.answer(o.next("eve"), "ham").verdict, Verdict::kDone);
   EXPECT_EQ(o.next("eve"), nullptr);
   EXPECT_NE(o.next("bob"), nullptr);
   o.now += 86'401;
@@ -410,15 +411,16 @@ TEST(DeskAnswers, LimitsOfAnAnnotatorCountLeasesAndAnswersHeldBack) {
     std::size_t saved = 0, refused = 0;
     for (const std::string& lease : leases) {
       const DeskReply reply = o.raw({{"do", "answer"}, {"lease", lease}, {"label", "ham"}});
-      saved += reply.status == 200;
-      if (reply.status == 409) refused += Json::parse(reply.body)["reason"] == "daily-limit";
-      EXPECT_EQ(o.raw({{"do", "answer"}, {"lease", *leases.begin()}, {"label", "ham"}}).status, 200) << "sent again";
+      saved += reply.verdict == Verdict::kDone;
+      if (reply.verdict == Verdict::kConflict) refused += Json::parse(reply.text())["reason"] == "daily-limit";
+      EXPECT_EQ(o.raw({{"do", "answer"}, {"lease", *leases.begin()}, {"label", "ham"}}).verdict, Verdict::kDone)
+          << "sent again";
     }
     EXPECT_EQ(saved, 3u);
     EXPECT_GT(refused, 0u);
     EXPECT_EQ(o.next("eve"), nullptr);
     const Json undone = o.call({{"do", "undo"}, {"annotator", "eve"}});
-    EXPECT_EQ(o.answer(undone["question"], "spam").status, 200) << "in place of the one taken back";
+    EXPECT_EQ(o.answer(undone["question"], "spam").verdict, Verdict::kDone) << "in place of the one taken back";
     EXPECT_EQ(o.next("eve"), nullptr);
   }
 }
@@ -458,9 +460,9 @@ TEST(DeskAnswers, AnotherAnswerAfterAnUndoIsLearnedAsIfItWereTheFirst) {
       }
       for (const std::string& text : texts) {
         const std::string line = Json{{"task", "ann"}, {"text", text}}.dump();
-        const double margin = Json::parse(straight.desk.predict(line).body)["predictions"][0]["margin"];
+        const double margin = Json::parse(straight.desk.predict(line).text())["predictions"][0]["margin"];
         EXPECT_NE(margin, 0.0);
-        EXPECT_EQ(Json::parse(o.desk.predict(line).body)["predictions"][0]["margin"], margin) << text;
+        EXPECT_EQ(Json::parse(o.desk.predict(line).text())["predictions"][0]["margin"], margin) << text;
       }
     }
 }
@@ -527,8 +529,8 @@ TEST(DeskAnswers, WithoutKeptLabelsAnAnswerIsHeldBackSoThatItCanBeTakenBack) {
     o.post("m1", "ann", "win money");
     o.answer(o.next("eve"), "spam");
     const DeskReply undone = o.raw({{"do", "undo"}, {"annotator", "eve"}});
-    EXPECT_EQ(undone.status, held ? 200 : 409) << undone.body;
-    EXPECT_EQ(undone.body.find("--keep-labels") != std::string::npos, !held) << undone.body;
+    EXPECT_EQ(undone.verdict, held ? Verdict::kDone : Verdict::kConflict) << undone.text();
+    EXPECT_EQ(undone.text().find("--keep-labels") != std::string::npos, !held) << undone.text();
   }
 }
 

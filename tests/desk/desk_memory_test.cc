@@ -75,11 +75,11 @@ TEST_P(FullDesk, WhatIsReplayedFromAnyMomentIsWhatHappened) {
     std::string text = event.dump();
     if (!lines.empty()) text += "\n" + lines;
     const DeskReply reply = desk->apply(text);
-    refused += reply.status == 507;
-    EXPECT_TRUE(reply.status < 500 || reply.status == 507) << reply.body;
-    if (reply.changed) journal.push_back({text, reply.body, desk->model().session.model_bytes()});
+    refused += reply.verdict == Verdict::kNoMemory;
+    EXPECT_NE(reply.verdict, Verdict::kUnavailable) << reply.text();
+    if (reply.changed) journal.push_back({text, reply.text(), desk->model().session.model_bytes()});
     EXPECT_EQ(desk->model().session.broken(), "") << text;
-    return Json::parse(reply.body);
+    return Json::parse(reply.text());
   };
   for (int step = 0; step < 160; ++step) {
     if (step % 20 == 7) snapshots.push_back({journal.size(), desk->model().to_bytes(), desk->save()});
@@ -121,7 +121,7 @@ TEST_P(FullDesk, WhatIsReplayedFromAnyMomentIsWhatHappened) {
   const std::string model = desk->model().to_bytes(), state = desk->save();
   const auto replay = [&](std::size_t from, Desk out) {
     for (std::size_t i = from; i < journal.size(); ++i) {
-      const std::string reply = out.apply(journal[i].event).body;
+      const std::string reply = out.apply(journal[i].event).text();
       ASSERT_EQ(reply, journal[i].reply) << "event " << i << " of " << journal.size() << " after " << from;
       ASSERT_EQ(out.model().session.model_bytes(), journal[i].bytes) << "event " << i << " after " << from;
     }

@@ -134,9 +134,9 @@ class RandomOffice {
   RandomOffice(const Setting& setting, std::uint64_t seed) : setting_(setting), desk(setting.desk), rng_(make_rng(seed, 0)) {
     choices_ = setting.desk.classes.empty() ? std::vector<std::string>{"spam", "ham"} : setting.desk.classes;
     desk.rebuild_beside([this](const auto& work) {  // as in the server; replays do without
-      const std::string before = desk.status().body, state = aside++ % 8 == 0 ? desk.save() : "";
+      const std::string before = desk.status().text(), state = aside++ % 8 == 0 ? desk.save() : "";
       work();
-      EXPECT_EQ(desk.status().body, before);
+      EXPECT_EQ(desk.status().text(), before);
       EXPECT_TRUE(state.empty() || desk.save() == state);
     });
   }
@@ -159,7 +159,7 @@ class RandomOffice {
         EXPECT_EQ(desk.model().to_bytes(), model) << text;
       }
     }
-    EXPECT_LT(reply.status, 500) << reply.body;
+    EXPECT_TRUE(reply.verdict != Verdict::kUnavailable && reply.verdict != Verdict::kNoMemory) << reply.text();
     // Budgets.
     const std::uint64_t after = session.budget().bought();
     if (after > bought) {
@@ -239,8 +239,8 @@ class RandomOffice {
     for (std::size_t i = from; i < journal.size(); ++i) {
       const DeskReply reply = out.apply(journal[i]);
       EXPECT_TRUE(reply.changed);
-      EXPECT_EQ(reply.status, replies[i].status);
-      EXPECT_EQ(reply.body, replies[i].body);
+      EXPECT_EQ(reply.verdict, replies[i].verdict);
+      EXPECT_EQ(reply.text(), replies[i].text());
     }
     return out;
   }
@@ -276,7 +276,7 @@ class RandomOffice {
     const std::string id = "m" + std::to_string(draw(600)), task = some_task();
     Json example{{"id", id}, {"task", task}, {"text", text}};
     if (draw(20) == 0) example["label"] = choices_[draw(choices_.size())];
-    const Json one = Json::parse(send({{"do", "examples"}}, example.dump()).body)["examples"][0];
+    const Json one = Json::parse(send({{"do", "examples"}}, example.dump()).text())["examples"][0];
     if (one.contains("learned")) {
       std::erase_if(books.questions, [&](const auto& q) { return q.second.example == id && q.second.answers.empty(); });
       books.gifts.push_back({id, one["task"], example["label"].get<std::string>()});
@@ -302,7 +302,7 @@ class RandomOffice {
     Json event{{"do", "next"}, {"annotator", who}};
     if (draw(3) == 0) event["hold"] = 6;
     const std::uint64_t today = books.today(who, now), held = books.held(who, now);
-    const Json question = Json::parse(send(event).body)["question"];
+    const Json question = Json::parse(send(event).text())["question"];
     if (question.is_null()) return;
     EXPECT_LT(today, setting_.per_day);
     Books::Asked* q = asked(question["ticket"]);
@@ -326,20 +326,20 @@ class RandomOffice {
     if (q != nullptr)
       for (const Books::Answer& a : q->answers)
         if (a.lease == lease) {
-          EXPECT_EQ(reply.status, a.label == label ? 200 : 409) << "a lease answers once";
+          EXPECT_EQ(reply.verdict, a.label == label ? Verdict::kDone : Verdict::kConflict) << "a lease answers once";
           EXPECT_FALSE(reply.changed && setting_.desk.desk.hold == 0.0);
           return;
         }
     if (label == "nonsense" || q == nullptr || q->lease != lease) {
-      EXPECT_GE(reply.status, 400) << reply.body;
+      EXPECT_FALSE(reply.done()) << reply.text();
       return;
     }
     const std::string who = q->holder;
     if (books.today(who, now) >= setting_.per_day) {
-      EXPECT_TRUE(reply.status == 409 || reply.status == 410) << reply.body;
-    } else if (reply.status != 200) {
-      EXPECT_EQ(reply.status, 410) << reply.body;
-      EXPECT_NE(desk.answers(known->second, "").status, 200) << "it is open and was refused";
+      EXPECT_TRUE(reply.verdict == Verdict::kConflict || reply.verdict == Verdict::kGone) << reply.text();
+    } else if (reply.verdict != Verdict::kDone) {
+      EXPECT_EQ(reply.verdict, Verdict::kGone) << reply.text();
+      EXPECT_NE(desk.answers(known->second, "").verdict, Verdict::kDone) << "it is open and was refused";
       books.questions.erase(known->second);
     } else {
       given(known->second, {who, label, lease, now});
@@ -349,7 +349,7 @@ class RandomOffice {
   void given(std::uint64_t ticket, const Books::Answer& a) {
     Books::Asked& q = books.questions.at(ticket);
     q.answers.push_back(a);
-    const Json is = Json::parse(desk.answers(ticket, q.example).body);
+    const Json is = Json::parse(desk.answers(ticket, q.example).text());
     if (!q.lease.empty() && is.value("lease", Json()) == Json(q.lease)) {  // somebody is still asked for a second opinion
       EXPECT_EQ(q.answers.size(), 1u);
       EXPECT_NE(q.holder, a.annotator);
@@ -376,7 +376,7 @@ class RandomOffice {
   void skip(const std::string& lease) {
     const auto known = books.leases.find(lease);
     Books::Asked* q = known == books.leases.end() ? nullptr : asked(known->second);
-    if (send({{"do", "skip"}, {"lease", lease}}).status != 200) return;
+    if (send({{"do", "skip"}, {"lease", lease}}).verdict != Verdict::kDone) return;
     ASSERT_TRUE(q != nullptr && q->lease == lease);
     q->skipped.insert(q->holder);
     q->lease.clear();
@@ -385,8 +385,8 @@ class RandomOffice {
 
   void undo(const std::string& who) {
     const DeskReply reply = send({{"do", "undo"}, {"annotator", who}});
-    if (reply.status != 200) return;
-    const Json body = Json::parse(reply.body);
+    if (reply.verdict != Verdict::kDone) return;
+    const Json body = Json::parse(reply.text());
     const std::uint64_t ticket = body["undone"]["ticket"];
     ASSERT_FALSE(books.order[who].empty());
     ASSERT_EQ(ticket, books.order[who].back()) << "the last answer";
@@ -401,7 +401,7 @@ class RandomOffice {
   void renew(const std::string& lease) {
     const auto known = books.leases.find(lease);
     Books::Asked* q = known == books.leases.end() ? nullptr : asked(known->second);
-    if (send({{"do", "renew"}, {"lease", lease}}).status != 200) return;
+    if (send({{"do", "renew"}, {"lease", lease}}).verdict != Verdict::kDone) return;
     ASSERT_TRUE(q != nullptr && q->lease == lease);
     q->until = now + kLease;
   }
@@ -412,7 +412,7 @@ class RandomOffice {
     std::advance(at, draw(books.questions.size()));
     const std::string example = at->second.example, source = "tool:" + std::to_string(draw(1000));
     const Json label = draw(4) == 0 ? Json(nullptr) : Json(choices_[draw(choices_.size())]);
-    const bool withdrawn = desk.answers(at->first, "").status != 200;
+    const bool withdrawn = desk.answers(at->first, "").verdict != Verdict::kDone;
     const DeskReply reply = send({{"do", "put"},
                                   {"ticket", at->first},
                                   {"example", example},
@@ -420,8 +420,8 @@ class RandomOffice {
                                   {"label", label},
                                   {"source", source},
                                   {"holder", "tool"}});
-    if (reply.status != 200) return;
-    const std::uint64_t ticket = Json::parse(reply.body)["ticket"];
+    if (reply.verdict != Verdict::kDone) return;
+    const std::uint64_t ticket = Json::parse(reply.text())["ticket"];
     if (ticket != at->first) {
       const Books::Asked moved = at->second;
       books.questions.erase(at);
@@ -444,11 +444,11 @@ class RandomOffice {
     q.lease.clear();
     q.holder.clear();
     const DeskReply open = desk.answers(ticket, example);
-    if (open.status != 200) {  // a gift, whose example is in the pool again
+    if (open.verdict != Verdict::kDone) {  // a gift, whose example is in the pool again
       books.questions.erase(ticket);
       return;
     }
-    const Json now_held = Json::parse(open.body);
+    const Json now_held = Json::parse(open.text());
     EXPECT_EQ(now_held["holder"], "tool");
     leased({{"lease", now_held["lease"]}, {"ticket", ticket}, {"example", example}, {"task", q.task}}, "tool");
   }
@@ -460,7 +460,7 @@ class RandomOffice {
     for (int n = 0; n < 50 && at->second.answers.size() < 2; ++n)
       if (++at == books.questions.end()) at = books.questions.begin();
     const std::string label = choices_[draw(choices_.size())];
-    if (send({{"do", "decide"}, {"ticket", at->first}, {"label", label}}).status != 200) return;
+    if (send({{"do", "decide"}, {"ticket", at->first}, {"label", label}}).verdict != Verdict::kDone) return;
     EXPECT_EQ(at->second.answers.size(), 2u);
     at->second.settled = label;
   }
@@ -469,14 +469,14 @@ class RandomOffice {
     switch (draw(4)) {
       case 0: {
         const std::string task = some_task();
-        if (send({{"do", "forget_task"}, {"task", task}}).status != 200) return;
+        if (send({{"do", "forget_task"}, {"task", task}}).verdict != Verdict::kDone) return;
         std::erase_if(books.questions, [&](const auto& q) { return q.second.task == task; });
         std::erase_if(books.gifts, [&](const auto& gift) { return gift.task == task; });
         break;
       }
       case 1: {
         const std::string id = "m" + std::to_string(draw(600));
-        if (send({{"do", "forget_example"}, {"example", id}}).status != 200) return;
+        if (send({{"do", "forget_example"}, {"example", id}}).verdict != Verdict::kDone) return;
         std::erase_if(books.questions, [&](const auto& q) { return q.second.example == id; });
         std::erase_if(books.gifts, [&](const auto& gift) { return gift.example == id; });
         break;
@@ -484,7 +484,7 @@ class RandomOffice {
       case 2:
         send({{"do", "limits"}, {"labels", draw(3) == 0 ? Json(nullptr) : Json(draw(300))}, {"audits", draw(2) == 0}});
         std::erase_if(books.questions, [&](const auto& q) {  // those that were withdrawn
-          return q.second.answers.empty() && desk.answers(q.first, "").status != 200;
+          return q.second.answers.empty() && desk.answers(q.first, "").verdict != Verdict::kDone;
         });
         break;
       default:
@@ -498,7 +498,7 @@ class RandomOffice {
   /// An answer and its undo leave the model of a rebuild without it, to the bit.
   void undo_is_exact(const std::string& who) {
     const DeskReply reply = send({{"do", "next"}, {"annotator", who}});
-    const Json question = Json::parse(reply.body)["question"];
+    const Json question = Json::parse(reply.text())["question"];
     if (question.is_null()) return;
     const std::uint64_t ticket = question["ticket"].get<std::uint64_t>();
     if (asked(ticket) == nullptr || asked(ticket)->lease != question["lease"].get<std::string>()) leased(question, who);
@@ -517,7 +517,7 @@ class RandomOffice {
     const std::string probes =
         "{\"task\":\"t0\",\"text\":\"win money\"}\n{\"task\":\"t1\",\"text\":\"lunch "
         "noon\"}\n{\"task\":\"t9\",\"text\":\"see prize\"}\n";
-    EXPECT_EQ(desk.predict(probes).body, expected.predict(probes).body);
+    EXPECT_EQ(desk.predict(probes).text(), expected.predict(probes).text());
     ++exact;
   }
 

@@ -24,13 +24,13 @@ TEST(Desk, AsksAndLearnsAndIsPaidOnce) {
   EXPECT_EQ(q["choices"], Json({"ham", "spam"}));
   EXPECT_EQ(q["fields"][0]["value"], "win money");
   EXPECT_EQ(o.status()["labels"]["bought"], 0);
-  EXPECT_EQ(o.answer(q, "spam").status, 200);
+  EXPECT_EQ(o.answer(q, "spam").verdict, Verdict::kDone);
   EXPECT_EQ(o.status()["labels"]["bought"], 1);
   EXPECT_EQ(o.post("m2", "ann", "win money")["label"], "spam");
   EXPECT_FALSE(o.post("m3", "ann", "win money")["asked"]) << "two labels: one given, one waits";
-  EXPECT_EQ(o.answer(o.next("eve"), "spam").status, 200);
+  EXPECT_EQ(o.answer(o.next("eve"), "spam").verdict, Verdict::kDone);
   EXPECT_EQ(o.next("eve"), nullptr);
-  EXPECT_THAT(o.raw({{"do", "next"}, {"annotator", "eve"}}).body, HasSubstr("budget is spent"));
+  EXPECT_THAT(o.raw({{"do", "next"}, {"annotator", "eve"}}).text(), HasSubstr("budget is spent"));
 }
 
 TEST(Desk, ALowerLimitWithdrawsWhatWaits) {
@@ -41,7 +41,7 @@ TEST(Desk, ALowerLimitWithdrawsWhatWaits) {
   o.call({{"do", "limits"}, {"labels", 1}});
   EXPECT_EQ(o.desk.model().session.budget().bought(), 1u);
   EXPECT_EQ(o.next("bob"), nullptr);
-  EXPECT_EQ(o.answer(held, "ham").status, 410);
+  EXPECT_EQ(o.answer(held, "ham").verdict, Verdict::kGone);
   o.call({{"do", "limits"}, {"labels", 5}});
   EXPECT_NE(o.next("bob"), nullptr) << "the pool has them";
 }
@@ -78,10 +78,10 @@ TEST(Desk, AForgottenTaskIsGone) {
   EXPECT_EQ(o.desk.save().find("secretword"), std::string::npos);
   EXPECT_EQ(model_of(o.desk).find("zoe"), std::string::npos);
   EXPECT_EQ(o.next("eve"), nullptr);
-  EXPECT_EQ(o.raw({{"do", "forget_task"}, {"task", "zoe"}}).status, 404);
+  EXPECT_EQ(o.raw({{"do", "forget_task"}, {"task", "zoe"}}).verdict, Verdict::kUnknown);
   o.call({{"do", "forget_example"}, {"example", "m2"}});
   EXPECT_EQ(o.desk.model().session.labels().size(), 0u);
-  EXPECT_EQ(o.raw({{"do", "forget_example"}, {"example", "m9"}}).status, 404);
+  EXPECT_EQ(o.raw({{"do", "forget_example"}, {"example", "m9"}}).verdict, Verdict::kUnknown);
 }
 
 TEST(Desk, ALabelGivenLongAgoIsForgottenByTheIdThatItKeeps) {
@@ -108,7 +108,7 @@ TEST(Desk, ATaskThatMemoryDoesNotHoldIsForgottenWithItsQuestions) {
   }
   o.post("last", "zoe", "secretword");
   ASSERT_EQ(o.desk.model().session.known_task("zoe"), kUntracked);
-  EXPECT_EQ(o.raw({{"do", "forget_task"}, {"task", "nobody"}}).status, 404);
+  EXPECT_EQ(o.raw({{"do", "forget_task"}, {"task", "nobody"}}).verdict, Verdict::kUnknown);
   const Json forgotten = o.call({{"do", "forget_task"}, {"task", "zoe"}})["forgotten"];
   EXPECT_THAT(forgotten["left"].dump(), HasSubstr("no room for the task"));
   EXPECT_EQ(o.desk.save().find("secretword"), std::string::npos);
@@ -126,7 +126,7 @@ TEST(Desk, ATaskIsForgottenWhereTasksFillTheMemory) {
       }
       for (int i = 3; i < 6; ++i) {
         const DeskReply reply = o.raw({{"do", "forget_task"}, {"task", name + std::to_string(i)}});
-        ASSERT_EQ(reply.status, 200) << limit << name << reply.body;
+        ASSERT_EQ(reply.verdict, Verdict::kDone) << limit << name << reply.text();
         ASSERT_EQ(o.desk.model().session.known_task(name + std::to_string(i)), kUntracked);
       }
       EXPECT_EQ(o.desk.model().session.broken(), "");
@@ -150,10 +150,10 @@ TEST(Desk, AnExampleThatNobodyWasAskedAboutLeavesTheModel) {
     const Json posted = o.post("secret", "ann", "secretword money win");
     ASSERT_FALSE(posted["asked"]) << posted;
     for (Office* each : {&o, &never}) each->call({{"do", "forget_example"}, {"example", "m7"}});  // both are rebuilt
-    EXPECT_NE(o.desk.predict(lines).body, never.desk.predict(lines).body) << "it was learned from";
+    EXPECT_NE(o.desk.predict(lines).text(), never.desk.predict(lines).text()) << "it was learned from";
     const Json forgotten = o.call({{"do", "forget_example"}, {"example", "secret"}})["forgotten"];
     EXPECT_EQ(forgotten, (Json{{"example", "secret"}, {"labels", 0}, {"left", {"names of its features"}}}));
-    EXPECT_EQ(o.desk.predict(lines).body, never.desk.predict(lines).body);
+    EXPECT_EQ(o.desk.predict(lines).text(), never.desk.predict(lines).text());
     EXPECT_EQ(o.desk.save().find("secretword"), std::string::npos);
   }
 }
@@ -197,7 +197,7 @@ TEST(Desk, BadEventsChangeNothing) {
         "{\"at\":2e6,\"do\":\"examples\"}", "{\"at\":2e6,\"do\":\"examples\"}\n \n"}) {
     const DeskReply out = o.desk.apply(text);
     EXPECT_FALSE(out.changed) << text;
-    EXPECT_TRUE(Json::accept(out.body)) << text;
+    EXPECT_TRUE(Json::accept(out.text())) << text;
     EXPECT_EQ(model_of(o.desk), model) << text;
     EXPECT_EQ(o.desk.save(), state) << text;
   }

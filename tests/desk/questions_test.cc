@@ -38,7 +38,7 @@ TEST(DeskQuestions, ExamplesPostedAgainAreNotJournalledAgain) {
   o.now += 10;
   const std::string before = o.desk.save();
   const DeskReply again = o.raw({{"do", "examples"}}, lines);
-  EXPECT_EQ(again.status, 200);
+  EXPECT_EQ(again.verdict, Verdict::kDone);
   EXPECT_FALSE(again.changed);
   EXPECT_FALSE(o.raw({{"do", "examples"}}, "no JSON").changed);
   EXPECT_EQ(o.desk.save(), before);
@@ -98,9 +98,9 @@ TEST(DeskQuestions, ARefusedFirstPostLeavesNothingBehind) {
   settings.features.interactions = {"a*b"};
   Office o(settings);
   const std::string before = model_of(o.desk);
-  EXPECT_EQ(o.raw({{"do", "examples"}}, R"({"id": "1", "a": 1.5, "c": 2})").status, 422);
+  EXPECT_EQ(o.raw({{"do", "examples"}}, R"({"id": "1", "a": 1.5, "c": 2})").verdict, Verdict::kUnusable);
   EXPECT_EQ(model_of(o.desk), before);
-  EXPECT_EQ(o.raw({{"do", "examples"}}, R"({"id": "2", "a": 1.5, "b": 2})").status, 200);
+  EXPECT_EQ(o.raw({{"do", "examples"}}, R"({"id": "2", "a": 1.5, "b": 2})").verdict, Verdict::kDone);
 }
 
 TEST(DeskQuestions, PollingWhileTheRateIsSpentIsNotJournalled) {
@@ -126,15 +126,15 @@ TEST(DeskQuestions, ALeaseAnswersOnceAndBelongsToOne) {
   o.post("m1", "ann", "win money");
   const Json q = o.next("eve");
   EXPECT_EQ(o.next("bob"), nullptr) << "eve holds it";
-  EXPECT_EQ(o.answer(q, "eggs").status, 422);
-  EXPECT_EQ(o.answer(q, "spam").status, 200);
+  EXPECT_EQ(o.answer(q, "eggs").verdict, Verdict::kUnusable);
+  EXPECT_EQ(o.answer(q, "spam").verdict, Verdict::kDone);
   const std::string model = model_of(o.desk);
-  EXPECT_EQ(o.answer(q, "spam").status, 200) << "sent again";
-  EXPECT_EQ(o.answer(q, "ham").status, 409);
+  EXPECT_EQ(o.answer(q, "spam").verdict, Verdict::kDone) << "sent again";
+  EXPECT_EQ(o.answer(q, "ham").verdict, Verdict::kConflict);
   EXPECT_EQ(model_of(o.desk), model);
-  EXPECT_EQ(o.call({{"do", "renew"}, {"lease", q["lease"]}}, "", 410)["detail"].is_string(), true);
-  EXPECT_EQ(o.raw({{"do", "answer"}, {"lease", "nonsense"}, {"label", "spam"}}).status, 404);
-  EXPECT_EQ(o.raw({{"do", "answer"}, {"lease", "99-abc"}, {"label", "spam"}}).status, 404);
+  EXPECT_EQ(o.call({{"do", "renew"}, {"lease", q["lease"]}}, "", Verdict::kGone)["detail"].is_string(), true);
+  EXPECT_EQ(o.raw({{"do", "answer"}, {"lease", "nonsense"}, {"label", "spam"}}).verdict, Verdict::kUnknown);
+  EXPECT_EQ(o.raw({{"do", "answer"}, {"lease", "99-abc"}, {"label", "spam"}}).verdict, Verdict::kUnknown);
 }
 
 TEST(DeskQuestions, AnExpiredLeaseGoesToAnotherAndALateAnswerCountsIfNobodyElseHasIt) {
@@ -143,17 +143,17 @@ TEST(DeskQuestions, AnExpiredLeaseGoesToAnotherAndALateAnswerCountsIfNobodyElseH
   o.post("m2", "ann", "lunch");
   const Json late = o.next("eve");
   o.now += 1000;
-  EXPECT_EQ(o.answer(late, "spam").status, 200) << "nobody else got it";
+  EXPECT_EQ(o.answer(late, "spam").verdict, Verdict::kDone) << "nobody else got it";
   const Json lost = o.next("eve");
   o.now += 1000;
   const Json taken = o.next("bob");
   EXPECT_EQ(taken["ticket"], lost["ticket"]);
-  EXPECT_EQ(o.answer(lost, "ham").status, 410);
-  EXPECT_EQ(o.answer(taken, "ham").status, 200);
+  EXPECT_EQ(o.answer(lost, "ham").verdict, Verdict::kGone);
+  EXPECT_EQ(o.answer(taken, "ham").verdict, Verdict::kDone);
   o.post("m3", "ann", "dinner");
   const Json renewed = o.next("eve");
   o.now += 200;
-  EXPECT_EQ(o.raw({{"do", "renew"}, {"lease", renewed["lease"]}}).status, 200);
+  EXPECT_EQ(o.raw({{"do", "renew"}, {"lease", renewed["lease"]}}).verdict, Verdict::kDone);
   o.now += 200;
   EXPECT_EQ(o.next("bob"), nullptr);
 }
@@ -170,8 +170,8 @@ TEST(DeskQuestions, ASkippedQuestionGoesToSomebodyElse) {
   Office o(spam());
   o.post("m1", "ann", "win money");
   const Json q = o.next("eve");
-  EXPECT_EQ(o.raw({{"do", "skip"}, {"lease", q["lease"]}}).status, 200);
-  EXPECT_EQ(o.raw({{"do", "skip"}, {"lease", q["lease"]}}).status, 410);
+  EXPECT_EQ(o.raw({{"do", "skip"}, {"lease", q["lease"]}}).verdict, Verdict::kDone);
+  EXPECT_EQ(o.raw({{"do", "skip"}, {"lease", q["lease"]}}).verdict, Verdict::kGone);
   EXPECT_EQ(o.next("eve"), nullptr);
   EXPECT_EQ(o.next("bob")["ticket"], q["ticket"]);
 }
@@ -191,7 +191,7 @@ TEST(DeskQuestions, AFullSessionAsksNoMoreRatherThanLoseAnAnswer) {
       if (i % 6 != 5) continue;
       for (const Json& q : leased) {
         const std::string label = saved.size() % 2 == 0 ? "spam" : "ham";
-        if (o.answer(q, label).status == 200) saved.emplace(q["example"].get<std::string>(), label);
+        if (o.answer(q, label).verdict == Verdict::kDone) saved.emplace(q["example"].get<std::string>(), label);
       }
       leased.clear();
     }
@@ -221,7 +221,7 @@ TEST(DeskQuestions, QuestionsThatEverybodySkippedMakeRoom) {
   o.post("m4", "ann", "lunch");
   const Json q = o.next("eve");
   ASSERT_NE(q, nullptr);
-  EXPECT_EQ(o.answer(q, "ham").status, 200);
+  EXPECT_EQ(o.answer(q, "ham").verdict, Verdict::kDone);
   EXPECT_EQ(o.desk.model().session.labels().size(), 1u);
 }
 
@@ -267,7 +267,7 @@ TEST(DeskQuestions, APoolPostedAtOnceIsAskedToTheEndOfTheBudget) {
   std::set<std::string> asked;
   for (Json q = o.next("eve"); !q.is_null(); q = o.next("eve")) {
     EXPECT_TRUE(asked.insert(q["example"].get<std::string>()).second) << "asked once";
-    EXPECT_EQ(o.answer(q, hash64(q["example"].get<std::string>()) % 2 == 0 ? "spam" : "ham").status, 200);
+    EXPECT_EQ(o.answer(q, hash64(q["example"].get<std::string>()) % 2 == 0 ? "spam" : "ham").verdict, Verdict::kDone);
   }
   EXPECT_EQ(asked.size(), 40u) << "nothing can be learned here, so the whole budget is of use";
   EXPECT_EQ(o.desk.model().session.budget().bought(), 40u);
@@ -300,7 +300,7 @@ TEST(DeskQuestions, ALabelMayComeAfterItsExample) {
   EXPECT_EQ(o.status()["labels"]["waiting"], 0);
   EXPECT_EQ(o.desk.model().session.budget().bought(), 0u);
   EXPECT_EQ(o.status()["examples"], 2);
-  EXPECT_EQ(o.answer(held, "ham").status, 410);
+  EXPECT_EQ(o.answer(held, "ham").verdict, Verdict::kGone);
   EXPECT_TRUE(o.post("m1", "ann", "win money", "ham")["known"]) << "it has its label";
   o.call({{"do", "forget_example"}, {"example", "m1"}});
   EXPECT_EQ(o.desk.model().session.labels().size(), 1u) << "its gift went with it";
@@ -363,15 +363,15 @@ TEST(DeskQuestions, AGiftThatFoundMemoryForSomeClassesOnlyIsNotGivenAgain) {
       return o.raw({{"do", "examples"}}, example.dump());
     };
     int n = 0;
-    while (post(n).status == 200) ASSERT_LT(++n, 5000);
+    while (post(n).verdict == Verdict::kDone) ASSERT_LT(++n, 5000);
     const auto kept = [&] { return o.desk.model().session.labels().next_id(); };
     const std::uint64_t after = kept();
     if (after == 3u * unsigned(n)) continue;
     ++partly;
-    EXPECT_EQ(post(n).status, 200) << "it is known";
+    EXPECT_EQ(post(n).verdict, Verdict::kDone) << "it is known";
     EXPECT_EQ(kept(), after);
     const DeskReply forgotten = o.raw({{"do", "forget_example"}, {"example", "m" + std::to_string(n)}});
-    EXPECT_EQ(forgotten.status, 200) << forgotten.body;
+    EXPECT_EQ(forgotten.verdict, Verdict::kDone) << forgotten.text();
   }
   EXPECT_EQ(partly, 1);
 }
@@ -391,12 +391,12 @@ TEST(DeskQuestions, AnExampleThatFoundNoMemoryMayBePostedAgain) {
       return o.raw({{"do", "examples"}}, example.dump());
     };
     int n = 0;
-    while (post(n).status == 200) ASSERT_LT(++n, 5000) << gift;
+    while (post(n).verdict == Verdict::kDone) ASSERT_LT(++n, 5000) << gift;
     const Json before = o.status();
     EXPECT_EQ(before["examples"], n);
     EXPECT_EQ(before["gifts"], gift ? n : 0);
     const DeskReply again = post(n);
-    EXPECT_EQ(again.status, 507) << again.body;
+    EXPECT_EQ(again.verdict, Verdict::kNoMemory) << again.text();
     EXPECT_EQ(o.status()["examples"], before["examples"]);
     EXPECT_EQ(o.status()["gifts"], before["gifts"]);
   }

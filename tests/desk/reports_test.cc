@@ -15,7 +15,7 @@ TEST(DeskReports, WhateverIsPostedCanBeShown) {
   Office o(spam());
   for (const char* line : {"{}", R"({"id":"1","a/b~c":"x","n":{"o":{}},"l":[1,[2]],"e":""})", R"({"":1})"})
     o.call({{"do", "examples"}}, line);
-  for (Json q = o.next("eve"); !q.is_null(); q = o.next("eve")) EXPECT_EQ(o.answer(q, "ham").status, 200);
+  for (Json q = o.next("eve"); !q.is_null(); q = o.next("eve")) EXPECT_EQ(o.answer(q, "ham").verdict, Verdict::kDone);
   EXPECT_EQ(o.status()["labels"]["waiting"], 0);
   EXPECT_TRUE(o.post("x", std::string(5'000, 't'), "long")["error"].is_string());
 }
@@ -28,9 +28,9 @@ TEST(DeskReports, ClassesAreAskedAsClasses) {
   o.post("1", "ann", "goal and match");
   const Json q = o.next("eve");
   EXPECT_EQ(q["choices"], Json({"sport", "news", "art"}));
-  EXPECT_EQ(o.answer(q, "sport").status, 200);
+  EXPECT_EQ(o.answer(q, "sport").verdict, Verdict::kDone);
   EXPECT_EQ(o.post("2", "ann", "goal and match")["label"], "sport");
-  const Json why = Json::parse(o.desk.explain(o.next("eve")["ticket"].get<std::uint64_t>()).body);
+  const Json why = Json::parse(o.desk.explain(o.next("eve")["ticket"].get<std::uint64_t>()).text());
   EXPECT_FALSE(why["features"].empty());
 }
 
@@ -43,9 +43,9 @@ TEST(DeskReports, AuditsAreExplainedLikeOthersAndMeasure) {
   for (int i = 0; i < 400; ++i) {
     o.post("m" + std::to_string(i), "ann", i % 2 == 0 ? "win money now" : "lunch at noon");
     for (Json q = o.next("eve"); !q.is_null(); q = o.next("eve")) {
-      EXPECT_EQ(o.desk.explain(q["ticket"].get<std::uint64_t>()).status, 200);
+      EXPECT_EQ(o.desk.explain(q["ticket"].get<std::uint64_t>()).verdict, Verdict::kDone);
       ++answered;
-      EXPECT_EQ(o.answer(q, q["fields"][0]["value"] == "win money now" ? "spam" : "ham").status, 200);
+      EXPECT_EQ(o.answer(q, q["fields"][0]["value"] == "win money now" ? "spam" : "ham").verdict, Verdict::kDone);
       EXPECT_LE(o.status()["labels"]["bought"], 200);
     }
   }

@@ -127,7 +127,7 @@ void check(const Desk& desk, std::uint64_t before) {
   const auto& budget = desk.model().session.budget();
   const std::uint64_t most = std::max(budget.limits().total, before);
   fuzz::require(budget.bought() <= most, "no more labels than the limit");
-  const Json status = Json::parse(desk.status().body, nullptr, false);
+  const Json status = Json::parse(desk.status().text(), nullptr, false);
   fuzz::require(status.is_object(), "the status is JSON");
   fuzz::require(status["labels"]["bought"].get<std::uint64_t>() <= most, "no more labels answered than the limit");
 }
@@ -152,9 +152,8 @@ void play(fuzz::Input& in) {
     const std::string text = event(in, now, leases);
     const std::uint64_t bought = desk->model().session.budget().bought();
     const DeskReply reply = desk->apply(text);
-    const Json body = Json::parse(reply.body, nullptr, false);
+    const Json body = Json::parse(reply.text(), nullptr, false);
     fuzz::require(body.is_object(), "a reply is JSON");
-    fuzz::require(reply.status == 200 || reply.status >= 400, "a reply has a status");
     if (reply.changed) {
       journal.push_back(text);
       last = state(*desk);

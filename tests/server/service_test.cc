@@ -54,7 +54,7 @@ ServiceOptions options(const std::string& dir, double start = 1'763'855'000) {
 
 DeskReply call(Service& service, const std::string& event) {
   std::promise<DeskReply> reply;
-  service.submit(event, [&](DeskReply r) { reply.set_value(std::move(r)); });
+  service.submit(read_event("{\"at\":0," + event.substr(1)).what, [&](DeskReply r) { reply.set_value(std::move(r)); });
   return reply.get_future().get();
 }
 
@@ -66,7 +66,7 @@ DeskReply post(Service& service, const std::string& lines) {
 
 /// Without the memory that is reserved, which depends on how the state came about.
 Json status_of(const Service& service) {
-  Json status = Json::parse(service.status().body);
+  Json status = Json::parse(service.status().text());
   status.erase("model_bytes");
   return status;
 }
@@ -89,7 +89,7 @@ std::string lines(int from, int until) {
 int answer(Service& service, const std::string& who, int most) {
   int answered = 0;
   for (; answered < most; ++answered) {
-    const Json reply = Json::parse(call(service, Json{{"do", "next"}, {"annotator", who}}.dump()).body);
+    const Json reply = Json::parse(call(service, Json{{"do", "next"}, {"annotator", who}}.dump()).text());
     if (reply["question"].is_null()) break;
     const int number = std::stoi(reply["question"]["example"].get<std::string>().substr(1));
     const DeskReply saved = call(service, Json{{"do", "answer"},
@@ -97,20 +97,20 @@ int answer(Service& service, const std::string& who, int most) {
                                                {"label", is_spam(number) ? "spam" : "ham"},
                                                {"seconds", 2.5}}
                                               .dump());
-    EXPECT_EQ(saved.status, 200) << saved.body;
+    EXPECT_EQ(saved.verdict, Verdict::kDone) << saved.text();
   }
   return answered;
 }
 
 /// Examples, answers, a skip and an undo.
 void work(Service& service, int from) {
-  EXPECT_EQ(post(service, lines(from, from + 300)).status, 200);
+  EXPECT_EQ(post(service, lines(from, from + 300)).verdict, Verdict::kDone);
   EXPECT_GT(answer(service, "ann", 12), 5);
-  const Json reply = Json::parse(call(service, R"({"do":"next","annotator":"bo"})").body);
+  const Json reply = Json::parse(call(service, R"({"do":"next","annotator":"bo"})").text());
   if (!reply["question"].is_null()) {
-    EXPECT_EQ(call(service, Json{{"do", "skip"}, {"lease", reply["question"]["lease"]}}.dump()).status, 200);
+    EXPECT_EQ(call(service, Json{{"do", "skip"}, {"lease", reply["question"]["lease"]}}.dump()).verdict, Verdict::kDone);
   }
-  EXPECT_EQ(call(service, R"({"do":"undo","annotator":"ann"})").status, 200);
+  EXPECT_EQ(call(service, R"({"do":"undo","annotator":"ann"})").verdict, Verdict::kDone);
   EXPECT_GT(answer(service, "bo", 5), 0);
 }
 
@@ -147,8 +147,8 @@ TEST(Service, ASnapshotAndTheEventsAfterItEqualAReplayFromTheStart) {
   EXPECT_EQ(from_snapshot.model_bytes(), from_start.model_bytes());
   EXPECT_EQ(status_of(from_snapshot), status_of(from_start));
   // Both go on alike.
-  EXPECT_EQ(call(from_snapshot, R"({"do":"next","annotator":"ann"})").body,
-            call(from_start, R"({"do":"next","annotator":"ann"})").body);
+  EXPECT_EQ(call(from_snapshot, R"({"do":"next","annotator":"ann"})").text(),
+            call(from_start, R"({"do":"next","annotator":"ann"})").text());
 }
 
 TEST(Service, ASnapshotWhileAtWorkIsOneOfAMoment) {
@@ -298,23 +298,23 @@ TEST(Service, AfterAFailedFlushNoEventIsTakenAndPredictionsGoOn) {
   {
     Service service(options(dir.at("d")), disk);
     work(service, 0);
-    const Json reply = Json::parse(call(service, R"({"do":"next","annotator":"ann"})").body);
+    const Json reply = Json::parse(call(service, R"({"do":"next","annotator":"ann"})").text());
     ASSERT_FALSE(reply["question"].is_null());
     lease = reply["question"]["lease"];
     disk.good = 0;
     const std::string event = Json{{"do", "answer"}, {"lease", lease}, {"label", "spam"}, {"seconds", 1}}.dump();
-    EXPECT_EQ(call(service, event).status, 503);
-    EXPECT_EQ(call(service, event).status, 503);
+    EXPECT_EQ(call(service, event).verdict, Verdict::kUnavailable);
+    EXPECT_EQ(call(service, event).verdict, Verdict::kUnavailable);
     EXPECT_NE(service.failed(), "");
-    const Json status = Json::parse(service.status().body);
+    const Json status = Json::parse(service.status().text());
     EXPECT_EQ(status["taking_answers"], false);
     EXPECT_EQ(status["problem"], service.failed());
-    EXPECT_EQ(service.predict(lines(0, 2)).status, 200);
+    EXPECT_EQ(service.predict(lines(0, 2)).verdict, Verdict::kDone);
   }
   // The next start is with what is on disk, and its answer may be given.
   Service service(options(dir.at("d")), fast());
   EXPECT_EQ(service.failed(), "");
-  EXPECT_EQ(Json::parse(service.status().body)["taking_answers"], true);
+  EXPECT_EQ(Json::parse(service.status().text())["taking_answers"], true);
 }
 
 /// Flushes wait while the test holds `gate`.
@@ -339,8 +339,7 @@ TEST(Service, NothingIsAnsweredBeforeWhatItDependsOnIsOnDisk) {
     const std::lock_guard hold(disk.gate);
     service.submit_examples(lines(0, 10), [&](DeskReply) { order.push_back(0), ++answered; });
     // Changes nothing, but its answer depends on the examples.
-    service.submit(R"({"do":"answer","lease":"nobody-1","label":"spam","seconds":1})",
-                   [&](DeskReply) { order.push_back(1), ++answered; });
+    service.submit(event::Answer{"nobody-1", "spam", 1.0}, [&](DeskReply) { order.push_back(1), ++answered; });
     while (applied < 2) std::this_thread::yield();
     EXPECT_EQ(answered, 0);
     EXPECT_EQ(service.figures().waiting, 2U);
@@ -360,30 +359,31 @@ TEST(Service, AFullQueueIsRefused) {
   {
     const std::lock_guard hold(disk.gate);
     for (int i = 0; i < 10; ++i)
-      service.submit_examples(lines(i, i + 1), [&](DeskReply reply) { ++(reply.status == 503 ? refused : taken); });
+      service.submit_examples(lines(i, i + 1),
+                              [&](DeskReply reply) { ++(reply.verdict == Verdict::kUnavailable ? refused : taken); });
     EXPECT_EQ(refused, 7);
   }
   service.stop();
   EXPECT_EQ(taken, 3);
   EXPECT_EQ(service.figures().refused, 7U);
-  EXPECT_EQ(post(service, lines(0, 1)).status, 503);
+  EXPECT_EQ(post(service, lines(0, 1)).verdict, Verdict::kUnavailable);
 }
 
 TEST(Service, ManyExamplesAreEventsOfAFewHundred) {
   const test::TempDir dir;
   Service service(options(dir.at("d")), fast());
   const DeskReply reply = post(service, lines(0, 1000));
-  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.verdict, Verdict::kDone);
   EXPECT_EQ(service.figures().events, 4U);
-  EXPECT_EQ(Json::parse(service.status().body)["examples"], 1000);
-  const Json body = Json::parse(reply.body);
+  EXPECT_EQ(Json::parse(service.status().text())["examples"], 1000);
+  const Json body = Json::parse(reply.text());
   ASSERT_EQ(body["examples"].size(), 1000U);
   EXPECT_EQ(body["examples"][999]["id"], "m999");
   std::uint64_t asked = 0;
   for (const Json& one : body["examples"]) asked += one["asked"] == true;
   EXPECT_EQ(body["asked"], asked);
   const DeskReply bad = post(service, lines(1000, 1300) + "{\n" + lines(1301, 1302));
-  EXPECT_EQ(Json::parse(bad.body)["examples"][300]["line"], 301);
+  EXPECT_EQ(Json::parse(bad.text())["examples"][300]["line"], 301);
 }
 
 TEST(Service, TheJournalIsReadInPages) {
@@ -434,7 +434,7 @@ TEST(Service, LeasesEndThoughTheClockWasSetBack) {
   Service service(how, fast());
   post(service, lines(0, 1));
   const auto question = [&](const char* who) {
-    return Json::parse(call(service, Json{{"do", "next"}, {"annotator", who}}.dump()).body)["question"];
+    return Json::parse(call(service, Json{{"do", "next"}, {"annotator", who}}.dump()).text())["question"];
   };
   const Json held = question("eve");
   ASSERT_EQ(held["until"], 2'000'300);
@@ -459,9 +459,9 @@ TEST(Service, AnAnswerHeldBackIsLearnedFromThoughNothingElseHappens) {
   o.settings->desk.hold = 20;
   Service service(o, fast());
   post(service, lines(0, 3));
-  const Json question = Json::parse(call(service, R"({"do":"next","annotator":"eve"})").body)["question"];
+  const Json question = Json::parse(call(service, R"({"do":"next","annotator":"eve"})").text())["question"];
   const std::string lease = question["lease"];
-  ASSERT_EQ(call(service, R"({"do":"answer","label":"spam","lease":")" + lease + R"("})").status, 200);
+  ASSERT_EQ(call(service, R"({"do":"answer","label":"spam","lease":")" + lease + R"("})").verdict, Verdict::kDone);
   EXPECT_EQ(service.labels(0, 10), "");
   now = now + 20;
   while (service.labels(0, 10).empty()) std::this_thread::yield();  // the service looks at its clock every second
@@ -507,12 +507,12 @@ TEST(Service, NothingThatIsForgottenStaysOnDiskUnlessOldSegmentsAreKept) {
       EXPECT_EQ(post(service, R"({"id":"x1","task":"secrettask","text":"secretword money"})"
                               "\n"
                               R"({"id":"x2","task":"t1","text":"hiddenword money"})")
-                    .status,
-                200);
+                    .verdict,
+                Verdict::kDone);
       work(service, 300);
       EXPECT_TRUE(on_disk(dir.at("d"), "secretword") && on_disk(dir.at("d"), "hiddenword"));
-      const Json task = Json::parse(call(service, R"({"do":"forget_task","task":"secrettask"})").body)["forgotten"];
-      const Json example = Json::parse(call(service, R"({"do":"forget_example","example":"x2"})").body)["forgotten"];
+      const Json task = Json::parse(call(service, R"({"do":"forget_task","task":"secrettask"})").text())["forgotten"];
+      const Json example = Json::parse(call(service, R"({"do":"forget_example","example":"x2"})").text())["forgotten"];
       const auto names_files = [](const Json& forgotten) {
         return forgotten["left"].dump().find("journal") != std::string::npos;
       };
@@ -539,8 +539,8 @@ TEST(Service, ReadersAndTheWriterRunSideBySide) {
   for (int i = 0; i < 3; ++i)
     readers.emplace_back([&] {
       while (!end) {
-        EXPECT_EQ(service.predict(lines(0, 3)).status, 200);
-        EXPECT_EQ(service.status().status, 200);
+        EXPECT_EQ(service.predict(lines(0, 3)).verdict, Verdict::kDone);
+        EXPECT_EQ(service.status().verdict, Verdict::kDone);
         service.labels(0, 10);
         service.tasks(0, 10);
         service.figures();
@@ -566,14 +566,14 @@ TEST(Service, PredictionsGoOnWhileTheModelIsRebuilt) {
   std::atomic<bool> end = false;
   std::atomic<int> predictions = 0;
   const std::jthread reader([&] {
-    for (; !end; ++predictions) EXPECT_EQ(service.predict(lines(0, 1)).status, 200);
+    for (; !end; ++predictions) EXPECT_EQ(service.predict(lines(0, 1)).verdict, Verdict::kDone);
   });
   // A reader that waits for the rebuild makes a few predictions between an undo and its reply.
   int most = 0;
   for (int i = 0; i < 100 && most < 200; ++i) {
     ASSERT_EQ(answer(service, "ann", 1), 1);
     const int before = predictions;
-    EXPECT_EQ(call(service, R"({"do":"undo","annotator":"ann"})").status, 200);
+    EXPECT_EQ(call(service, R"({"do":"undo","annotator":"ann"})").verdict, Verdict::kDone);
     most = std::max(most, predictions - before);
   }
   end = true;

@@ -101,14 +101,14 @@ class History {
     if (look) before.emplace(copy(*live_));
     const std::uint64_t bought = live_->model().session.budget().bought();
     const DeskReply reply = live_->apply(event), same = loaded_->apply(event);
-    if (reply.status != same.status || reply.body != same.body || reply.changed != same.changed)
-      return "a desk from a snapshot replies otherwise to " + event + ": " + reply.body + " / " + same.body +
+    if (reply.verdict != same.verdict || reply.text() != same.text() || reply.changed != same.changed)
+      return "a desk from a snapshot replies otherwise to " + event + ": " + reply.text() + " / " + same.text() +
              "; differs: " + difference(*live_, *loaded_);
     if (reply.changed) {
       journal_.push_back(event);
     } else if (look) {
       if (const std::string differs = difference(*live_, *before); !differs.empty())
-        return "an event that is no part of the journal, " + event + ", changes " + differs + "; reply " + reply.body;
+        return "an event that is no part of the journal, " + event + ", changes " + differs + "; reply " + reply.text();
     }
     if (const std::string what = check_limits(bought); !what.empty()) return what + " after " + event;
     note(reply);
@@ -127,7 +127,7 @@ class History {
     Desk again(settings_);
     for (const std::string& event : journal_)
       if (const DeskReply reply = again.apply(event); !reply.changed)
-        return "an event of the journal does not apply: " + event + ": " + reply.body;
+        return "an event of the journal does not apply: " + event + ": " + reply.text();
     const std::string differs = difference(*live_, again);
     return differs.empty() ? "" : "the journal gives another desk: " + differs;
   }
@@ -260,7 +260,7 @@ class History {
   }
 
   void note(const DeskReply& reply) {
-    const Json body = Json::parse(reply.body);
+    const Json body = Json::parse(reply.text());
     if (const auto question = body.find("question"); question != body.end() && question->is_object())
       leases_.push_back((*question)["lease"]);
     answers_ += body.contains("saved");

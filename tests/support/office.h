@@ -33,10 +33,10 @@ struct Office {
     if (out.changed) journal.push_back(text);
     return out;
   }
-  Json call(Json event, const std::string& body = "", int status = 200) {
+  Json call(Json event, const std::string& body = "", Verdict verdict = Verdict::kDone) {
     const DeskReply out = raw(std::move(event), body);
-    EXPECT_EQ(out.status, status) << out.body;
-    return Json::parse(out.body);
+    EXPECT_EQ(out.verdict, verdict) << out.text();
+    return Json::parse(out.text());
   }
   Json post(const std::string& id, const std::string& task, const std::string& text, const std::string& label = "") {
     Json example{{"id", id}, {"task", task}, {"text", text}};
@@ -47,7 +47,7 @@ struct Office {
   DeskReply answer(const Json& question, const std::string& label) {
     return raw({{"do", "answer"}, {"lease", question["lease"]}, {"label", label}, {"seconds", 2}});
   }
-  Json status() const { return Json::parse(desk.status().body); }
+  Json status() const { return Json::parse(desk.status().text()); }
 
   Desk desk;
   double now = 1'000'000;

@@ -56,7 +56,7 @@ void Desk::learn(Question& question, Label label, std::string_view annotator) {
 }
 
 void Desk::check_memory() const {
-  if (std::string why = problem(); !why.empty()) throw Refused{507, std::move(why)};
+  if (std::string why = problem(); !why.empty()) throw Refused{Verdict::kNoMemory, std::move(why)};
 }
 
 /// Why answers are refused; empty: they are accepted.
@@ -120,9 +120,10 @@ bool Desk::learn_due() {
 void Desk::unlearn(std::uint64_t id, Question& question) {
   if (question.held) return let_go(id, question);
   if (!model_.session.capabilities().rebuilds)
-    throw Refused{409, "this answer cannot be taken back any more: it was learned from, and " +
-                           parse_spec(settings_.learner).word + " cannot unlearn" +
-                           (hold() > 0 ? "; answers wait " + shortest(hold()) + " s before that (--hold)" : "; see --hold")};
+    throw Refused{Verdict::kConflict,
+                  "this answer cannot be taken back any more: it was learned from, and " +
+                      parse_spec(settings_.learner).word + " cannot unlearn" +
+                      (hold() > 0 ? "; answers wait " + shortest(hold()) + " s before that (--hold)" : "; see --hold")};
   std::vector<Task> class_tasks;
   std::vector<std::pair<Task, Session::Measured>> measured;
   UnpackedInstance memory;
@@ -130,8 +131,9 @@ void Desk::unlearn(std::uint64_t id, Question& question) {
   for (const std::uint64_t label : question.labels) {
     const auto place = kept.find(label);
     if (!place)
-      throw Refused{409, "this answer cannot be taken back: its label is not among those that the model keeps; expected " +
-                             std::string(kept.keeps() ? "more room for them" : "some to be kept") + " (--keep-labels)"};
+      throw Refused{Verdict::kConflict,
+                    "this answer cannot be taken back: its label is not among those that the model keeps; expected " +
+                        std::string(kept.keeps() ? "more room for them" : "some to be kept") + " (--keep-labels)"};
     const Task task = model_.reduction.task_of(kept.example(*place, memory));
     class_tasks.push_back(task);
     if (const auto audit = model_.session.measured(label)) measured.emplace_back(task, *audit);
@@ -185,13 +187,13 @@ std::uint64_t Desk::answers_today(const std::string& annotator) const {
       std::count_if(times.begin(), times.end(), [&](double time) { return time > now_ - kDay; }));
 }
 
-void Desk::note_answer(std::uint64_t id, const Given& given, const Json& event) {
+void Desk::note_answer(std::uint64_t id, const Given& given, std::optional<double> seconds) {
   Annotator& annotator = annotators_[given.annotator];
   ++annotator.answers;
   annotator.times.push_back(now_);
   while (annotator.times.front() <= now_ - kDay) annotator.times.pop_front();
-  if (event.contains("seconds") && event["seconds"].is_number()) {
-    annotator.seconds.push_back(std::clamp(event["seconds"].get<double>(), 0.0, kDay));
+  if (seconds) {
+    annotator.seconds.push_back(std::clamp(*seconds, 0.0, kDay));
     if (annotator.seconds.size() > kMostTimes) annotator.seconds.pop_front();
   }
   annotator.latest.push_back(id);
@@ -199,7 +201,7 @@ void Desk::note_answer(std::uint64_t id, const Given& given, const Json& event) 
 }
 
 /// Records the first or second answer to an open question. Call check_memory() before a first answer.
-void Desk::take_answer(std::uint64_t id, Question& question, Given given, const Json& event) {
+void Desk::take_answer(std::uint64_t id, Question& question, Given given, std::optional<double> seconds) {
   if (question.given.empty()) {
     // A question without tickets has no pending label, so its answer is not held.
     if (const double wait = hold(); wait > 0 && !question.tickets.empty()) {
@@ -221,7 +223,7 @@ void Desk::take_answer(std::uint64_t id, Question& question, Given given, const 
     if (question.lease != given.lease) end_lease(question.lease, "its question was answered by another tool");
     question.release();
   }
-  note_answer(id, given, event);
+  note_answer(id, given, seconds);
   question.given.push_back(std::move(given));
   if (question.given.size() > 1) compare(question, 1);
   if (closes) close(id);
@@ -231,7 +233,8 @@ void Desk::take_answer(std::uint64_t id, Question& question, Given given, const 
 /// Removes an answer, and opens its question again.
 void Desk::take_back(std::uint64_t id, Question& question, std::vector<Given>::iterator given) {
   if (given == question.given.begin()) {
-    if (question.given.size() > 1) throw Refused{409, "this answer cannot be taken back: somebody gave a second opinion"};
+    if (question.given.size() > 1)
+      throw Refused{Verdict::kConflict, "this answer cannot be taken back: somebody gave a second opinion"};
     unlearn(id, question);
     question.settled.clear();
   } else {
@@ -259,15 +262,16 @@ std::string Desk::was_answered(std::uint64_t id, const Question& question, std::
                       {"audit", question.audit}});
 }
 
-DeskReply Desk::answer(const Json& event) {
-  const std::string lease = text_of(event, "lease"), word = text_of(event, "label");
+DeskReply Desk::on(const event::Answer& event) {
+  const std::string &lease = event.lease, &word = event.label;
   const std::uint64_t id = id_of_lease(lease);
   Question* question = find(id);
   if (question == nullptr) refuse_lease(lease);
   const Json done{{"saved", true}, {"ticket", id}, {"label", word}};
   for (const Given& given : question->given)
     if (given.lease == lease) {
-      if (given.label != word) throw Refused{409, "lease: it answered '" + given.label + "' before; undo takes that back"};
+      if (given.label != word)
+        throw Refused{Verdict::kConflict, "lease: it answered '" + given.label + "' before; undo takes that back"};
       Json again = done;
       again["labels"] = labels_json();
       return reply(again, false);
@@ -275,29 +279,30 @@ DeskReply Desk::answer(const Json& event) {
   if (question->lease != lease || !open_.contains(id)) refuse_lease(lease);
   choice_of(word);
   const std::string name = question->holder;
-  check_holder(event, name);
+  check_holder(event.annotator, name);
   if (question->given.empty()) check_memory();
   if (const auto daily = settings_.desk.labels_per_annotator; daily && answers_today(name) >= *daily)
-    throw Refused{409, "you have given " + counted(*daily, "answer") + " in 24 hours, the limit; this one is not saved",
+    throw Refused{Verdict::kConflict,
+                  "you have given " + counted(*daily, "answer") + " in 24 hours, the limit; this one is not saved", "",
                   "daily-limit"};
   std::string was = was_answered(id, *question, name);
-  take_answer(id, *question, {name, word, lease, now_}, event);
+  take_answer(id, *question, {name, word, lease, now_}, event.seconds);
   Json out = done;
   out["labels"] = labels_json();
   return reply(out, true, std::move(was));
 }
 
-DeskReply Desk::undo(const Json& event) {
-  const std::string name = text_of(event, "annotator");
+DeskReply Desk::on(const event::Undo& event) {
+  const std::string& name = event.annotator;
   const auto found = annotators_.find(name);
   if (found == annotators_.end() || found->second.latest.empty())
-    throw Refused{409, "nothing to undo: you have given no answer yet"};
+    throw Refused{Verdict::kConflict, "nothing to undo: you have given no answer yet"};
   const std::uint64_t id = found->second.latest.back();
   Question* question = find(id);
-  if (question == nullptr) throw Refused{409, "nothing to undo: the answer is too old"};
+  if (question == nullptr) throw Refused{Verdict::kConflict, "nothing to undo: the answer is too old"};
   const auto given =
       std::find_if(question->given.begin(), question->given.end(), [&](const Given& g) { return g.annotator == name; });
-  if (given == question->given.end()) throw Refused{409, "nothing to undo"};
+  if (given == question->given.end()) throw Refused{Verdict::kConflict, "nothing to undo"};
   const std::string word = given->label;
   take_back(id, *question, given);
   Question& again = open_.at(id);
@@ -307,14 +312,13 @@ DeskReply Desk::undo(const Json& event) {
       true, to_text(Json{{"ticket", id}, {"lease", again.lease}}));
 }
 
-DeskReply Desk::put(const Json& event) {
-  const std::string name = text_of(event, "annotator"), source = text_of(event, "source"),
-                    example = event.value("example", std::string());
-  const std::uint64_t ticket = ticket_of(event);
-  if (ticket >= next_question_) throw Refused{404, "ticket " + std::to_string(ticket) + " was never issued"};
+DeskReply Desk::on(const event::Put& event) {
+  const std::string &name = event.annotator, &source = event.source, example = event.example.value_or("");
+  const std::uint64_t ticket = event.ticket;
+  if (ticket >= next_question_) throw Refused{Verdict::kUnknown, "ticket " + std::to_string(ticket) + " was never issued"};
   const std::uint64_t id = number_about(ticket, example);
-  const bool back = !event.contains("label") || event["label"].is_null();
-  const std::string word = back ? "" : text_of(event, "label");
+  const bool back = !event.label;
+  const std::string word = event.label.value_or("");
   const Label label = back ? Label() : choice_of(word);
   std::string was;
   const auto done = [&](bool changed) {
@@ -325,7 +329,7 @@ DeskReply Desk::put(const Json& event) {
   if (question == nullptr) {  // withdrawn; or forgotten, and then not in the pool
     const auto item = std::find_if(pool_.begin(), pool_.end(), [&](const Posted& p) { return p.example == example; });
     if (example.empty() || item == pool_.end())
-      throw Refused{410, "ticket " + std::to_string(id) + ": its question is not open any more"};
+      throw Refused{Verdict::kGone, "ticket " + std::to_string(id) + ": its question is not open any more"};
     if (back) return done(false);
     check_memory();
     Question late = question_about(std::move(*item));
@@ -334,7 +338,7 @@ DeskReply Desk::put(const Json& event) {
     learn(late, label, name);
     ++gifts_;
     late.given.push_back({name, word, source, now_});
-    note_answer(id, late.given[0], event);
+    note_answer(id, late.given[0], event.seconds);
     if (const auto seen = seen_.find(hash64(example)); seen != seen_.end()) seen->second = id + 1;
     was = was_answered(id, late, name);
     archive(id, std::move(late));
@@ -344,10 +348,11 @@ DeskReply Desk::put(const Json& event) {
       std::find_if(question->given.begin(), question->given.end(), [&](const Given& g) { return g.annotator == name; });
   if (given == question->given.end()) {
     if (back) return done(false);
-    if (!open_.contains(id)) throw Refused{409, "ticket " + std::to_string(id) + ": somebody else answered it before"};
+    if (!open_.contains(id))
+      throw Refused{Verdict::kConflict, "ticket " + std::to_string(id) + ": somebody else answered it before"};
     if (question->given.empty()) check_memory();
     was = was_answered(id, *question, name);
-    take_answer(id, *question, {name, word, source, now_}, event);
+    take_answer(id, *question, {name, word, source, now_}, event.seconds);
     return done(true);
   }
   if (given->label == word) {
@@ -359,22 +364,22 @@ DeskReply Desk::put(const Json& event) {
   was = was_answered(id, *question, name);
   take_back(id, *question, given);
   if (!back) {
-    take_answer(id, *question, {name, word, source, now_}, event);
+    take_answer(id, *question, {name, word, source, now_}, event.seconds);
   } else if (question->unasked) {
     withdraw(id, true, kTakenBack);
     --gifts_;
   } else {
-    lease_to(id, *question, event.value("holder", name), kTakenBack);
+    lease_to(id, *question, event.holder.value_or(name), kTakenBack);
   }
   return done(true);
 }
 
-DeskReply Desk::decide(const Json& event) {
-  const std::string word = text_of(event, "label");
-  const std::uint64_t id = ticket_of(event);
+DeskReply Desk::on(const event::Decide& event) {
+  const std::string& word = event.label;
+  const std::uint64_t id = event.ticket;
   const auto found = closed_.find(id);
   if (found == closed_.end() || found->second.given.size() < 2)
-    throw Refused{404, "ticket " + std::to_string(id) + ": no disagreement to settle"};
+    throw Refused{Verdict::kUnknown, "ticket " + std::to_string(id) + ": no disagreement to settle"};
   Question& question = found->second;
   const Label label = choice_of(word);
   const std::string learned = question.settled.empty() ? question.given[0].label : question.settled;

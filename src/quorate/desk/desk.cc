@@ -51,17 +51,24 @@ Model make_model(const DeskSettings& s) {
                      Reduction(*reduction, s.classes, users));
 }
 
+/// The reply, or the refusal that is thrown.
+template <class Do>
+DeskReply refused_as_reply(Do work) {
+  try {
+    return work();
+  } catch (const Refused& e) {
+    return e.reply();
+  } catch (const UsageError& e) {
+    return refusal(Verdict::kUnusable, e.what());
+  } catch (const Error& e) {  // part of the event may have taken effect, and does so again in a replay
+    const bool memory = dynamic_cast<const MemoryError*>(&e) != nullptr;
+    DeskReply out = refusal(memory ? Verdict::kNoMemory : Verdict::kUnusable, e.what());
+    out.changed = true;
+    return out;
+  }
+}
+
 }  // namespace
-
-std::string ListReply::whole(std::string_view list, const nlohmann::ordered_json& rest) const {
-  std::string out = std::string(begin).append(list).append("]");
-  const std::string more = rest.empty() ? "{}" : to_text(rest);
-  return out.append(rest.empty() ? "" : ",").append(more, 1);
-}
-
-std::string_view ListReply::list_of(std::string_view reply) const {
-  return reply.substr(begin.size(), reply.rfind(after) - begin.size());
-}
 
 Desk::Desk(const DeskSettings& settings) : settings_(settings), model_(make_model(settings)) {
   settings_.desk.check();
@@ -224,64 +231,26 @@ void Desk::save(const std::function<void(std::string_view part)>& write) const {
   write(text);
 }
 
-DeskReply Desk::apply(std::string_view event) {
-  DeskReply out = carry_out(event);
+DeskReply Desk::apply(const Event& event) {
+  const double before = now_;
+  bool learned = false;  // held answers were learned from: then the event belongs in the journal, even if refused
+  const auto carry_out = [&]() -> DeskReply {
+    now_ = std::max(now_, event.at);
+    learned = learn_due();
+    return std::visit([this](const auto& what) { return on(what); }, event.what);
+  };
+  DeskReply out = refused_as_reply(carry_out);
+  out.changed |= learned;
+  if (!out.changed) now_ = before;
   model_bytes_ = model_.bytes();
   return out;
 }
 
-DeskReply Desk::carry_out(std::string_view text) {
-  const double before = now_;
-  bool learned = false;  // held answers were learned from: then the event belongs in the journal, even if refused
-  const auto refused = [&](int status, const std::string& detail, const std::string& reason = "") -> DeskReply {
-    if (!learned) now_ = before;
-    Json body{{"detail", detail}};
-    if (!reason.empty()) body["reason"] = reason;
-    return {status, to_text(body), learned};
-  };
+DeskReply Desk::apply(std::string_view record) {
   try {
-    const std::size_t end = text.find('\n');
-    const Json event = Json::parse(text.substr(0, end));
-    if (!event.is_object() || !event.contains("at") || !event["at"].is_number())
-      throw Refused{400, "at: expected a time in seconds"};
-    now_ = std::max(now_, event["at"].get<double>());
-    const std::string what = text_of(event, "do");
-    learned = learn_due();
-    const auto done = [&](DeskReply out) {
-      out.changed |= learned;
-      if (!out.changed) now_ = before;
-      return out;
-    };
-    if (what == "examples")
-      return done(
-          examples(end == text.npos ? std::string_view() : text.substr(end + 1), event.value("first", std::uint64_t{0})));
-    using Handler = DeskReply (Desk::*)(const Json&);
-    constexpr std::pair<std::string_view, Handler> kHandlers[] = {{"next", &Desk::next},
-                                                                  {"answer", &Desk::answer},
-                                                                  {"skip", &Desk::skip},
-                                                                  {"undo", &Desk::undo},
-                                                                  {"renew", &Desk::renew},
-                                                                  {"put", &Desk::put},
-                                                                  {"decide", &Desk::decide},
-                                                                  {"limits", &Desk::limits},
-                                                                  {"settings", &Desk::change_settings},
-                                                                  {"tick", &Desk::tick},
-                                                                  {"forget_task", &Desk::forget_task},
-                                                                  {"forget_example", &Desk::forget_example}};
-    for (const auto& [name, handler] : kHandlers)
-      if (name == what) return done((this->*handler)(event));
-    throw Refused{400, "do: unknown event '" + what + "'"};
+    return apply(read_event(record));
   } catch (const Refused& e) {
-    return refused(e.status, e.detail, e.reason);
-  } catch (const nlohmann::json::exception& e) {
-    return refused(400, std::string("event: ") + e.what());
-  } catch (const UsageError& e) {
-    return refused(422, e.what());
-  } catch (const Error& e) {  // part of the event may have taken effect, and does so again in a replay
-    const bool memory = dynamic_cast<const MemoryError*>(&e) != nullptr;
-    DeskReply out = refusal(memory ? 507 : 422, e.what());
-    out.changed = true;
-    return out;
+    return e.reply();
   }
 }
 
@@ -294,7 +263,7 @@ void Desk::read(std::string_view lines, const std::function<void(const RecordRea
   try {
     reader = open_reader("examples", options);
   } catch (const Error& e) {
-    throw Refused{400, e.what()};
+    throw Refused{Verdict::kMalformed, e.what()};
   }
   begin(*reader);
   Record record;
@@ -352,7 +321,7 @@ Label Desk::label_of(std::string_view word) const {
 /// The label of a word. Throws Refused if it is not one of the choices.
 Label Desk::choice_of(const std::string& word) const {
   const Label out = label_of(word);
-  if (!out.known()) throw Refused{422, "label '" + word + "': expected one of the question's choices"};
+  if (!out.known()) throw Refused{Verdict::kUnusable, "label '" + word + "': expected one of the question's choices"};
   return out;
 }
 
@@ -385,19 +354,16 @@ std::uint64_t Desk::number_about(std::uint64_t ticket, const std::string& exampl
 }
 
 /// Every event first learns from the held answers that are due, so this one has nothing left to do.
-DeskReply Desk::tick(const Json&) { return reply({{"time", now_}}, false); }
+DeskReply Desk::on(const event::Tick&) { return reply({{"time", now_}}, false); }
 
-DeskReply Desk::limits(const Json& event) {
+DeskReply Desk::on(const event::Limits& event) {
   LabelLimits limits = model_.session.budget().limits();
-  if (!event.contains("labels") || !(event["labels"].is_null() || event["labels"].is_number_unsigned()))
-    throw Refused{400, "labels: expected a whole number, or null for no limit"};
-  if (const auto audits = event.find("audits"); audits != event.end()) {
-    if (!audits->is_boolean()) throw Refused{400, "audits: expected true or false"};
+  if (event.audits) {
     if (model_.session.audit() == nullptr)
-      throw Refused{409, "audits: this server was made without --audit, so there are none"};
-    model_.session.set_audits(audits->get<bool>());
+      throw Refused{Verdict::kConflict, "audits: this server was made without --audit, so there are none"};
+    model_.session.set_audits(*event.audits);
   }
-  limits.total = event["labels"].is_null() ? LabelLimits::kNone : event["labels"].get<std::uint64_t>();
+  limits.total = event.labels.value_or(LabelLimits::kNone);
   model_.set_limits(limits);
   std::vector<std::pair<double, std::uint64_t>> waiting;  // the most certain are withdrawn first, leased or not
   for (const auto& [id, question] : open_)
@@ -408,10 +374,9 @@ DeskReply Desk::limits(const Json& event) {
   return reply({{"labels", labels_json()}}, true);
 }
 
-DeskReply Desk::change_settings(const Json& event) {
-  DeskOptions options = DeskOptions::from_json(event.at("desk").dump());
-  options.check();
-  settings_.desk = std::move(options);
+DeskReply Desk::on(const event::Settings& event) {
+  event.desk.check();
+  settings_.desk = event.desk;
   return reply({{"saved", true}}, true);
 }
 
@@ -426,16 +391,16 @@ void Desk::drop(std::uint64_t id, std::string_view why) {
   for (auto& [name, annotator] : annotators_) std::erase(annotator.latest, id);
 }
 
-DeskReply Desk::forget_task(const Json& event) {
-  const std::string task = text_of(event, "task");
-  if (!model_.reduction.by_task()) throw Refused{409, "task: the learner knows no tasks beside the classes"};
+DeskReply Desk::on(const event::ForgetTask& event) {
+  const std::string& task = event.task;
+  if (!model_.reduction.by_task()) throw Refused{Verdict::kConflict, "task: the learner knows no tasks beside the classes"};
   const bool held = model_.session.known_task(task) != kUntracked;  // in the model; memory may have had no room for the task
   const bool posted = std::ranges::any_of(pool_, [&](const Posted& item) { return item.task == task; });
   std::vector<std::uint64_t> ids;
   for (const auto* all : {&open_, &closed_})
     for (const auto& [id, question] : *all)
       if (question.about.task == task) ids.push_back(id);
-  if (!held && !posted && ids.empty()) throw Refused{404, "task '" + task + "': no example of it was posted"};
+  if (!held && !posted && ids.empty()) throw Refused{Verdict::kUnknown, "task '" + task + "': no example of it was posted"};
   const bool rebuilds = may_rebuild();
   if (held) rebuilds ? model_.session.forget(task) : model_.session.forget_kept(task);
   for (const std::uint64_t id : ids) drop(id, kForgotten);
@@ -461,14 +426,15 @@ std::string Desk::what_stays_learned() const {
                                              : learner + " cannot unlearn");
 }
 
-DeskReply Desk::forget_example(const Json& event) {
-  const std::string example = text_of(event, "example");
+DeskReply Desk::on(const event::ForgetExample& event) {
+  const std::string& example = event.example;
   Session& session = model_.session;
   std::vector<std::uint64_t> ids;
   for (std::size_t i = 0; i < session.labels().size(); ++i)
     if (session.labels().example_id(i) == example) ids.push_back(session.labels()[i].id);
   const auto found = seen_.find(hash64(example));
-  if (found == seen_.end() && ids.empty()) throw Refused{404, "example '" + example + "': not posted, or long ago"};
+  if (found == seen_.end() && ids.empty())
+    throw Refused{Verdict::kUnknown, "example '" + example + "': not posted, or long ago"};
   const std::uint64_t number = found == seen_.end() ? 0 : found->second;
   const bool rebuilds = may_rebuild();
   const Question* question = number > 0 ? find(number - 1) : nullptr;

@@ -15,25 +15,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include "quorate/desk/events.h"
+#include "quorate/desk/replies.h"
 #include "quorate/desk/settings.h"
 #include "quorate/model/model.h"
 #include "quorate/stream/formats.h"
 
 namespace quorate {
-
-/// The reply to an event or a request: an HTTP status and a JSON text.
-struct DeskReply {
-  int status = 200;
-  std::string body = {};
-  bool changed = false;  ///< the event changed the desk, so it belongs in the journal
-  /// The result of the event, one JSON object, or empty. The journal stores it as "was": then answers can be read from the
-  /// journal without a desk, and a replay with another result is detected.
-  std::string was = {};
-  bool forgot = false;  ///< the event forgot data, which must be removed from disk too
-  /// For lines with examples: the number of usable lines, and the error of the first unusable one.
-  std::uint64_t used = 0;
-  std::string first_bad = {};
-};
 
 /// Ignored parts of examples, counted since the desk was created.
 struct LeftOut {
@@ -43,42 +31,14 @@ struct LeftOut {
   static constexpr std::size_t kMostKeys = 20;
 };
 
-/// The text of a long reply: an object whose first member is a list. The lists of several replies can be joined.
-struct ListReply {
-  std::string_view begin;  ///< opens the object and the list
-  std::string_view after;  ///< ends the list, and may name the next member; never occurs later in the reply
-
-  std::string whole(std::string_view list, const nlohmann::ordered_json& rest) const;
-  std::string_view list_of(std::string_view reply) const;
-};
 /// Reasons why `next` has no question. kAuditsAlone is not for annotators: it reveals that the next questions are audits.
 inline constexpr std::string_view kAuditsAlone = "the labels that are left are for audits of examples to come",
                                   kNothingAsked = "nothing is asked now";
-inline constexpr ListReply kExamples{"{\"examples\":[", "],\"asked\":"}, kPredictions{"{\"predictions\":[", "]"};
 
-/// The events and the requests of the desk. An event is one line of JSON, {"do": .., "at": seconds since 1970, ..}; the
-/// event `examples` is followed by the lines of the examples. The events alone determine the state: two desks with the same
-/// settings and events have the same model, to the bit, and give the same replies. A refused event changes nothing; a field
-/// "was" is ignored.
-/// The learner learns from an accepted answer (200) at once, or after its hold. If it then has no memory for the answer, the
-/// answer waits, and later answers are refused (507) until something is forgotten; the status reports this.
-///
-///   examples                      lines of JSON, one example each: id, task, label (unsolicited), and features;
-///                                 `first`: number of lines of the same request in earlier events
-///   next      annotator hold      leases the question of highest worth, while the annotator holds fewer than `hold` (2)
-///                                 and has an answer left for today
-///   answer    lease label seconds
-///   skip      lease
-///   undo      annotator           takes the annotator's last answer back; the question is leased to them again
-///   renew     lease
-///   put       ticket example annotator label source seconds holder
-///                                 an answer from another tool: sets the annotator's answer to `label`, whether or not they
-///                                 answered or hold a lease; null takes it back, and leases the question to `holder`
-///   decide    ticket label        settles a disagreement
-///   limits    labels audits       replaces the label budget; audits, if given: whether audits are drawn from now on
-///   settings  desk                replaces all DeskOptions
-///   tick                          advances the time, no more
-///   forget_task task | forget_example example
+/// The desk: events (events.h) change it, requests read it. The events alone determine the state: two desks with the same
+/// settings and events have the same model, to the bit, and give the same replies. A refused event changes nothing.
+/// The learner learns from an accepted answer at once, or after its hold. If it then has no memory for the answer, the
+/// answer waits, and later answers are refused (kNoMemory) until something is forgotten; the status reports this.
 ///
 /// Thread-safety: const members may be called by many threads while no other member is at work.
 class Desk {
@@ -89,12 +49,14 @@ class Desk {
   Desk(const DeskSettings& settings, Model model, std::string_view state);
 
   /// Throws only std::bad_alloc: the reply reports errors in an event.
-  DeskReply apply(std::string_view event);
+  DeskReply apply(const Event& event);
+  /// The event of a record of the journal.
+  DeskReply apply(std::string_view record);
 
   /// Predictions for lines of JSON, as those of `examples`; nothing is learned or asked. An example without an id is named
   /// by its line number, counted from `first` + 1.
   DeskReply predict(std::string_view lines, std::uint64_t first = 0) const;
-  /// Why a question is asked, and which features support which label; 403 if margins are not sums over features.
+  /// Why a question is asked, and which features support which label; kForbidden if margins are not sums over features.
   DeskReply explain(std::uint64_t ticket) const;
   /// The answers of a question, and its holder. If the ticket is unknown, those of the question about the example.
   /// "long_ago": the question was answered so long ago that its answers are no longer stored.
@@ -145,8 +107,6 @@ class Desk {
   std::string save() const;
 
  private:
-  using Json = nlohmann::ordered_json;
-
   /// An answer of one annotator.
   struct Given {
     std::string annotator, label, lease;  // lease: for an answer by `put`, its source
@@ -200,25 +160,26 @@ class Desk {
     std::uint64_t labels = 0;
     double value = 0, low = 0, high = 0;
   };
+  /// If an event names its annotator, the lease must be theirs.
+  static void check_holder(const std::optional<std::string>& annotator, const std::string& holder);
   std::string lease_key() const;
   static constexpr std::size_t kMostMeasured = 2'000;  // audits that a status evaluates
 
-  DeskReply carry_out(std::string_view event);
-  DeskReply examples(std::string_view lines, std::uint64_t first);
   void note_left_out(const Record& record);
   Json arrive(const Record& record, const Features& x, std::string_view line);
-  DeskReply next(const Json& event);
-  DeskReply answer(const Json& event);
-  DeskReply skip(const Json& event);
-  DeskReply undo(const Json& event);
-  DeskReply renew(const Json& event);
-  DeskReply put(const Json& event);
-  DeskReply decide(const Json& event);
-  DeskReply limits(const Json& event);
-  DeskReply change_settings(const Json& event);
-  DeskReply tick(const Json& event);
-  DeskReply forget_task(const Json& event);
-  DeskReply forget_example(const Json& event);
+  DeskReply on(const event::Examples& event);
+  DeskReply on(const event::Next& event);
+  DeskReply on(const event::Answer& event);
+  DeskReply on(const event::Skip& event);
+  DeskReply on(const event::Undo& event);
+  DeskReply on(const event::Renew& event);
+  DeskReply on(const event::Put& event);
+  DeskReply on(const event::Decide& event);
+  DeskReply on(const event::Limits& event);
+  DeskReply on(const event::Settings& event);
+  DeskReply on(const event::Tick& event);
+  DeskReply on(const event::ForgetTask& event);
+  DeskReply on(const event::ForgetExample& event);
 
   Label label_of(std::string_view word) const;
   Label choice_of(const std::string& word) const;
@@ -236,8 +197,8 @@ class Desk {
   std::uint64_t number_of(const Question& question);
   std::uint64_t open(Question question);
   void archive(std::uint64_t number, Question question);
-  double sureness(double margin) const;
-  double sureness(const Example& e) const;
+  double certainty(double margin) const;
+  double certainty(const Example& e) const;
   bool may_be_sure() const;
   double worth(const Question& question) const;
   bool may_go(const Question& question) const;
@@ -260,10 +221,10 @@ class Desk {
   void note_left_out();
   bool learn_due();
   void unlearn(std::uint64_t id, Question& question);
-  void take_answer(std::uint64_t id, Question& question, Given given, const Json& event);
+  void take_answer(std::uint64_t id, Question& question, Given given, std::optional<double> seconds);
   static std::string was_answered(std::uint64_t id, const Question& question, std::string_view annotator);
   void take_back(std::uint64_t id, Question& question, std::vector<Given>::iterator given);
-  void note_answer(std::uint64_t id, const Given& given, const Json& event);
+  void note_answer(std::uint64_t id, const Given& given, std::optional<double> seconds);
   std::uint64_t number_about(std::uint64_t ticket, const std::string& example) const;
   void compare(const Question& question, int by);
   void close(std::uint64_t id);

@@ -37,8 +37,10 @@ std::string hex_of(std::uint64_t number) {
 
 }  // namespace
 
-DeskReply Desk::examples(std::string_view lines, std::uint64_t first) {
-  if (lines.find_first_not_of(" \t\r\n") == lines.npos) throw Refused{400, "examples: expected a line of JSON for each"};
+DeskReply Desk::on(const event::Examples& event) {
+  const std::string_view lines = event.lines;
+  if (lines.find_first_not_of(" \t\r\n") == lines.npos)
+    throw Refused{Verdict::kMalformed, "examples: expected a line of JSON for each"};
   std::string results, ids;  // texts of lists, without brackets; a JSON array would take 100 times the memory
   std::uint64_t asked = 0, used = 0;
   std::string first_bad;
@@ -64,12 +66,13 @@ DeskReply Desk::examples(std::string_view lines, std::uint64_t first) {
       [&](std::uint64_t number, const std::string& what) {
         if (first_bad.empty()) first_bad = what;
         add_to_list(ids, nullptr);
-        add_to_list(results, bad_line(first + number, what));
+        add_to_list(results, bad_line(event.first.value_or(0) + number, what));
       });
   // If all examples are known or refused, the model changed only if they came first, or by their names if --bits is 0.
   const bool changed = before == 0 || posted_ + gifts_ > before || settings_.features.bits == 0;
-  DeskReply out{200, kExamples.whole(results, {{"asked", asked}, {"labels", labels_json()}}), changed,
-                "{\"ids\":[" + ids + "]}"};
+  DeskReply out = reply({{"asked", asked}, {"labels", labels_json()}}, changed, "{\"ids\":[" + ids + "]}");
+  out.list_name = "examples";
+  out.list = std::move(results);
   out.used = used;
   out.first_bad = first_bad;
   return out;
@@ -167,7 +170,7 @@ Json Desk::arrive(const Record& record, const Features& x, std::string_view line
     if (outcome.ticket) {
       question.tickets.push_back(*outcome.ticket);
       question.audit |= outcome.audited;
-      question.worth = std::max(question.worth, -sureness(outcome.decision.margin));
+      question.worth = std::max(question.worth, -certainty(outcome.decision.margin));
       question.probability = std::min(question.probability, outcome.decision.probability);
     }
   }
@@ -293,12 +296,12 @@ void Desk::pool(Posted about) {
 }
 
 /// Certainty of a prediction: the size of its log-odds if the learner calibrates, else of its margin.
-double Desk::sureness(double margin) const {
+double Desk::certainty(double margin) const {
   const Learner& learner = model_.session.learner();
   return std::abs(learner.capabilities().calibrated ? learner.log_odds(margin) : margin);
 }
 
-double Desk::sureness(const Example& e) const { return sureness(model_.session.learner().score(e)); }
+double Desk::certainty(const Example& e) const { return certainty(model_.session.learner().score(e)); }
 
 bool Desk::may_be_sure() const {
   return model_.session.capabilities().calibrated && model_.session.total().labels >= kFewLabels;
@@ -324,7 +327,7 @@ std::optional<Desk::Pick> Desk::best_of_pool() const {
           const std::size_t place = places[at];
           const std::vector<Example> examples = examples_of({model_.known_task(pool_[place].task), line.x});
           for (std::size_t n = 0; n < examples.size(); ++n)
-            if (const double worth = -sureness(examples[n]);
+            if (const double worth = -certainty(examples[n]);
                 worth >= least && (!best || worth > best->worth) && model_.session.may_ask(examples[n].task))
               best = {worth, place, n};
           at += step;
@@ -357,7 +360,7 @@ double Desk::worth(const Question& question) const {
   double least = std::numeric_limits<double>::infinity();
   if (question.given.empty() && (question.audit || question.tickets.empty())) return least;
   for (const std::uint64_t ticket : question.tickets)
-    if (const auto* item = model_.session.pending().find(ticket)) least = std::min(least, sureness(item->example()));
+    if (const auto* item = model_.session.pending().find(ticket)) least = std::min(least, certainty(item->example()));
   return -least;
 }
 
@@ -396,7 +399,7 @@ void Desk::end_lease(std::string_view lease, std::string_view why) {
 
 void Desk::refuse_lease(std::string_view lease) const {
   const auto found = std::find_if(ended_.rbegin(), ended_.rend(), [&](const auto& one) { return one.first == lease; });
-  throw Refused{410, "lease: " + (found == ended_.rend() ? "it ended long ago" : found->second)};
+  throw Refused{Verdict::kGone, "lease: " + (found == ended_.rend() ? "it ended long ago" : found->second)};
 }
 
 std::uint64_t Desk::id_of_lease(std::string_view lease) const {
@@ -405,12 +408,16 @@ std::uint64_t Desk::id_of_lease(std::string_view lease) const {
   const auto r = std::from_chars(number.data(), number.data() + number.size(), hidden, 16);
   const std::uint64_t id = hidden ^ hash64(lease_key() + std::string(nonce));
   if (number.size() != 16 || r.ec != std::errc{} || r.ptr != number.data() + number.size() || id >= next_question_)
-    throw Refused{404, "lease: unknown; ask for the next question"};
+    throw Refused{Verdict::kUnknown, "lease: unknown; ask for the next question"};
   return id;
 }
 
-DeskReply Desk::next(const Json& event) {
-  const std::string name = text_of(event, "annotator");
+void Desk::check_holder(const std::optional<std::string>& annotator, const std::string& holder) {
+  if (annotator && *annotator != holder) throw Refused{Verdict::kForbidden, "lease: it belongs to another annotator"};
+}
+
+DeskReply Desk::on(const event::Next& event) {
+  const std::string& name = event.annotator;
   bool changed = false;
   const auto nothing = [&](const std::string& reason) {
     return reply({{"question", nullptr}, {"reason", reason}, {"labels", labels_json()}}, changed);
@@ -434,7 +441,7 @@ DeskReply Desk::next(const Json& event) {
     const std::uint64_t id = std::min_element(held.begin(), held.end())->second;
     return reply({{"question", question_json(id, open_.at(id))}, {"labels", labels_json()}}, changed);
   };
-  if (!held.empty() && (held.size() >= event.value("hold", kMostHeld) || today + held.size() >= daily)) return oldest_held();
+  if (!held.empty() && (held.size() >= event.hold.value_or(kMostHeld) || today + held.size() >= daily)) return oldest_held();
   std::optional<std::pair<double, std::uint64_t>> best;
   std::vector<std::uint64_t> audits;  // not answered yet
   std::size_t weighed = 0, others = 0;
@@ -489,13 +496,13 @@ DeskReply Desk::next(const Json& event) {
                to_text(Json{{"lease", question.lease}}));
 }
 
-DeskReply Desk::skip(const Json& event) {
-  const std::string lease = text_of(event, "lease");
+DeskReply Desk::on(const event::Skip& event) {
+  const std::string& lease = event.lease;
   const std::uint64_t id = id_of_lease(lease);
   const auto found = open_.find(id);
   if (found == open_.end() || found->second.lease != lease) refuse_lease(lease);
   Question& question = found->second;
-  check_holder(event, question.holder);
+  check_holder(event.annotator, question.holder);
   ++annotators_[question.holder].skips;
   question.skipped.push_back(question.holder);
   end_lease(lease, "its question was skipped");
@@ -503,17 +510,17 @@ DeskReply Desk::skip(const Json& event) {
   return reply({{"saved", true}, {"ticket", id}, {"labels", labels_json()}}, true);
 }
 
-DeskReply Desk::renew(const Json& event) {
-  const std::string lease = text_of(event, "lease");
+DeskReply Desk::on(const event::Renew& event) {
+  const std::string& lease = event.lease;
   const std::uint64_t id = id_of_lease(lease);
   const auto found = open_.find(id);
   if (found == open_.end() || found->second.lease != lease || found->second.holder.empty()) {
     const Question* question = find(id);
     if (question != nullptr && std::ranges::any_of(question->given, [&](const Given& g) { return g.lease == lease; }))
-      throw Refused{410, "lease: its question was answered with it"};
+      throw Refused{Verdict::kGone, "lease: its question was answered with it"};
     refuse_lease(lease);
   }
-  check_holder(event, found->second.holder);
+  check_holder(event.annotator, found->second.holder);
   found->second.until = now_ + settings_.desk.lease;
   return reply({{"until", found->second.until}}, true);
 }

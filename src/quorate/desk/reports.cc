@@ -66,13 +66,15 @@ DeskReply Desk::predict(std::string_view lines, std::uint64_t first) const {
           add_to_list(results, bad_line(first + number, what));
         });
   } catch (const Refused& e) {
-    return refusal(e.status, e.detail);
+    return e.reply();
   } catch (const MemoryError& e) {
-    return refusal(507, e.what());
+    return refusal(Verdict::kNoMemory, e.what());
   } catch (const Error& e) {
-    return refusal(422, e.what());
+    return refusal(Verdict::kUnusable, e.what());
   }
-  DeskReply out{200, kPredictions.whole(results, Json::object())};
+  DeskReply out;
+  out.list_name = "predictions";
+  out.list = std::move(results);
   out.used = used;
   out.first_bad = first_bad;
   return out;
@@ -80,10 +82,11 @@ DeskReply Desk::predict(std::string_view lines, std::uint64_t first) const {
 
 DeskReply Desk::explain(std::uint64_t ticket) const {
   const auto found = open_.find(ticket);
-  if (found == open_.end()) return refusal(404, "this question is not open");
+  if (found == open_.end()) return refusal(Verdict::kUnknown, "this question is not open");
   const Question& question = found->second;
-  if (!model_.session.broken().empty()) return refusal(507, problem());
-  if (!model_.session.capabilities().additive) return refusal(403, "there is no explanation for this question");
+  if (!model_.session.broken().empty()) return refusal(Verdict::kNoMemory, problem());
+  if (!model_.session.capabilities().additive)
+    return refusal(Verdict::kForbidden, "there is no explanation for this question");
   Json out{{"ticket", ticket}, {"audit", question.audit}};
   const std::string& task = question.about.task;
   look_at(
@@ -253,7 +256,7 @@ DeskReply Desk::answers(std::uint64_t ticket, const std::string& example) const 
   if (question == nullptr) {
     const auto seen = seen_.find(hash64(example));
     if (example.empty() || seen == seen_.end() || seen->second != id + 1)
-      return refusal(404, "ticket " + std::to_string(id) + ": its question is not open any more");
+      return refusal(Verdict::kUnknown, "ticket " + std::to_string(id) + ": its question is not open any more");
     out["long_ago"] = true;
     return reply(out, false);
   }
