@@ -2,8 +2,8 @@
 #   std::span<const quorate::server::Asset> quorate::server::SYMBOL();
 # FOLDER/index.html has the path "/", FOLDER/team.html "/team", FOLDER/lib/app.js "/lib/app.js". The folder is read when the
 # target is built, so programs of a build step may put files there (name that step with add_dependencies and list the files
-# after SYMBOL if they do not exist yet when CMake runs). FOLDER may also be one file, as openapi.json, with the path
-# "/openapi.json".
+# after SYMBOL if they do not exist yet when CMake runs). FOLDER may also be one file, as schemas.json, with the path
+# "/schemas.json".
 if(NOT CMAKE_SCRIPT_MODE_FILE)
   set(quorate_embed_script ${CMAKE_CURRENT_LIST_FILE})
   function(quorate_embed target folder symbol)

@@ -11,92 +11,49 @@
 #include "quorate/store/files.h"
 #include "quorate/version.h"
 #include "server/memory_reserve.h"
+#include "server/openapi.h"
 
 namespace quorate::server {
 namespace {
 
-constexpr unsigned bit(Role role) { return 1U << static_cast<unsigned>(role); }
 // Who may call what; status_for(), labels() and questions() say what each role reads there (docs/serve.md has the table).
-constexpr unsigned kOpen = 0, kOwner = bit(Role::kOwner), kAnnotators = kOwner | bit(Role::kAnnotator),
-                   kData = kOwner | bit(Role::kData), kAll = kAnnotators | kData;
+constexpr Roles kOpen = 0, kOwner = bit(Role::kOwner), kAnnotators = kOwner | bit(Role::kAnnotator),
+                kData = kOwner | bit(Role::kData), kAll = kAnnotators | kData;
 
-constexpr std::size_t kLongestSmallBody = 16'384, kShortBody = 4096;  // kShortBody: predicted at once
-constexpr std::uint64_t kPage = 1000, kLargestPage = 100'000, kLargestNumber = static_cast<std::uint64_t>(event::kWhole.hi);
+constexpr std::size_t kShortBody = 4096;  // predicted at once
+constexpr std::uint64_t kPage = 1000;
 
-/// A request that is not as expected.
-struct BadRequest {
-  int status;
-  std::string detail, expected;
+struct NoFields {
+  static constexpr auto fields() { return std::tuple{}; }
 };
 
-std::string media_type(const Request& request) {
-  const auto type = request.header("content-type");
-  std::string out = lower_case(type.substr(0, type.find(';')));
-  out.erase(out.find_last_not_of(" \t") + 1);
-  return out;
-}
-
-void check_query(const Request& request, std::initializer_list<std::string_view> names) {
-  for (const auto& [name, value] : request.query)
-    if (std::find(names.begin(), names.end(), name) == names.end()) {
-      std::string expected;
-      for (const auto known : names) expected += (expected.empty() ? "" : ", ") + std::string(known);
-      throw BadRequest{400, "unknown query parameter " + quoted_value(name), expected.empty() ? "none" : expected};
-    }
-}
-
-/// The body: an object with the fields that stand in a body, and no others.
-Json object_of(const Request& request, const std::vector<FieldRule>& rules) {
-  std::string names;
-  for (const FieldRule& rule : rules)
-    if (rule.in == In::kBody) names.append(names.empty() ? "" : ", ").append(rule.name);
-  const std::string expected = "a JSON object with " + names;
-  if (!request.body.empty() && media_type(request) != "application/json")
-    throw BadRequest{415, "the content type is " + quoted_value(request.header("content-type")), "application/json"};
-  if (request.body.size() > kLongestSmallBody)
-    throw BadRequest{413, "the body is too long", std::to_string(kLongestSmallBody) + " bytes at most"};
-  Json body = Json::parse(request.body, nullptr, false);
-  if (body.is_discarded()) throw BadRequest{400, "the body is not JSON", expected};
-  if (!body.is_object()) throw BadRequest{400, "the body is no object", expected};
-  for (const auto& [key, value] : body.items()) {
-    const auto rule = std::ranges::find(rules, std::string_view(key), &FieldRule::name);
-    if (rule == rules.end() || rule->in != In::kBody) throw BadRequest{400, "unknown field " + quoted_value(key), expected};
-    if (!rule->accepts_within(value))
-      throw BadRequest{400, "field " + quoted_value(key) + " is " + shown_value(quorate::to_text(value)), rule->expected()};
-  }
-  for (const FieldRule& rule : rules)
-    if (rule.in == In::kBody && rule.required && !body.contains(rule.name))
-      throw BadRequest{400, "no field " + quoted_value(rule.name), expected};
-  return body;
-}
-
-/// The event of a body. path: its fields that stand in the path.
-template <class E>
-E event_in(const Request& request, const Json& path = Json::object()) {
-  check_query(request, {});
-  Json fields = object_of(request, rules_of<E>());
-  fields.update(path);
-  return event_of<E>(fields);
-}
-
-std::uint64_t number_of(const Request& request, const char* name, std::uint64_t initial, std::uint64_t least,
-                        std::uint64_t most) {
-  const auto found = request.query.find(name);
-  if (found == request.query.end()) return initial;
-  const auto value = parse_number<std::uint64_t>(found->second);
-  if (!value || *value < least || *value > most)
-    throw BadRequest{400, "query parameter " + quoted_value(name) + " is " + quoted_value(found->second),
-                     "a whole number from " + std::to_string(least) + " to " + std::to_string(most)};
-  return *value;
-}
-
+/// A part of a long list.
 struct Page {
-  std::uint64_t from, most;
+  std::optional<std::uint64_t> from = {}, most = {};
+  static constexpr auto fields() {
+    return std::tuple{EventField{&Page::from, "from", event::kWhole,
+                                 "the first row: its place, ticket or sequence; 0 if missing", In::kQuery},
+                      EventField{&Page::most, "most", {1, 100'000}, "most rows; 1000 if missing", In::kQuery}};
+  }
 };
-Page page_of(const Request& request) {
-  check_query(request, {"from", "most"});
-  return {number_of(request, "from", 0, 0, kLargestNumber), number_of(request, "most", kPage, 1, kLargestPage)};
-}
+
+/// A question.
+struct About {
+  std::uint64_t ticket = 0;
+  static constexpr auto fields() {
+    return std::tuple{EventField{&About::ticket, "ticket", event::kWhole, "of the question", In::kPath}};
+  }
+};
+struct AnswersOf {
+  std::uint64_t ticket = 0;
+  std::optional<std::string> example = {};
+  static constexpr auto fields() {
+    return std::tuple{
+        EventField{&AnswersOf::ticket, "ticket", event::kWhole, "of the question", In::kPath},
+        EventField{&AnswersOf::example, "example", kAny,
+                   "the question's example: if the question was withdrawn, the one about the example now", In::kQuery}};
+  }
+};
 
 /// A question's example is taken apart while others wait.
 void check_lengths(std::string_view lines) {
@@ -113,7 +70,6 @@ void check_lengths(std::string_view lines) {
 
 /// Examples as lines. Those of application/x-ndjson are passed on as they are.
 std::string lines_of(Request& request) {
-  check_query(request, {});
   const auto type = media_type(request);
   const std::string expected = "application/json with an example or an array of them, or application/x-ndjson with lines";
   if (request.body.find_first_not_of(" \t\r\n") == std::string::npos) throw BadRequest{400, "the body is empty", expected};
@@ -234,16 +190,10 @@ class Metrics {
 struct Api::Call {
   Request request;
   std::shared_ptr<Respond> respond;
-  Identity who;
+  Json fields = {};  ///< of its path, query and body
+  Identity who = {};
 
   void reply(Response response) const { (*respond)(std::move(response)); }
-  std::uint64_t ticket() const;  ///< of the path
-  /// Submits an event about a lease: an annotator's token allows the annotator's own.
-  template <class E>
-  void submit_as_holder(Api& api, E event) {
-    if (who.role == Role::kAnnotator) event.annotator = who.name;
-    api.submit(*this, std::move(event));
-  }
   /// Throws unless the token allows events of this annotator.
   void check_annotator(const std::string& name) const {
     if (who.role == Role::kAnnotator && name != who.name)
@@ -258,56 +208,132 @@ Api::Api(Service& service, const Tokens& tokens, ApiOptions options)
       publisher_([this](const std::stop_token& end) { publish(end); }),
       reader_([this](const std::stop_token& end) { work_aside(end); }) {}
 
+/// What a request is about, what it takes and gives, who may make it, and what carries it out.
+struct Api::Route {
+  Operation operation;
+  Run run;
+  Work work = Work::kShort;
+};
+
+/// A request that makes an event.
+template <class E>
+Api::Route Api::change(std::string_view method, std::string_view path, std::string_view name, Roles roles,
+                       std::string_view summary, std::string_view description, std::string_view gives,
+                       std::vector<int> refusals, Run run) {
+  return {{method, path, name, roles, summary, description, rules_of<E>(), gives, std::move(refusals), false, true}, run};
+}
+
+/// A request that changes nothing.
+template <class Fields>
+Api::Route Api::look(std::string_view path, std::string_view name, Roles roles, std::string_view summary,
+                     std::string_view description, std::string_view gives, std::vector<int> refusals, Run run, Work work) {
+  return {{"GET", path, name, roles, summary, description, rules_of<Fields>(), gives, std::move(refusals)}, run, work};
+}
+
+const std::vector<Api::Route>& Api::routes() {
+  constexpr Work kShort = Work::kShort, kLong = Work::kLong;
+  constexpr std::string_view kLines = "application/x-ndjson";
+  constexpr std::string_view kForgets =
+      "What stays is named in 'left': as old files of the journal, unless the server keeps none (--keep-journal 0).";
+  const auto lines = [](Route route) {
+    route.operation.method = "POST";
+    route.operation.lines = true;
+    return route;
+  };
+  static const std::vector<Route> all{
+      change<event::Next>("POST", "/v1/next", "next", kAnnotators, "Leases the question of highest worth to the annotator.",
+                          "hold is not for an annotator's token.", "Asked", {409, 422}, &Api::make<event::Next>),
+      change<event::Answer>("POST", "/v1/answer", "answer", kAnnotators, "Answers a question.",
+                            "The reply means that the answer is on disk. The same lease and label again get the same reply.",
+                            "Saved", {404, 409, 410, 422, 507}, &Api::make<event::Answer>),
+      change<event::Skip>("POST", "/v1/skip", "skip", kAnnotators, "Leaves a question to another annotator.", "", "Saved",
+                          {404, 409, 410}, &Api::make<event::Skip>),
+      change<event::Undo>("POST", "/v1/undo", "undo", kAnnotators,
+                          "Takes the annotator's last answer back; its question is leased to them again.", "", "Undone",
+                          {404, 409, 507}, &Api::make<event::Undo>),
+      change<event::Renew>("POST", "/v1/renew", "renew", kAnnotators, "Extends a lease.", "", "Renewed", {404, 409, 410},
+                           &Api::make<event::Renew>),
+      look<About>("/v1/explain/{ticket}", "explain", kOwner, "Why a question is asked.",
+                  "403 for learners whose margins are not sums over features.", "Explanation", {404, 409, 507},
+                  &Api::explain, kShort),
+      look<NoFields>("/v1/guidelines", "guidelines", kAll, "What annotators should know, in Markdown.", "", "text/markdown",
+                     {404, 500}, &Api::guidelines, kShort),
+      look<NoFields>("/v1/status", "status", kAll,
+                     "Counts, budget, accuracy, tasks, annotators, open questions, disagreements.",
+                     "A data token reads nothing about people; an annotator's token the budget and its own counts.",
+                     "Status", {}, &Api::status, kShort),
+      look<NoFields>("/v1/events", "events", kOwner, "Server-sent events.", "", "text/event-stream", {503}, &Api::events,
+                     kShort),
+      lines(change<NoFields>(
+          "POST", "/v1/examples", "examples", kData, "Unlabelled examples of the stream, or labelled ones.",
+          "An id makes it safe to send an example again. A label of its own is learned from and costs no label. A body of "
+          "many examples is taken in chunks; if one is refused, `taken` in the problem is the number of lines before its "
+          "chunk.",
+          "Results", {404, 409, 422, 507}, &Api::examples)),
+      lines(look<NoFields>("/v1/predict", "predict", kData, "Predictions; nothing is learned or asked.", "", "Results",
+                           {409, 422, 503, 507}, &Api::predict, kLong)),
+      look<Page>("/v1/tasks", "tasks", kData, "Tasks with their counts.", "", kLines, {}, &Api::tasks, kLong),
+      look<Page>("/v1/questions", "questions", kData, "Open questions, in the order of their tickets.",
+                 "The next page begins at `next`.", "Questions", {}, &Api::questions, kLong),
+      look<Page>("/v1/labels", "labels", kData, "The labels bought.", "", kLines, {}, &Api::labels, kLong),
+      look<AnswersOf>("/v1/answers/{ticket}", "answers", kOwner, "The answers of a question, and its holder.", "", "Answers",
+                      {404}, &Api::answers, kShort),
+      change<event::Put>(
+          "PUT", "/v1/answers/{ticket}", "put_answer", kOwner, "Makes this the annotator's answer to a question.",
+          "For another labelling tool, which may repeat a request: an answer that is there stays, another label takes its "
+          "place, null takes it back. No lease is needed. An answer to a question that was withdrawn is learned from as an "
+          "unsolicited label, if the example is still in the pool.",
+          "Saved", {404, 409, 410, 422, 507}, &Api::make<event::Put>),
+      change<event::Decide>("POST", "/v1/decide", "decide", kOwner, "Settles a disagreement.", "", "Decided",
+                            {404, 409, 422, 507}, &Api::make<event::Decide>),
+      change<event::Limits>("PUT", "/v1/limits", "limits", kOwner, "Replaces the label budget.",
+                            "409 for audits where the server was made without --audit.", "Status", {409, 422}, &Api::limits),
+      change<event::ForgetTask>("DELETE", "/v1/tasks/{task}", "forget_task", kOwner,
+                                "Forgets a task: its labels, examples and weights.", kForgets, "Results",
+                                {404, 409, 422, 507}, &Api::make<event::ForgetTask>),
+      change<event::ForgetExample>("DELETE", "/v1/examples/{example}", "forget_example", kOwner,
+                                   "Forgets an example and its label.", kForgets, "Results", {404, 409, 422, 507},
+                                   &Api::make<event::ForgetExample>),
+      look<Page>("/v1/journal", "journal", kOwner, "Events that are on disk.",
+                 "A line has sequence, event and, for examples, examples. A page may end early; the next one begins at the "
+                 "last sequence + 1.",
+                 kLines, {500}, &Api::journal, kLong),
+      look<NoFields>("/metrics", "metrics", kData, "Figures for Prometheus.", "", "text/plain", {}, &Api::metrics, kShort),
+      look<NoFields>("/healthz", "healthz", kOpen, "The program runs.", "", "Health", {}, &Api::health, kShort),
+      look<NoFields>("/readyz", "readyz", kOpen, "Answers are taken.", "", "Ready", {503}, &Api::ready, kShort)};
+  return all;
+}
+
+std::string Api::document() {
+  std::vector<const Operation*> operations;
+  for (const Route& route : routes()) operations.push_back(&route.operation);
+  return openapi(operations).dump();
+}
+
 void Api::add_to(Router& router) {
-  add(router, "POST", "/v1/next", kAnnotators, &Api::next);
-  add(router, "POST", "/v1/answer", kAnnotators, &Api::answer);
-  add(router, "POST", "/v1/skip", kAnnotators, &Api::skip);
-  add(router, "POST", "/v1/undo", kAnnotators, &Api::undo);
-  add(router, "POST", "/v1/renew", kAnnotators, &Api::renew);
-  add(router, "GET", "/v1/explain/{ticket}", kOwner, &Api::explain);
-  add(router, "GET", "/v1/guidelines", kAll, &Api::guidelines);
-  add(router, "GET", "/v1/status", kAll, &Api::status);
-  add(router, "GET", "/v1/events", kOwner, &Api::events);
-  add(router, "POST", "/v1/examples", kData, &Api::examples);
-  add(router, "POST", "/v1/predict", kData, &Api::predict, Work::kLong);
-  add(router, "GET", "/v1/tasks", kData, &Api::tasks, Work::kLong);
-  add(router, "GET", "/v1/questions", kData, &Api::questions, Work::kLong);
-  add(router, "GET", "/v1/labels", kData, &Api::labels, Work::kLong);
-  add(router, "GET", "/v1/answers/{ticket}", kOwner, &Api::answers);
-  add(router, "PUT", "/v1/answers/{ticket}", kOwner, &Api::put_answer);
-  add(router, "POST", "/v1/decide", kOwner, &Api::decide);
-  add(router, "PUT", "/v1/limits", kOwner, &Api::limits);
-  add(router, "DELETE", "/v1/tasks/{name}", kOwner, &Api::forget_task);
-  add(router, "DELETE", "/v1/examples/{id}", kOwner, &Api::forget_example);
-  add(router, "GET", "/v1/journal", kOwner, &Api::journal, Work::kLong);
-  add(router, "GET", "/metrics", kData, &Api::metrics);
-  add(router, "GET", "/healthz", kOpen, &Api::health);
-  add(router, "GET", "/readyz", kOpen, &Api::ready);
+  for (const Route& route : routes())
+    router.add(route.operation.method, route.operation.path,
+               [this, &route](Request request, Respond respond) { handle(std::move(request), std::move(respond), route); });
+  router.add("GET", "/openapi.json",
+             [text = document()](const Request&, Respond respond) { respond(text_response(text, "application/json")); });
   add_assets(router, page_assets());
-  add_assets(router, openapi_assets());
 }
 
-void Api::add(Router& router, const char* method, const char* path, Roles roles, Run run, Work work) {
-  router.add(method, path, [this, roles, run, work](Request request, Respond respond) {
-    handle(std::move(request), std::move(respond), roles, run, work);
-  });
-}
-
-void Api::handle(Request request, Respond respond, Roles roles, Run run, Work work) {
+void Api::handle(Request request, Respond respond, const Route& route) {
   const auto to = std::make_shared<Respond>(std::move(respond));
-  const auto call = std::make_shared<Call>(Call{std::move(request),
-                                                std::make_shared<Respond>([this, to](Response response) {
+  const auto call = std::make_shared<Call>(Call{std::move(request), std::make_shared<Respond>([this, to](Response response) {
                                                   count(response.status);
                                                   (*to)(std::move(response));
-                                                }),
-                                                {}});
+                                                })});
   guarded(*call, [&] {
-    if (roles != kOpen)
-      if (auto refused = identify(call->request, roles, call->who)) return call->reply(std::move(*refused));
+    const Operation& operation = route.operation;
+    if (operation.roles != kOpen)
+      if (auto refused = identify(call->request, operation.roles, call->who)) return call->reply(std::move(*refused));
+    call->fields = fields_of(operation, call->request);
     const std::size_t body = call->request.body.size();
-    if (work == Work::kShort || (body > 0 && body <= kShortBody)) return (this->*run)(*call);
+    if (route.work == Work::kShort || (body > 0 && body <= kShortBody)) return (this->*route.run)(*call);
     const std::lock_guard lock(aside_mutex_);
-    aside_.emplace_back([this, run, call] { guarded(*call, [&] { (this->*run)(*call); }); });
+    aside_.emplace_back([this, run = route.run, call] { guarded(*call, [&] { (this->*run)(*call); }); });
     aside_wanted_.notify_one();
   });
 }
@@ -386,29 +412,23 @@ void Api::submit(Call& call, event::Any what) {
 
 void Api::count(int status) { ++answered_[static_cast<std::size_t>(status / 100) % answered_.size()]; }
 
-void Api::next(Call& call) {
-  auto next = event_in<event::Next>(call.request);
-  call.check_annotator(next.annotator);
-  if (next.hold && call.who.role == Role::kAnnotator) throw BadRequest{403, "an annotator's token does not allow hold", ""};
-  submit(call, std::move(next));
+/// Makes the event of the request. An annotator's token allows the annotator's own.
+template <class E>
+void Api::make(Call& call) {
+  E what = event_of<E>(call.fields);
+  if (call.who.role == Role::kAnnotator) {
+    if constexpr (requires { what.hold; })
+      if (what.hold) throw BadRequest{403, "an annotator's token does not allow hold", ""};
+    if constexpr (requires { what.annotator.emplace(); })
+      what.annotator = call.who.name;
+    else if constexpr (requires { what.annotator; })
+      call.check_annotator(what.annotator);
+  }
+  submit(call, std::move(what));
 }
-
-void Api::answer(Call& call) { call.submit_as_holder(*this, event_in<event::Answer>(call.request)); }
-
-void Api::skip(Call& call) { call.submit_as_holder(*this, event_in<event::Skip>(call.request)); }
-
-void Api::undo(Call& call) {
-  auto undo = event_in<event::Undo>(call.request);
-  call.check_annotator(undo.annotator);
-  submit(call, std::move(undo));
-}
-
-void Api::renew(Call& call) { call.submit_as_holder(*this, event_in<event::Renew>(call.request)); }
-
-void Api::decide(Call& call) { submit(call, event_in<event::Decide>(call.request)); }
 
 void Api::limits(Call& call) {
-  service_.submit(event_in<event::Limits>(call.request), [this, respond = call.respond](DeskReply reply) {
+  service_.submit(event_of<event::Limits>(call.fields), [this, respond = call.respond](DeskReply reply) {
     (*respond)(response_of(reply.done() ? named_status() : std::move(reply)));
   });
 }
@@ -420,26 +440,12 @@ void Api::examples(Call& call) {
 
 void Api::predict(Call& call) { call.reply(response_of(service_.predict(lines_of(call.request)))); }
 
-std::uint64_t Api::Call::ticket() const {
-  const std::string& text = request.parameters.at("ticket");
-  const auto ticket = parse_number<std::uint64_t>(text);
-  if (!ticket || *ticket > kLargestNumber)
-    throw BadRequest{404, "there is no question " + quoted_value(text), "the number of a question's ticket"};
-  return *ticket;
-}
-
-void Api::explain(Call& call) {
-  check_query(call.request, {});
-  call.reply(response_of(service_.explain(call.ticket())));
-}
+void Api::explain(Call& call) { call.reply(response_of(service_.explain(event_of<About>(call.fields).ticket))); }
 
 void Api::answers(Call& call) {
-  check_query(call.request, {"example"});
-  const auto example = call.request.query.find("example");
-  call.reply(response_of(service_.answers(call.ticket(), example == call.request.query.end() ? "" : example->second)));
+  const auto of = event_of<AnswersOf>(call.fields);
+  call.reply(response_of(service_.answers(of.ticket, of.example.value_or(""))));
 }
-
-void Api::put_answer(Call& call) { submit(call, event_in<event::Put>(call.request, {{"ticket", call.ticket()}})); }
 
 DeskReply Api::named_status() const {
   DeskReply reply = service_.status();
@@ -448,14 +454,12 @@ DeskReply Api::named_status() const {
 }
 
 void Api::status(Call& call) {
-  check_query(call.request, {});
   DeskReply reply = named_status();
   reply.body = status_for(call.who, std::move(reply.body));
   call.reply(response_of(reply));
 }
 
 void Api::events(Call& call) {
-  check_query(call.request, {});
   events_.open(Respond([respond = call.respond](Response response) { (*respond)(std::move(response)); }),
                event_text("status", named_status().text()));
 }
@@ -475,55 +479,42 @@ void Api::publish(const std::stop_token& end) {
 }
 
 void Api::tasks(Call& call) {
-  const Page page = page_of(call.request);
-  call.reply(text_response(service_.tasks(page.from, page.most), "application/x-ndjson"));
+  const auto [from, most] = event_of<Page>(call.fields);
+  call.reply(text_response(service_.tasks(from.value_or(0), most.value_or(kPage)), "application/x-ndjson"));
 }
 
 void Api::labels(Call& call) {
-  const Page page = page_of(call.request);
-  call.reply(text_response(service_.labels(page.from, page.most, call.who.role == Role::kOwner), "application/x-ndjson"));
+  const auto [from, most] = event_of<Page>(call.fields);
+  call.reply(text_response(service_.labels(from.value_or(0), most.value_or(kPage), call.who.role == Role::kOwner),
+                           "application/x-ndjson"));
 }
 
 void Api::questions(Call& call) {
-  const Page page = page_of(call.request);
-  call.reply(response_of(service_.questions(page.from, page.most, call.who.role == Role::kOwner)));
-}
-
-void Api::forget_task(Call& call) {
-  check_query(call.request, {});
-  submit(call, event::ForgetTask{call.request.parameters.at("name")});
-}
-
-void Api::forget_example(Call& call) {
-  check_query(call.request, {});
-  submit(call, event::ForgetExample{call.request.parameters.at("id")});
+  const auto [from, most] = event_of<Page>(call.fields);
+  call.reply(response_of(service_.questions(from.value_or(0), most.value_or(kPage), call.who.role == Role::kOwner)));
 }
 
 void Api::journal(Call& call) {
-  const Page page = page_of(call.request);
-  call.reply(text_response(service_.journal(page.from, page.most), "application/x-ndjson"));
+  const auto [from, most] = event_of<Page>(call.fields);
+  call.reply(text_response(service_.journal(from.value_or(0), most.value_or(kPage)), "application/x-ndjson"));
 }
 
 void Api::guidelines(Call& call) {
-  check_query(call.request, {});
   if (options_.guidelines.empty()) throw BadRequest{404, "this server has no guidelines", ""};
   call.reply(text_response(read_file(options_.guidelines), "text/markdown; charset=utf-8"));
 }
 
 void Api::health(Call& call) {
-  check_query(call.request, {});
   call.reply(text_response(Json{{"version", std::string(kVersion)}}.dump(), "application/json"));
 }
 
 void Api::ready(Call& call) {
-  check_query(call.request, {});
   const std::string why = service_.failed();
   if (!why.empty()) throw BadRequest{503, why, ""};
   call.reply(text_response(R"({"ready":true})", "application/json"));
 }
 
 void Api::metrics(Call& call) {
-  check_query(call.request, {});
   const ServiceFigures figures = service_.figures();
   const Desk::Figures& desk = figures.desk;
   const auto number = [](auto value) { return static_cast<double>(value); };

@@ -1,4 +1,4 @@
-// The HTTP interface of `quorate serve`: which request does what, and for whom. openapi.json declares it.
+// The HTTP interface of `quorate serve`: which request does what, and for whom, is a table of routes in api.cc.
 #pragma once
 #include <array>
 #include <atomic>
@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "server/event_stream.h"
+#include "server/openapi.h"
 #include "server/router.h"
 #include "server/service.h"
 #include "server/static_files.h"
@@ -21,9 +22,8 @@
 
 namespace quorate::server {
 
-/// The files of the page, and openapi.json (cmake/embed.cmake).
+/// The files of the page (cmake/embed.cmake).
 std::span<const Asset> page_assets();
-std::span<const Asset> openapi_assets();
 
 struct ApiOptions {
   std::string name;                                                    ///< of the project, for the page
@@ -42,18 +42,27 @@ class Api {
   Api(const Api&) = delete;
   Api& operator=(const Api&) = delete;
 
-  /// Adds every route, those of the page too.
+  /// Adds every route, those of the page and /openapi.json too.
   void add_to(Router& router);
+  /// The OpenAPI document of the routes.
+  static std::string document();
 
  private:
   struct Call;
+  struct Route;
   using Run = void (Api::*)(Call&);
-  using Roles = unsigned;
 
   /// kLong: on a thread of its own, unless the body is short, so that the threads of connections go on.
   enum class Work { kShort, kLong };
-  void add(Router& router, const char* method, const char* path, Roles roles, Run run, Work work = Work::kShort);
-  void handle(Request request, Respond respond, Roles roles, Run run, Work work);
+  template <class E>
+  static Route change(std::string_view method, std::string_view path, std::string_view name, Roles roles,
+                      std::string_view summary, std::string_view description, std::string_view gives,
+                      std::vector<int> refusals, Run run);
+  template <class Fields>
+  static Route look(std::string_view path, std::string_view name, Roles roles, std::string_view summary,
+                    std::string_view description, std::string_view gives, std::vector<int> refusals, Run run, Work work);
+  static const std::vector<Route>& routes();
+  void handle(Request request, Respond respond, const Route& route);
   template <class Do>
   void guarded(const Call& call, Do work);
   template <class Do>
@@ -63,25 +72,18 @@ class Api {
   void submit(Call& call, event::Any what);
   void count(int status);
 
-  void next(Call& call);
-  void answer(Call& call);
-  void skip(Call& call);
-  void undo(Call& call);
-  void renew(Call& call);
-  void decide(Call& call);
+  template <class E>
+  void make(Call& call);
   void limits(Call& call);
   void examples(Call& call);
   void predict(Call& call);
   void explain(Call& call);
   void answers(Call& call);
-  void put_answer(Call& call);
   void status(Call& call);
   void events(Call& call);
   void tasks(Call& call);
   void labels(Call& call);
   void questions(Call& call);
-  void forget_task(Call& call);
-  void forget_example(Call& call);
   void journal(Call& call);
   void guidelines(Call& call);
   void health(Call& call);

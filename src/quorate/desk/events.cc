@@ -47,21 +47,6 @@ void write_field(std::string& out, std::string_view name, const T& value) {
   }
 }
 
-template <class T>
-T read(const Json& value) {
-  if constexpr (is_nullable<T>) {
-    return value.is_null() ? T() : T(read<typename T::value_type>(value));
-  } else if constexpr (is_optional<T>) {
-    return read<typename T::value_type>(value);
-  } else if constexpr (std::same_as<T, DeskOptions>) {
-    return DeskOptions::from_json(value.dump());
-  } else if constexpr (std::same_as<T, std::uint64_t>) {
-    return *whole(value);
-  } else {
-    return value.get<T>();
-  }
-}
-
 }  // namespace
 
 std::string FieldRule::expected() const {
@@ -117,33 +102,24 @@ bool FieldRule::accepts_within(const Json& value) const {
          std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; });
 }
 
-template <class E>
-E event_of(const Json& fields) {
-  E out{};
-  const auto one = [&](const auto& field) {
-    const FieldRule rule = field.rule();
-    const auto found = fields.find(rule.name);
-    if (found == fields.end() ? rule.required : !rule.accepts(*found))
-      throw Refused{Verdict::kMalformed, std::string(rule.name) + ": expected " + rule.expected()};
-    if (found == fields.end()) return;
-    try {
-      out.*(field.member) = read<std::remove_cvref_t<decltype(out.*(field.member))>>(*found);
-    } catch (const Error& e) {
-      throw Refused{Verdict::kMalformed, std::string(rule.name) + ": " + e.what()};
-    }
-  };
-  std::apply([&](const auto&... field) { (one(field), ...); }, E::fields());
-  return out;
+const Json* value_of(const FieldRule& rule, const Json& values) {
+  const auto found = values.find(rule.name);
+  if (found == values.end() ? rule.required : !rule.accepts(*found))
+    throw Refused{Verdict::kMalformed, std::string(rule.name) + ": expected " + rule.expected()};
+  return found == values.end() ? nullptr : &*found;
 }
 
-template event::Next event_of(const Json&);
-template event::Answer event_of(const Json&);
-template event::Skip event_of(const Json&);
-template event::Undo event_of(const Json&);
-template event::Renew event_of(const Json&);
-template event::Put event_of(const Json&);
-template event::Decide event_of(const Json&);
-template event::Limits event_of(const Json&);
+void read_value(const Json& value, std::string& out) { out = value.get<std::string>(); }
+void read_value(const Json& value, std::uint64_t& out) { out = whole(value).value(); }
+void read_value(const Json& value, double& out) { out = value.get<double>(); }
+void read_value(const Json& value, bool& out) { out = value.get<bool>(); }
+void read_value(const Json& value, DeskOptions& out) {
+  try {
+    out = DeskOptions::from_json(value.dump());
+  } catch (const Error& e) {
+    throw Refused{Verdict::kMalformed, e.what()};
+  }
+}
 
 std::string to_record(const Event& event) {
   std::string out = "{\"at\":" + shortest(event.at);

@@ -17,7 +17,7 @@
 namespace quorate {
 
 /// Where a field of an event stands in the HTTP request that makes the event.
-enum class In { kBody, kPath, kNowhere };
+enum class In { kBody, kPath, kQuery, kNowhere };
 
 /// A field that must be present, and may be null.
 template <class T>
@@ -242,14 +242,35 @@ std::string with_result(std::string record, std::string_view was);
 /// The event of a record; its lines are those of the record. Throws Refused.
 Event read_event(std::string_view record);
 
+/// The value of a field, checked for its type; null if it may be missing and is. Throws Refused.
+const Json* value_of(const FieldRule& rule, const Json& values);
+void read_value(const Json& value, std::string& out);
+void read_value(const Json& value, std::uint64_t& out);
+void read_value(const Json& value, double& out);
+void read_value(const Json& value, bool& out);
+void read_value(const Json& value, DeskOptions& out);  ///< throws Refused for an option that is not one
+template <class T>
+requires is_optional<T> || is_nullable<T>
+void read_value(const Json& value, T& out) {
+  if (value.is_null()) return;
+  read_value(value, out.emplace());
+}
+
 /// The rules of an event's fields.
 template <class E>
 std::vector<FieldRule> rules_of() {
   return std::apply([](const auto&... field) { return std::vector<FieldRule>{field.rule()...}; }, E::fields());
 }
-/// The event of these fields; others are ignored. Throws Refused for the first field that is missing or whose type does not
-/// fit.
+/// The event, or another struct with fields(), of these values; others are ignored. Throws Refused for the first field that
+/// is missing or whose type does not fit.
 template <class E>
-E event_of(const Json& fields);
+E event_of(const Json& values) {
+  E out{};
+  const auto one = [&](const auto& field) {
+    if (const Json* value = value_of(field.rule(), values)) read_value(*value, out.*(field.member));
+  };
+  std::apply([&](const auto&... field) { (one(field), ...); }, E::fields());
+  return out;
+}
 
 }  // namespace quorate
