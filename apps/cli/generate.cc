@@ -89,7 +89,7 @@ int run_users(const Target& target, const UserOptions& o) {
     };
     std::uint64_t number = 0;
     Record record;
-    generate_users(o, [&](const UserMail& email) {
+    generate_users(o, [&](const UserEmail& email) {
       text.clear();
       ends.clear();
       add(0, ++number);

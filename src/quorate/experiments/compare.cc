@@ -35,8 +35,8 @@ std::vector<Budget> parse_budgets(const std::string& text, std::uint64_t example
   return out;
 }
 
-/// Probabilities given and what came of them, over all runs: [{"probability": mean, "positive": share, "examples": n}, ..],
-/// a bin that holds examples each; null for margins that are not calibrated.
+/// Predicted probabilities and the share of positives, over all runs: [{"probability": mean, "positive": share,
+/// "examples": n}, ..], one for each bin that has examples; null for margins that are not calibrated.
 Json reliability_json(const Reliability& given) {
   if (given.examples() == 0) return nullptr;
   Json out = Json::array();
