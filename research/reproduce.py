@@ -100,7 +100,7 @@ def results_of(group: Json, count: int, args: argparse.Namespace) -> Iterator[Re
                 learner = row["learner"].replace("{}", number(value))
                 if made:
                     stream = {**made, **row.get("generate", {})}
-                    if sweep["parameter"] == "tasks":
+                    if sweep and sweep["parameter"] == "tasks":
                         stream["tasks"] = value
                     found = [drifting(stream, learner, options, args.program)]
                 elif n == 0 or "{}" in row["learner"]:
