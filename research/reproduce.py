@@ -100,7 +100,7 @@ def results_of(group: Json, count: int, args: argparse.Namespace) -> Iterator[Re
                 learner = row["learner"].replace("{}", number(value))
                 if made:
                     stream = {**made, **row.get("generate", {})}
-                    if sweep["parameter"] == "tasks":
+                    if sweep and sweep["parameter"] == "tasks":
                         stream["tasks"] = value
                     found = [drifting(stream, learner, options, args.program)]
                 elif n == 0 or "{}" in row["learner"]:
@@ -140,7 +140,7 @@ def at(results: list[Result], method: str, setting: str | None = None) -> Result
 
 
 def knee(claim: Json, results: list[Result]) -> str:
-    """The best value of a method's parameter lies so many points below the best of the others."""
+    """Whether the best value of a method's parameter is below the best of the others by the expected number of points."""
     measure = claim["measure"]
 
     def best_of(method: str) -> Result:
@@ -165,7 +165,7 @@ def lowest(claim: Json, results: list[Result]) -> str:
 
 
 def alike(claim: Json, results: list[Result]) -> str:
-    """A method costs at most so many times more at one setting than at another; what others cost there."""
+    """Whether a method costs at most `at_most` times as much at one setting as at another; the factors of other methods."""
     measure, begin, end = claim["measure"], claim["from"], claim["to"]
 
     def times(method: str) -> float:

@@ -68,7 +68,7 @@ def gaussians(name, flipped, features=10, tasks=1, rows=3000, positives=0.5):
 
 
 def weak(name, strength, offset, features=10, rows=4000):
-    """Gaussians with log-odds of a plane and an offset: most labels cannot be told from the features."""
+    """Gaussians with log-odds of a plane and an offset: the features determine few of the labels."""
 
     def make(path):
         rng = random.Random(name)
@@ -86,7 +86,7 @@ def weak(name, strength, offset, features=10, rows=4000):
 
 
 def emails(name, said_else, words_of_class):
-    """Emails as a table: a subject, a folder, a number of links, an age in minutes; the words say most."""
+    """Emails as a table: a subject, a folder, a number of links, an age in minutes; the words are the best features."""
 
     def make(path):
         rng = random.Random(name)

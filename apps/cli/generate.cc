@@ -76,7 +76,8 @@ int run_drift(const Target& target, const DriftOptions& o) {
 int run_users(const Target& target, const UserOptions& o) {
   const FileFormat& format = target.format();
   if (format.has_header)
-    throw UsageError("CSV needs a column for every word, and words keep changing; expected jsonl, svmlight or vw");
+    throw UsageError("format " + std::string(format.name) +
+                     " needs a column for every word, and words keep changing; expected a format without a header, as jsonl");
   const auto writer = format.write({});
   return target.write(o.examples, *writer, [&](const std::function<bool(const Record&)>& take) {
     std::string text;               // of the record's views
@@ -89,7 +90,7 @@ int run_users(const Target& target, const UserOptions& o) {
     };
     std::uint64_t number = 0;
     Record record;
-    generate_users(o, [&](const UserMail& email) {
+    generate_users(o, [&](const UserEmail& email) {
       text.clear();
       ends.clear();
       add(0, ++number);

@@ -172,7 +172,7 @@ void arrange(CLI::App& app) {
   constexpr std::pair<const char*, const char*> kPlaces[] = {
       {"--label-column", kCommon}, {"--task-column", kCommon}, {"--labels", kCommon},      {"--json", kOutput},
       {"--csv", kOutput},          {"--markdown", kOutput},    {"--per-task", kOutput},    {"--plot", kOutput},
-      {"--plot-dir", kOutput},     {"--report", kOutput},      {"--trace", kOutput},       {"--influence", kOutput},
+      {"--trace", kOutput},        {"--influence", kOutput},
       {"--delay", kLearning},      {"--lost", kLearning},      {"--stop-when", kLearning}, {"--forecast", kLearning}};
   for (const auto& [name, group] : kPlaces)
     if (CLI::Option* option = app.get_option_no_throw(name); option != nullptr) option->group(group);

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 
 #include "quorate/base/error.h"
@@ -64,14 +65,17 @@ void draw(const std::string& path, const Json& document) {
   int status = -1;
   const bool started = posix_spawnp(&child, program.c_str(), &actions, nullptr, arguments, environ) == 0;
   posix_spawn_file_actions_destroy(&actions);
-  if (!started)
-    throw FileError(path + ": cannot be drawn; expected the program quorate-plot of pip install 'quorate[plot]'");
-  if (waitpid(child, &status, 0) != child || status != 0) {
-    const std::string why = said.content();
-    const std::size_t last = why.find_last_of('\n', why.size() - 2);
-    throw FileError(path + ": cannot be drawn: " + why.substr(last + 1, 300));
+  if (!started) throw FileError(path + ": cannot be drawn; expected the program quorate-plot of pip install 'quorate[plot]'");
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  out.write(picture.content());
+  const std::string drawn = picture.content();
+  if (status != 0 || drawn.empty()) {
+    std::string why = said.content();
+    why.erase(why.find_last_not_of(" \n") + 1);
+    why.erase(0, why.find_last_of('\n') + 1);  // the last line of a Python traceback says what is wrong
+    throw FileError(path + ": cannot be drawn: " + (why.empty() ? "quorate-plot ended without a picture" : why.substr(0, 300)));
+  }
+  out.write(drawn);
   out.commit();
 }
 

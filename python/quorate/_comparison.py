@@ -16,8 +16,8 @@ _DIFFERENCE = (("", "difference"), ("_low", "low"), ("_high", "high"))
 
 
 class Comparison(pd.DataFrame):
-    """Learners (and label budgets) by measures, see `quorate.runs.compare`; `document` is all that the program told.
-    What pandas makes of it, a selection or a copy, is an ordinary frame."""
+    """Learners (and label budgets) by measures, see `quorate.runs.compare`; `document` is the JSON document.
+    A selection or a copy of it is an ordinary frame."""
 
     _metadata = ["document"]
     document: dict[str, Any]

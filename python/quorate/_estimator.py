@@ -79,7 +79,7 @@ class Estimator(ClassifierMixin, Asker):
         X, y = self._with_labels(X, y)
         passes = _checks.whole("passes", self.passes, 1)
         if _is_stream(X, y) and passes != 1:
-            raise ValueError(f"passes={passes}: an iterator can be gone through once; expected passes=1")
+            raise ValueError(f"passes={passes}: an iterator can be read only once; expected passes=1")
         for number in range(passes):
             self._learn(X, y, classes if number == 0 else None, task, time, sample_weight, number == 0, not _is_stream(X, y))
         return self

@@ -22,7 +22,7 @@ _SAMPLE = 10_000
 
 
 def is_frame(X: Any) -> bool:
-    """Whether X is a pandas, polars or Arrow table (or any other that narwhals knows)."""
+    """Whether X is a pandas, polars or Arrow table (or any other that narwhals supports)."""
     if isinstance(X, (np.ndarray, list, tuple)) or sparse.issparse(X):  # a shortcut: the check of narwhals is slow
         return False
     return bool(nw.dependencies.is_into_dataframe(X))
@@ -115,8 +115,8 @@ def named_matrix(values: npt.NDArray[np.float64], names: Sequence[str]) -> _core
     try:
         return matrix(values)
     except ValueError as error:
-        told = re.sub(r"column (\d+):", lambda place: f"column {names[int(place[1])]!r}:", str(error))
-        raise ValueError(told) from None
+        message = re.sub(r"column (\d+):", lambda place: f"column {names[int(place[1])]!r}:", str(error))
+        raise ValueError(message) from None
 
 
 def records(X: Sequence[Any]) -> _core.Batch:

@@ -2,7 +2,7 @@
 
     quorate-plot svg|png|pdf < DOCUMENT > PICTURE
 
-DOCUMENT is {"compare": what compare --json says, "names": of the learners, as they were given} or
+DOCUMENT is {"compare": the document of compare --json, "names": of the learners, as they were given} or
 {"matrix": rows, "names": of rows and columns, "title": .., "row": .., "column": ..}."""
 from __future__ import annotations
 

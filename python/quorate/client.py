@@ -16,7 +16,7 @@ __all__ = ["AsyncClient", "Client", "ServerError"]
 
 
 class ServerError(RuntimeError):
-    """The server refused a request: ``status`` is HTTP's, the text says why."""
+    """The server refused a request: ``status`` is HTTP's, the text is the reason."""
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(detail)
@@ -47,7 +47,7 @@ class Client:
         rows = list(examples)
         for row in rows:
             if "id" not in row:
-                raise ValueError(f"example {row!r}: expected an id, by which the server knows it when it is sent again")
+                raise ValueError(f"example {row!r}: expected an id, so that an example sent again is recognized")
         lines = "".join(json.dumps(row) + "\n" for row in rows).encode()
         return self._call("POST", "/v1/examples", lines, "application/x-ndjson")["examples"] if rows else []
 

@@ -16,8 +16,8 @@ from quorate._parameters import DECLARED
 # Parameters of every learner besides its own and the engine's options: name, default, type, meaning.
 _OF_PYTHON: list[tuple[str, Any, str, str]] = [
     ("pace", None, "int | str | None",
-     "spend the label budget evenly over so many examples; 'even': over those of `fit`"),
-    ("passes", 1, "int", "times that `fit` goes through the examples"),
+     "spend the label budget evenly over this number of examples; 'even': over those of `fit`"),
+    ("passes", 1, "int", "passes of `fit` over the examples"),
     ("tasks", None, "list[Any] | None", "names of tasks known beforehand; others are added when they come"),
     ("task_column", None, "str | None", "column of a frame, or key of dicts, that names the task"),
     ("text_column", None, "str | list[str] | None",

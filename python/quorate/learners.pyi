@@ -9,7 +9,7 @@ def from_spec(spec: str, **shared: Any) -> Estimator: ...
 def load(path: str | os.PathLike[str]) -> Estimator: ...
 
 class Cohort(Calibrated):
-    """Shared and own weights that know how sure they are."""
+    """Shared and own weights, each with a variance."""
     def __init__(
         self,
         *,
@@ -276,7 +276,7 @@ class Shampo(Estimator):
     ) -> None: ...
 
 class ShampoSecondOrder(Estimator):
-    """One annotator for many tasks that know how sure they are."""
+    """One annotator for many tasks whose weights have variances."""
     def __init__(
         self,
         *,
@@ -430,7 +430,7 @@ class BudgetForgetron(Estimator):
     ) -> None: ...
 
 class BudgetProjectron(Estimator):
-    """Kernel perceptrons on a budget: who leaves is projected on the others."""
+    """Kernel perceptrons on a budget: the evicted instance is projected on the others."""
     def __init__(
         self,
         *,

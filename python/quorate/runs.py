@@ -4,7 +4,7 @@ Each function does the same as the command of that name (`quorate COMMAND --help
 memory, and returns a pandas frame. Other threads run meanwhile; Ctrl-C ends it. Times are in seconds, sizes in bytes,
 shares from 0 to 1.
 
-Data are a path (CSV, JSON lines, SVMlight, VW; packed or not) or lie in memory:
+Data are a path (CSV, JSON lines, SVMlight, VW; packed or not) or in memory:
 
 - `(X, y)` or `(X, y, task)`: X a NumPy array, a SciPy sparse matrix, a frame, a list of dicts of features or a list of
   texts; y has the labels (1 and -1, 1 and 0, two words, of which `positive` or the second in order means +1, or classes
@@ -44,8 +44,8 @@ Learner = object
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _tells_its_options(options: Any) -> Callable[[F], F]:
-    """For functions with `**options: Unpack[...]`: signature and help name every option; an unknown one is a TypeError."""
+def _with_named_options(options: Any) -> Callable[[F], F]:
+    """For functions with `**options: Unpack[...]`: signature and help list every option; an unknown one is a TypeError."""
 
     def wrap(function: F) -> F:
         own = inspect.signature(function)
@@ -71,7 +71,7 @@ def _tells_its_options(options: Any) -> Callable[[F], F]:
     return wrap
 
 
-@_tells_its_options(RunOptions)
+@_with_named_options(RunOptions)
 def simulate(data: Data, learner: Learner | None = None, *, per_task: bool = False, trace: bool = False,
              stop_when: str | None = None, forecast: float | None = None, progress: bool = False,
              **options: Unpack[RunOptions]) -> pd.DataFrame:
@@ -115,7 +115,7 @@ def simulate(data: Data, learner: Learner | None = None, *, per_task: bool = Fal
     return frame
 
 
-@_tells_its_options(RunOptions)
+@_with_named_options(RunOptions)
 def compare(data: Data, learners: Sequence[Learner] | Mapping[str, Learner], *,
             label_budgets: str | Sequence[int | str] | None = None, progress: bool = False,
             **options: Unpack[RunOptions]) -> Comparison:
@@ -146,7 +146,7 @@ def compare(data: Data, learners: Sequence[Learner] | Mapping[str, Learner], *,
     return Comparison.of(json.loads(found), names)
 
 
-@_tells_its_options(Options)
+@_with_named_options(Options)
 def tune(data: Data, learner: Learner, grid: str | Mapping[str, Any], *, measure: str | None = None,
          folds: int | None = None, share: float | None = None, progress: bool = False,
          **options: Unpack[Options]) -> pd.DataFrame:
@@ -231,9 +231,9 @@ def _prepare(data: Data, options: dict[str, Any]) -> tuple[_core.ExperimentData,
         positive = _data.positive_of(parts.values())
     out = _call(_core.ExperimentData, positive, classes, options.pop("users", True), options)
     for name, value in given.items():
-        said = _call(_data.add, out, value, parts[name], name, name == "test", reading)
-        if said:
-            _inputs.warn(said)
+        warning = _call(_data.add, out, value, parts[name], name, name == "test", reading)
+        if warning:
+            _inputs.warn(warning)
     out.finish()
     return out, options
 

@@ -46,7 +46,7 @@ inline constexpr std::array kCapabilities{
     CapabilityInfo{"learns-neither", "can learn from the answer neither", &Capabilities::learns_neither},
     CapabilityInfo{"keeps-instances", "keeps support vectors", &Capabilities::keeps_instances},
     CapabilityInfo{"forgets", "forgets to stay within a memory limit", &Capabilities::forgets},
-    CapabilityInfo{"untracked-tasks", "answers tasks that memory does not hold by what all tasks share",
+    CapabilityInfo{"untracked-tasks", "answers tasks that memory does not hold, by the shared weights",
                    &Capabilities::untracked_tasks},
     CapabilityInfo{"additive", "its margins are sums over features, which explain them", &Capabilities::additive},
     CapabilityInfo{"groups", "learns users and classes at once: each user has its own weights for every class",

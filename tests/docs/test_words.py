@@ -21,7 +21,7 @@ def test_a_banned_phrase_is_found_with_its_line_across_a_comments_lines_too(tmp_
     (tmp_path / "tools/check_words.py").write_text((ROOT / "tools/check_words.py").read_text())
     page, header = tmp_path / "page.md", tmp_path / "x.h"
     page.write_text("# A page\n\n`told` is code.\n\n```sh\ntold\n```\n\nIt is told.\n")
-    header.write_text("// Ten bytes or\n// so, in `so many` pieces.\nint lie;\n")
+    header.write_text("// Ten bytes or\n// so, in `so many` pieces.\nint lie;\nint told;  // words: kept\n")
     done = check(page, header, root=tmp_path)
     assert done.returncode == 1
     assert [line.split("; ")[0] for line in done.stdout.splitlines()] == [

@@ -21,7 +21,7 @@ struct Mail {
 
 std::vector<Mail> make(const UserOptions& o) {
   std::vector<Mail> out;
-  generate_users(o, [&](const UserMail& mail) {
+  generate_users(o, [&](const UserEmail& mail) {
     out.push_back({mail.user, mail.label, mail.time, {}});
     for (const WordCount& w : mail.words) out.back().words.emplace_back(w.word, w.count);
     return true;
@@ -188,7 +188,7 @@ TEST(Users, NoiseIsTheShareOfWrongLabels) {
 
 TEST(Users, TheSinkMayEndIt) {
   int taken = 0;
-  generate_users({.examples = 1'000}, [&](const UserMail&) { return ++taken < 10; });
+  generate_users({.examples = 1'000}, [&](const UserEmail&) { return ++taken < 10; });
   EXPECT_EQ(taken, 10);
 }
 
@@ -211,7 +211,7 @@ TEST(Users, OptionsOutOfRangeAreRefused) {
                                  UserOptions{.noise = 0.6},     UserOptions{.every = 0},
                                  UserOptions{.replaced = 1.5},  UserOptions{.days = 0},
                                  UserOptions{.days = 36'501},   UserOptions{.examples = 4'000'000'000, .every = 1}})
-    EXPECT_THROW(generate_users(bad, [](const UserMail&) { return false; }), UsageError);
+    EXPECT_THROW(generate_users(bad, [](const UserEmail&) { return false; }), UsageError);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-"""cohort: shared and own weights that know how sure they are.
+"""cohort: shared and own weights, each with a variance.
 
 Source: the header comments of algorithms/cohort.cc and weights/calibration.h. d features, K tasks; w and s (mean and variance
 of the shared weights), v_i and t_i (of task i's own); w = v = 0 and s = t = 1 at first. With users and classes, tasks are in

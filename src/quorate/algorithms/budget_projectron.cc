@@ -21,7 +21,8 @@ namespace {
 
 struct BudgetProjectron : WeightedMachine<BudgetProjectron, ProjectionParams> {
   static constexpr std::string_view name = "budget-projectron",
-                                    title = "Kernel perceptrons on a budget: who leaves is projected on the others",
+                                    title =
+                                        "Kernel perceptrons on a budget: the evicted instance is projected on the others",
                                     source = "Cavallanti and Cesa-Bianchi 2012, Algorithm 1 (MTBPRJ)";
   using Params = ProjectionParams;
   BudgetProjectron(const Params& params, const LearnerContext& context)

@@ -6,8 +6,7 @@
 // Cost    as kernel_perceptron.cc, but a mistake O(B^2 + B tasks that erred), memory O(entries + B^2) and b.
 // Draws   decide: the draws of the query rule, in order of the examples. learn: none.
 // Differs As docs/papers.md section 4 settles it: line 14 has no A^-1, Psi's second argument no beta_r. It scores by the
-// norm
-//         of the weights of all K tasks, the damage the paper speaks of. Distances and drift as budget_projectron.cc.
+//         norm of the weights of all K tasks, the damage the paper speaks of. Distances and drift as budget_projectron.cc.
 #include <algorithm>
 #include <limits>
 

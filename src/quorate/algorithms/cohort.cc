@@ -132,7 +132,7 @@ struct CostOfPositives {
 };
 
 struct Cohort {
-  static constexpr std::string_view name = "cohort", title = "Shared and own weights that know how sure they are",
+  static constexpr std::string_view name = "cohort", title = "Shared and own weights, each with a variance",
                                     source = "docs/cohort.md";
   struct Params {
     QueryWith<ConfidenceQuery> query;
@@ -149,7 +149,7 @@ struct Cohort {
       return std::tuple{
           query_field(&Params::query),
           Field{&Params::noise, "noise", kPositive, "of labels: larger learns less from each", "AROW's r; docs/cohort.md"},
-          Field{&Params::guess, "guess", kProbability, "weight of sure guesses beside labels; 0: labels only",
+          Field{&Params::guess, "guess", kProbability, "weight of certain guesses beside labels; 0: labels only",
                 "docs/cohort.md"},
           Field{&Params::eta, "eta", Interval{0, 100}, "how fast past mistakes decide between shared and own weights",
                 "docs/cohort.md"},
@@ -716,11 +716,15 @@ struct Cohort {
       if (recent[i].group >= groups) throw DataError("cohort: a recent label of an unknown group");
     if (betas.size() != (directions.rank() > 0 ? recent.size() : 0) ||
         std::any_of(betas.begin(), betas.end(), [](double b) { return !(b >= 0) || std::isinf(b); }))
-      throw DataError("cohort: recent labels that cannot be");
-    if (guesses > kGuesses || mistakes.size() != kRatio.size() || due >= RecentLabels::kMost ||
-        labels_of.size() != 2 * groups || mistakes_of.size() != (directions.rank() > 0 ? kTrust.size() : 0) ||
-        std::any_of(labels_of.begin(), labels_of.end(), [](std::uint64_t n) { return n >> 48 != 0; }))
-      throw DataError("cohort: counts that cannot be");
+      throw DataError("cohort: betas: expected a finite number from 0 for each recent label; none without directions");
+    if (guesses > kGuesses || due >= RecentLabels::kMost)
+      throw DataError("cohort: guesses " + std::to_string(guesses) + ", due " + std::to_string(due) + "; expected at most " +
+                      std::to_string(kGuesses) + ", and less than " + std::to_string(RecentLabels::kMost));
+    if (mistakes.size() != kRatio.size() || mistakes_of.size() != (directions.rank() > 0 ? kTrust.size() : 0) ||
+        labels_of.size() != 2 * groups)
+      throw DataError("cohort: mistakes, mistakes_of or labels_of has another size than its parameters give");
+    if (std::any_of(labels_of.begin(), labels_of.end(), [](std::uint64_t n) { return n >> 48 != 0; }))
+      throw DataError("cohort: labels_of: expected counts below 2^48");
     bought = std::accumulate(labels_of.begin(), labels_of.end(), std::uint64_t{0});
     if (weight_of.size() != labels_of.size() ||
         std::any_of(weight_of.begin(), weight_of.end(), [](double sum) { return !(sum >= 0 && sum < 0x1p58); }))

@@ -1,4 +1,4 @@
-// SHAMPO: K tasks share one annotator, and ask about the most uncertain tasks.
+// SHAMPO: K tasks share one annotator, which labels the more uncertain tasks with a higher probability.
 //
 // Source  Cohen and Crammer 2015: Perceptron SHAMPO; aggressive, with prior, adaptive b; weak and random updates.
 // Round   one example per task that has one, or the same x for every task; labels_per_round labels are bought.

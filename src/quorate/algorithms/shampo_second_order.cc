@@ -20,7 +20,7 @@ namespace {
 
 struct ShampoSecondOrder {
   static constexpr std::string_view name = "shampo-second-order",
-                                    title = "One annotator for many tasks that know how sure they are",
+                                    title = "One annotator for many tasks whose weights have variances",
                                     source = "Cohen and Crammer 2015, second order SHAMPO";
   struct Params : SharedAnnotatorParams {
     bool aggressive = false, diagonal = false;

@@ -1,4 +1,4 @@
-// Bytes are counted, not guessed: everything a model owns is allocated through one of these.
+// Counts the bytes of a model: everything it owns is allocated through a Memory.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -13,12 +13,12 @@
 
 namespace quorate {
 
-/// Counts what is allocated through it, and refuses what would exceed a hard limit. Not shared between threads.
+/// Counts the bytes allocated through it, and throws MemoryError beyond a hard limit. Not shared between threads.
 class Memory final : public std::pmr::memory_resource {
  public:
   static constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
-  /// set_aside: bytes of the limit that something else may use; they are never allocated here.
+  /// set_aside: bytes of the limit that are reserved for other uses; they are never allocated here.
   explicit Memory(std::size_t limit = kNoLimit, std::size_t set_aside = 0) : limit_(limit), set_aside_(set_aside) {}
 
   std::size_t bytes() const { return now_; }  ///< allocated now
@@ -32,7 +32,7 @@ class Memory final : public std::pmr::memory_resource {
     peak_ = std::max(peak_, now_);
   }
   std::size_t left() const { return limit_ - set_aside_ - now_; }
-  /// Whether so many bytes are left; else throws MemoryError.
+  /// Throws MemoryError unless `bytes` bytes are left.
   void check_left(std::size_t bytes) const {
     if (bytes > left()) refuse(bytes);
   }
@@ -44,7 +44,7 @@ class Memory final : public std::pmr::memory_resource {
         " are in use" + (set_aside_ > 0 ? ", " + std::to_string(set_aside_) + " set aside for rounds or names" : "") +
         " and " + std::to_string(bytes) + " more are needed; expected a larger --memory, or a learner with a budget");
   }
-  /// What is large begins with a cache line, so that what is looked up together in it lies in one.
+  /// Large allocations start at a cache line, so that neighbours that are read together share one.
   static std::size_t alignment_of(std::size_t bytes, std::size_t alignment) {
     return bytes < 4096 ? alignment : std::max(alignment, std::size_t{64});
   }
@@ -64,24 +64,25 @@ class Memory final : public std::pmr::memory_resource {
   std::size_t limit_, set_aside_, now_ = 0, peak_ = 0;
 };
 
-/// Bytes that may still be allocated; Memory::kNoLimit or so of a resource that does not count.
+/// Bytes that may still be allocated; Memory::kNoLimit if the resource is not a Memory. A Memory without a limit returns
+/// kNoLimit less the bytes in use.
 inline std::size_t bytes_left(std::pmr::memory_resource* memory) {
   const auto* counted = dynamic_cast<const Memory*>(memory);
   return counted != nullptr ? counted->left() : Memory::kNoLimit;
 }
 
-/// The limit of what may be allocated; Memory::kNoLimit: none.
+/// The limit of the bytes allocated; Memory::kNoLimit: none.
 inline std::size_t memory_limit(std::pmr::memory_resource* memory) {
   const auto* counted = dynamic_cast<const Memory*>(memory);
   return counted != nullptr ? counted->limit() : Memory::kNoLimit;
 }
 
-/// What allocates several times asks first, so that it is refused as a whole. Throws MemoryError.
+/// Throws MemoryError unless `bytes` bytes are left: for several allocations that are refused as a whole.
 inline void check_bytes_left(std::pmr::memory_resource* memory, std::size_t bytes) {
   if (const auto* counted = dynamic_cast<const Memory*>(memory)) counted->check_left(bytes);
 }
 
-/// Whether there is a limit to what may be allocated.
+/// Whether the resource has a limit.
 inline bool is_limited(std::pmr::memory_resource* memory) { return memory_limit(memory) != Memory::kNoLimit; }
 
 /// Bytes that a vector has allocated.
@@ -90,7 +91,7 @@ std::size_t bytes_of(const std::pmr::vector<T>& v) {
   return v.capacity() * sizeof(T);
 }
 
-/// An empty array with room for `size` elements; never holds two, and keeps what is large enough.
+/// Makes v an empty array with room for `size` elements. Never holds two arrays; keeps one that is large enough.
 template <class Vector>
 void renew(Vector& v, std::size_t size) {
   v.clear();
@@ -99,11 +100,11 @@ void renew(Vector& v, std::size_t size) {
   v.reserve(size);
 }
 
-// Fitted arrays. Under a memory limit what is learned and kept depends on the bytes that are left, so these must follow from
-// the model's state alone: not from how it grew, nor from when it was saved and loaded, nor from the standard library.
+// Fitted arrays. Under a memory limit the bytes left decide what is learned and kept. So they must depend on the model's
+// state alone: not on how it grew, on when it was saved and loaded, or on the standard library.
 
-/// Elements that a fitted array of `size` elements has room for: at most 7, or a sixteenth, more than it needs when a step
-/// is not filled.
+/// The capacity of a fitted array of `size` elements: `size`, rounded up to a multiple of 8, or of a sixteenth of the
+/// next power of two if that is more.
 constexpr std::size_t room_for(std::size_t size) {
   const std::size_t step = std::max<std::size_t>(8, std::bit_ceil(size) / 16);
   return (size + step - 1) / step * step;
@@ -131,14 +132,14 @@ void reserve(std::pmr::vector<T>& v, std::size_t size) {
   fit(v, size);
   if (size > v.capacity()) v.reserve(std::max(size, 2 * v.size()));
 }
-/// Bytes that reserve(v, size) allocates, the old ones being freed afterwards.
+/// Bytes that reserve(v, size) allocates before it frees the old ones.
 template <class T>
 std::size_t bytes_to_reserve(const std::pmr::vector<T>& v, std::size_t size) {
   if (size <= v.capacity()) return 0;
   return (is_limited(v.get_allocator().resource()) ? room_for(size) : std::max(size, 2 * v.size())) * sizeof(T);
 }
-/// The same for an array that was just loaded. Its copy is not part of the model, so that a model which filled its limit
-/// can be loaded.
+/// fit(v) for an array that was just loaded. The copy is made outside of the model's memory, so that a model that fills its
+/// limit can be loaded.
 template <class T>
 void fit_loaded(std::pmr::vector<T>& v) {
   if (v.capacity() == room_for(v.size()) || !is_limited(v.get_allocator().resource())) return;
@@ -147,21 +148,21 @@ void fit_loaded(std::pmr::vector<T>& v) {
   v.reserve(room_for(loaded.size()));
   v.assign(loaded.begin(), loaded.end());
 }
-/// v becomes `list`, fitted as if it had grown to it.
+/// Makes v a copy of `list`, with the capacity of an array that grew to that size.
 template <class T, class List>
 void load_fitted(std::pmr::vector<T>& v, const List& list) {
   v = std::pmr::vector<T>(v.get_allocator());
   v.reserve(is_limited(v.get_allocator().resource()) ? room_for(list.size()) : list.size());
   v.assign(list.begin(), list.end());
 }
-/// The same for an array whose elements need not be kept: never holds two.
+/// fit(v, size) for an array whose elements need not be kept: never holds two arrays.
 template <class T>
 void fit_scratch(std::pmr::vector<T>& v, std::size_t size) {
   if (v.capacity() == room_for(size) || !is_limited(v.get_allocator().resource())) return;
   v = std::pmr::vector<T>(v.get_allocator());
   v.reserve(room_for(size));
 }
-/// Bytes that fit(v, size) adds to those of v. While it copies, the old ones are there, too.
+/// Bytes that fit(v, size) adds to those of v. During the copy the old ones are allocated, too.
 template <class T>
 std::size_t bytes_to_fit(const std::pmr::vector<T>& v, std::size_t size) {
   return size <= v.capacity() ? 0 : (room_for(size) - v.capacity()) * sizeof(T);

@@ -21,8 +21,8 @@ std::string_view NameTable::operator[](std::uint32_t place) const {
   return {text_[e.block].data() + e.begin, e.size};
 }
 
-/// Linear hashing (Litwin 1980): buckets are made one at a time, and each takes its names from one that was there. A hash
-/// belongs to the bucket that its low bits name, one bit fewer if that bucket is not made yet.
+/// Linear hashing (Litwin 1980): buckets are added one at a time, and each takes its names from an older one. The low bits
+/// of a hash are the number of its bucket, with one bit fewer if that bucket does not exist yet.
 std::size_t NameTable::bucket_of(std::uint32_t hash, std::size_t buckets) const {
   const std::size_t all = std::bit_ceil(buckets), bucket = hash & (all - 1);
   return bucket < buckets ? bucket : bucket - all / 2;
@@ -32,7 +32,7 @@ void NameTable::add_bucket() {
   const std::size_t made = first_.size();
   first_.resize(made + 1);
   if (made == 0) return;
-  constexpr std::size_t kAhead = 4;  // buckets are divided in order: what comes next is asked for
+  constexpr std::size_t kAhead = 4;  // buckets are divided in order: the next entries are prefetched
   const std::size_t divided = made - std::bit_floor(made);
   if (const std::uint32_t coming = first_[divided + std::min(kAhead, made - divided)]; coming != kNone)
     quorate::prefetch(&entries_[coming - 1]);
@@ -110,7 +110,7 @@ std::uint32_t NameTable::intern(std::string_view name) {
       text_.push_back(std::move(block));
     }
   }
-  // From here on nothing can fail.
+  // Nothing below can fail.
   std::pmr::vector<char>& text = text_.back();
   const Entry e{static_cast<std::uint32_t>(text_.size() - 1), static_cast<std::uint32_t>(text.size()),
                 static_cast<std::uint32_t>(name.size()), hash, kNone};
@@ -125,7 +125,7 @@ std::uint32_t NameTable::intern(std::string_view name) {
   return place;
 }
 
-/// The text becomes that of `other`, in blocks of the same size. Its own is freed first.
+/// Copies the text of `other`, in blocks of the same size, after freeing its own.
 void NameTable::take_text(const NameTable& other) {
   text_ = std::pmr::vector<std::pmr::vector<char>>(text_.get_allocator());
   reserve(text_, other.text_.size());
@@ -144,7 +144,7 @@ void NameTable::rename(std::uint32_t place, std::string_view name) {
   try {
     take_text(after);
   } catch (...) {
-    take_text(before);  // as much as was there
+    take_text(before);  // fits: these bytes were just freed
     throw;
   }
   for (std::uint32_t i = 0; i < size(); ++i) {
@@ -173,7 +173,7 @@ void NameTable::unpack(const Packed& packed) {
     if (end < begin || end > packed.text.size()) throw DataError("names: ends out of order");
     name.clear();
     for (; begin < end; ++begin) name += packed.text[begin];
-    if (names.intern(name) != i) throw DataError("names: '" + name + "' comes twice");
+    if (names.intern(name) != i) throw DataError("names: '" + name + "' occurs twice");
   }
   if (begin != packed.text.size()) throw DataError("names: text longer than the names in it");
   text_.swap(names.text_);

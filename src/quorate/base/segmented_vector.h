@@ -1,4 +1,4 @@
-// A list that grows without ever holding a second copy of itself.
+// A vector that grows without copying its elements.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -9,9 +9,9 @@
 
 namespace quorate {
 
-/// What std::vector is, but past 64 KiB it grows by blocks of that size, which never move: so a million tasks cost what
-/// their numbers take and no more, and no example waits while they are copied. Nothing is removed. Bytes depend on the size
-/// alone, not on how it was reached. T: at most 64 KiB, T{} is cheap.
+/// As std::vector, but past 64 KiB it grows by blocks of that size, which never move. So growth needs no memory for a second
+/// copy, and no example waits for one. Elements are never removed. Its bytes depend on the size alone, not on how it was
+/// reached. T: at most 64 KiB, T{} is cheap.
 template <class T>
 class SegmentedVector {
  public:
@@ -24,7 +24,7 @@ class SegmentedVector {
   T& operator[](std::size_t i) { return blocks_[i / kBlock][i % kBlock]; }
   const T& operator[](std::size_t i) const { return blocks_[i / kBlock][i % kBlock]; }
 
-  /// At least `size` elements from now on, new ones T{}. If memory is refused, those there were are as before.
+  /// Grows to at least `size` elements; new ones are T{}. If memory is refused, size and elements are unchanged.
   void resize(std::size_t size) {
     reserve(size);
     size_ = std::max(size_, size);
@@ -38,12 +38,12 @@ class SegmentedVector {
     if (size > capacity()) blocks_.reserve(table_for(size));
     while (size > capacity()) blocks_.emplace_back(kBlock);
   }
-  /// With one of the same memory.
+  /// other: of the same memory resource.
   void swap(SegmentedVector& other) {
     blocks_.swap(other.blocks_);
     std::swap(size_, other.size_);
   }
-  /// Bytes that resize(size) may allocate, what it then frees included.
+  /// Bytes that resize(size) may allocate, including those that it frees again.
   std::size_t bytes_to_grow(std::size_t size) const {
     if (size <= capacity()) return 0;
     std::size_t elements = first() < kBlock ? first_for(size) : 0;
@@ -53,7 +53,7 @@ class SegmentedVector {
   }
 
  private:
-  using Block = std::pmr::vector<T>;  // as long as it can be; only the first may be shorter than kBlock
+  using Block = std::pmr::vector<T>;  // kBlock elements; the first may be shorter
 
   std::size_t first() const { return blocks_.empty() ? 0 : blocks_[0].size(); }
   std::size_t capacity() const { return blocks_.size() > 1 ? blocks_.size() * kBlock : first(); }

@@ -16,7 +16,7 @@ namespace quorate {
 struct Delay {
   double mean = 0;         ///< from 0 to 10^9
   bool lognormal = false;  ///< sigma 1; else always the mean
-  double lost = 0;         ///< chance that an answer never comes
+  double lost = 0;         ///< probability that an answer never comes
 
   explicit operator bool() const { return mean > 0 || lost > 0; }
 };
@@ -42,7 +42,7 @@ class Annotator {
  public:
   Annotator(const Delay& delay, std::uint64_t seed) : delay_(delay), rng_(make_rng(seed, kStream)) {}
 
-  /// How many further examples come before the answer; 0: at once. Nothing: it never comes.
+  /// The number of further examples before the answer; 0: at once. None: it never comes.
   std::optional<std::uint64_t> delay() {
     if (delay_.lost > 0 && uniform(rng_) < delay_.lost) return std::nullopt;
     if (!delay_.lognormal) return static_cast<std::uint64_t>(delay_.mean);

@@ -35,9 +35,11 @@ std::vector<Budget> parse_budgets(const std::string& text, std::uint64_t example
   return out;
 }
 
-/// Probabilities given and what came of them, over all runs: [{"probability": mean, "positive": share, "examples": n}, ..],
-/// a bin that holds examples each; null for margins that are not calibrated.
-Json reliability_json(const Reliability& given) {
+/// Predicted probabilities and the share of positives, over all runs: [{"probability": mean, "positive": share,
+/// "examples": n}, ..], one for each bin that has examples; null for margins that are not calibrated.
+Json reliability_json(const SimulateResult& result) {
+  Reliability given;
+  for (const RunResult& r : result.runs) given += r.reliability;
   if (given.examples() == 0) return nullptr;
   Json out = Json::array();
   for (std::size_t i = 0; i < Reliability::kBins; ++i)
@@ -90,12 +92,6 @@ Comparison compare(const ExperimentData& data, const std::vector<std::string>& l
   return out;
 }
 
-Reliability reliability(const SimulateResult& result) {
-  Reliability out;
-  for (const RunResult& r : result.runs) out += r.reliability;
-  return out;
-}
-
 Json document(const Comparison& c) {
   const std::vector<Comparison::Row>& rows = c.rows;
   Json out{{"tasks", rows[0].result.tasks},
@@ -121,7 +117,7 @@ Json document(const Comparison& c) {
       entry["runs"].push_back({{"seed", r.seed}});
       entry["runs"].back().update(object(measures(r)));
     }
-    entry["reliability"] = reliability_json(reliability(row.result));
+    entry["reliability"] = reliability_json(row.result);
     out["learners"].push_back(std::move(entry));
   }
   return out;

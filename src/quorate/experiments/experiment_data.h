@@ -9,26 +9,26 @@
 
 namespace quorate {
 
-/// How far an experiment is. Written by the threads of the experiment, read by another one.
+/// The progress of an experiment. Written by the threads of the experiment, read by another one.
 struct WorkDone {
   std::atomic<std::uint64_t> examples = 0;  ///< learned from so far
   std::atomic<double> all = 1;              ///< to learn from
   double fraction() const { return static_cast<double>(examples) / all; }
 };
 
-/// Add all examples, then call finish(), then use `tasks`, `reduction`, simulate(). Const members may be called by many
-/// threads.
+/// Add all examples, then call finish(), then use `tasks`, `reduction`, simulate(). Several threads may call const
+/// members.
 class ExperimentData {
  public:
   /// `positive`: the word for +1, or empty; `classes`: the word of a Reduction::Kind, empty for binary labels. `users`: with
-  /// classes, tasks of the data are users; otherwise they are not looked at. Throws UsageError.
+  /// classes, tasks of the data are users; otherwise they are ignored. Throws UsageError.
   explicit ExperimentData(const FeatureSettings& features = {}, const std::string& positive = "",
                           const std::string& classes = "", bool users = true);
 
   struct Skipped {
     std::string path;  ///< of the file, with its ending
     std::uint64_t lines = 0;
-    std::string first;     ///< what is wrong with the first of them
+    std::string first;     ///< the error of the first of them
     std::string left_out;  ///< ExampleReader::left_out()
   };
   /// Adds the examples of a file to `part`, which is train or test; ends early once options.stop is requested. Throws as

@@ -1,4 +1,4 @@
-// Streams that are made, not read: related tasks whose targets move.
+// Generates streams of related linear tasks whose targets move.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -13,8 +13,8 @@ namespace quorate {
 /// How the targets of the tasks move.
 enum class Shift {
   kNone,
-  kTogether,  ///< all turn in the same plane: what relates them stays
-  kApart      ///< each turns in a plane of its own
+  kTogether,  ///< all turn in the same plane: their angles stay
+  kApart      ///< each turns in its own plane
 };
 /// "none", "together" or "apart". Throws UsageError.
 Shift shift_named(const std::string& name);
@@ -26,10 +26,10 @@ struct DriftOptions {
   Shift shift = Shift::kTogether;
   std::uint64_t every = 1'000;  ///< examples between two shifts
   double angle = 0.5;           ///< radians that a target's part in the plane turns by
-  double noise = 0;             ///< chance that a label is wrong, 0 to 0.5
+  double noise = 0;             ///< probability that a label is wrong, 0 to 0.5
 };
 
-/// sink(task, label, x) for every example: task by task in turn, x uniform on the unit sphere, the label the sign of <u_k,
+/// Calls sink(task, label, x) for every example: tasks in turn, x uniform on the unit sphere, the label the sign of <u_k,
 /// x>. Draws: generator 2 of the seed. Throws UsageError for options out of range.
 void generate_drift(const DriftOptions& options,
                     const std::function<void(Task task, Answer label, std::span<const double> x)>& sink);

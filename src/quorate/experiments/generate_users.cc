@@ -12,9 +12,9 @@ namespace quorate {
 namespace {
 
 constexpr std::uint64_t kDataStream = 2;
-constexpr double kRight = 0.9;  // chance that a leaning word is of the mail's class
+constexpr double kRight = 0.9;  // probability that a word that indicates a class is of the email's class
 
-/// x^s for s >= 0, to a multiple of 1/1024. By square roots and products, which are the same bits everywhere.
+/// x^s for s >= 0, rounded to a multiple of 1/1024. By square roots and products, which are the same bits on every machine.
 double power(double x, double s) {
   const auto units = static_cast<std::uint32_t>(std::lround(s * 1024));
   double out = 1, root = x;
@@ -26,7 +26,7 @@ double power(double x, double s) {
   return out;
 }
 
-/// Places 0 .. n - 1, place k with chance in proportion to (k + 1)^-exponent.
+/// Draws places 0 .. n - 1, place k with a probability proportional to (k + 1)^-exponent.
 class Zipf {
  public:
   Zipf(std::uint64_t n, double exponent) : upto_(n), first_(n) {
@@ -37,8 +37,8 @@ class Zipf {
       first_[cell] = static_cast<std::uint32_t>(k);
     }
   }
-  /// The first place whose cumulated weight is above u times all. One draw, O(1) on average: the search starts from what was
-  /// written down for the cell of u.
+  /// The first place whose cumulated weight is above u times all. One draw, O(1) on average: the search starts at the
+  /// place stored for the cell of u.
   std::uint32_t operator()(Rng& rng) const {
     const double u = uniform(rng), aim = u * upto_.back();
     std::uint32_t k = first_[static_cast<std::size_t>(u * static_cast<double>(first_.size()))];
@@ -52,7 +52,7 @@ class Zipf {
     return static_cast<double>(cell) / static_cast<double>(upto_.size()) * upto_.back();
   }
   std::vector<double> upto_;          // sum of the weights up to here
-  std::vector<std::uint32_t> first_;  // where u in [cell / n, (cell + 1) / n) starts to look
+  std::vector<std::uint32_t> first_;  // where the search for u in [cell / n, (cell + 1) / n) starts
 };
 
 /// splitmix64's finaliser.
@@ -62,9 +62,9 @@ std::uint64_t mixed(std::uint64_t z) {
   return z ^ (z >> 31);
 }
 
-class Mails {
+class Emails {
  public:
-  explicit Mails(const UserOptions& o)
+  explicit Emails(const UserOptions& o)
       : o_(o),
         lean_(o.words / 10),
         user_(o.tasks, o.exponent),
@@ -76,11 +76,11 @@ class Mails {
     for (Index& word : word_) word = ++last_;
   }
 
-  UserMail next(std::uint64_t n) {
+  UserEmail next(std::uint64_t n) {
     if (n > 0 && n % o_.every == 0 && o_.replaced > 0)
       for (std::uint64_t place = 0; place < lean_; ++place)
         if (uniform(rng_) < o_.replaced) word_[place] = ++last_;
-    UserMail out;
+    UserEmail out;
     out.user = user_(rng_) + 1;
     const bool spam = uniform(rng_) < o_.spam, wrong = uniform(rng_) < o_.noise;
     out.label = spam != wrong ? 1 : -1;
@@ -100,7 +100,7 @@ class Mails {
   }
 
  private:
-  /// The place of a word for this mail. Places: spam words, ham words, neutral words. Two or three draws.
+  /// Draws the place of a word of an email. Places: spam words, ham words, neutral words. Two or three draws.
   std::uint64_t place(std::uint32_t user, bool spam) {
     const double kind = uniform(rng_);
     if (kind >= o_.signal) return 2 * lean_ + neutral_(rng_);
@@ -123,9 +123,9 @@ class Mails {
 
 }  // namespace
 
-void generate_users(const UserOptions& o, const std::function<bool(const UserMail&)>& sink) {
-  const auto check = [](bool good, const char* expected) {
-    if (!good) throw UsageError(std::string("users: expected ") + expected);
+void generate_users(const UserOptions& o, const std::function<bool(const UserEmail&)>& sink) {
+  const auto check = [](bool good, const std::string& expected) {
+    if (!good) throw UsageError("users: expected " + expected);
   };
   check(o.tasks >= 1 && o.tasks <= 10'000'000, "1 to 10,000,000 tasks");
   check(o.examples >= 1 && o.examples <= 4'000'000'000, "1 to 4,000,000,000 examples");
@@ -140,11 +140,11 @@ void generate_users(const UserOptions& o, const std::function<bool(const UserMai
   check(o.replaced >= 0 && o.replaced <= 1, "replaced from 0 to 1");
   check(o.days >= 1 && o.days <= 36'500, "1 to 36,500 days");
   check(o.replaced == 0 || o.words + o.examples / o.every * (o.words / 10) < kMaxIndex,
-        "fewer new words than there are numbers for features: a larger --every, or --replaced 0");
+        "fewer than " + std::to_string(kMaxIndex) + " words in all: a larger --every, or --replaced 0");
 
-  Mails mails(o);
+  Emails emails(o);
   for (std::uint64_t n = 0; n < o.examples; ++n)
-    if (!sink(mails.next(n))) return;
+    if (!sink(emails.next(n))) return;
 }
 
 }  // namespace quorate

@@ -24,7 +24,7 @@ constexpr std::uint64_t kOrderStream = 0;
 /// The first task of the stream's task at this place.
 Task first_task(const Reduction& reduction, std::uint32_t place) { return static_cast<Task>(place * reduction.tasks()); }
 
-/// What a run finds on its test set.
+/// Measures a model on a run's test set.
 class TestCount {
  public:
   TestCount(const Reduction& reduction, std::size_t tasks, bool per_task)
@@ -66,12 +66,12 @@ class TestCount {
   Reduction::Work work_;
 };
 
-/// A simulated annotator who knows the labels of the data, and may be late.
+/// A simulated annotator with the labels of the data, whose answers may be late.
 class LateAnnotator {
  public:
   LateAnnotator(const Delay& delay, std::uint64_t seed) : delay_(delay), annotator_(delay, seed) {}
 
-  /// The reply to a question about example n of the round at hand, after which `position` examples were seen.
+  /// The reply to a question about example n of the current round, after which `position` examples were seen.
   Reply reply(Reply known, std::size_t n, std::uint64_t position) {
     if (!delay_ || !known.answered()) return known;
     std::optional<std::uint64_t> at = annotator_.delay();
@@ -80,20 +80,20 @@ class LateAnnotator {
     asked_.push_back({n, known.answer(), at});
     return Reply::later();
   }
-  /// After the round: which of its questions will be answered. example(n): the index in the data.
+  /// After the round: notes which of its questions will be answered. example(n): the index in the data.
   template <class ExampleOf>
   void note(std::span<const Example> round, std::span<const Outcome> outcomes, ExampleOf example) {
     for (const auto& [n, answer, at] : asked_)
       if (at && outcomes[n].ticket) due_[{*at, *outcomes[n].ticket}] = {example(n), round[n].task, answer};
     asked_.clear();
   }
-  /// Gives the session the answers that are due after `seen` examples; told(example, task, outcome) of each that was
-  /// awaited.
-  template <class Told>
-  void deliver(Session& session, std::uint64_t seen, Told told) {
+  /// Gives the session the answers that are due after `seen` examples; calls use(example, task, outcome) for each whose
+  /// question was still pending.
+  template <class Use>
+  void deliver(Session& session, std::uint64_t seen, Use use) {
     for (; !due_.empty() && due_.begin()->first.first <= seen; due_.erase(due_.begin())) {
       const auto& [when, late] = *due_.begin();
-      if (const auto outcome = session.answer(when.second, late.answer)) told(late.example, late.task, *outcome);
+      if (const auto outcome = session.answer(when.second, late.answer)) use(late.example, late.task, *outcome);
     }
   }
 
@@ -101,7 +101,7 @@ class LateAnnotator {
   struct Asked {
     std::size_t n;
     Answer answer;
-    std::optional<std::uint64_t> at;  // nothing: never
+    std::optional<std::uint64_t> at;  // none: never
   };
   struct Late {
     std::uint64_t example;
@@ -110,8 +110,8 @@ class LateAnnotator {
   };
   Delay delay_;
   Annotator annotator_;
-  std::vector<Asked> asked_;                                     // of the round at hand
-  std::map<std::pair<std::uint64_t, std::uint64_t>, Late> due_;  // by when the answer comes, and ticket
+  std::vector<Asked> asked_;                                     // of the current round
+  std::map<std::pair<std::uint64_t, std::uint64_t>, Late> due_;  // by the time of the answer, and the ticket
 };
 
 class Simulation {
@@ -120,7 +120,7 @@ class Simulation {
              const SimulateOptions& options)
       : train_(train), test_(test), tasks_(tasks), rounds_(rounds), o_(options) {}
 
-  /// Nothing if it was stopped.
+  /// Returns no result if it was stopped.
   std::optional<RunResult> run(std::uint64_t r) const {
     Rng order = make_rng(o_.learning.seed + r, kOrderStream);
     Split split = make_split(r, order);
@@ -150,7 +150,7 @@ class Simulation {
     return out;
   }
 
-  /// Goes through the examples to learn from. Returns how many it saw; nothing if it was stopped.
+  /// Learns from the examples of the run. Returns their number; none if it was stopped.
   std::optional<std::uint64_t> learn(std::uint64_t r, Model& model, Split& split, Rng& order, ProgressiveCount& progressive,
                                      RunResult& out) const {
     std::optional<StopRule> stop_when = o_.stop_when;

@@ -1,4 +1,4 @@
-// Learning from data whose labels are all known but hidden until asked for: what would have happened?
+// Simulates learning with labels on demand: the labels of the data are hidden until the learner asks for them.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -31,26 +31,26 @@ struct TraceLine {
 
 struct SimulateOptions {
   Spec learner;
-  /// Of each run; the seed of run r is `seed` + r. A pace is that of the run's own length; keep_labels is not looked at.
+  /// Of each run; the seed of run r is `seed` + r. A pace is that of the run's own length; keep_labels is ignored.
   /// ExperimentData::simulate takes a share of the examples of a pass for labels, too.
   LearningOptions learning;
   std::optional<StopRule> stop_when;  ///< ends a run; needs an audit
-  std::optional<double> forecast;     ///< accuracy: how many labels will it take? Needs an audit
+  std::optional<double> forecast;     ///< accuracy to forecast the number of labels for; needs an audit
   Delay delay;                        ///< of the answers; those due after the end of a run are not learned from
-  /// `tasks` are its own if it is not by_task(): then those of the data are not looked at.
+  /// `tasks` are its own if it is not by_task(): then those of the data are ignored.
   Reduction reduction;
   FeatureKinds kinds;  ///< of the data's features
   std::uint64_t runs = 1, passes = 1, threads = 1;
   std::uint64_t train_per_task =
       0;                    ///< > 0: per run, that many examples of each task at random; the others are the test set
   double test_share = 0;    ///< > 0: per run, that share of the examples at random is the test set; in_order: the last ones
-  bool in_order = false;    ///< as the data lie, never shuffled: for streams that drift
-  double share = 1;         ///< of the examples to learn from: the first so many of a shuffled order, 0 < share <= 1
+  bool in_order = false;    ///< in the data's order, never shuffled: for streams that drift
+  double share = 1;         ///< of the examples to learn from, the first in a shuffled order; 0 < share <= 1
   std::uint64_t folds = 0;  ///< > 1: cross-validation; run r tests on a folds-th part and learns from the others
   bool per_task = false;
   std::function<void(const TraceLine&)> trace;     ///< called in order, run by run
   std::atomic<std::uint64_t>* progress = nullptr;  ///< counts examples
-  std::stop_token stop;                            ///< ends all runs after the example at hand
+  std::stop_token stop;                            ///< ends all runs after the current example
 
   static constexpr auto fields() {
     using O = SimulateOptions;
@@ -68,7 +68,7 @@ struct SimulateOptions {
   }
 };
 
-/// Test-set measures and what the run did. Of a task: the same, restricted to its examples. Of classes as a whole: of the
+/// Test-set measures and counts of the run. Of a task: the same, restricted to its examples. Of classes as a whole: of the
 /// class predicted from all tasks; of one of their tasks: of its examples for which the answer is not "neither"; of a user:
 /// of the class predicted from all of the user's tasks.
 struct RunTotals {
@@ -84,7 +84,7 @@ struct RunResult {
   std::size_t model_bytes, peak_bytes;
   std::vector<RunTotals> per_task;   ///< if asked for; with users and classes, of each user
   ClassConfusion test, progressive;  ///< of classes: on the test set, and before learning
-  /// What an audit found: of the model at the end, and of the predictions made when each example came.
+  /// The results of an audit: quality of the model at the end, and of the predictions made as each example arrived.
   struct Audited {
     Audit audit;
     Quality now;
@@ -107,11 +107,11 @@ struct SimulateResult {
 /// Examples that a run learns from in each pass, of the data's `available`.
 std::size_t examples_to_learn(std::size_t available, std::size_t tasks, const SimulateOptions& options);
 
-/// Learns and tests on `train`, tests them on `test` (or on what train_per_task leaves; or not at all). Run r has the seed
-/// options.learning.seed + r: it decides the split and the order (stream 0) and the learner's draws (stream 1), so that two
-/// learners see the same splits and orders. The result does not depend on options.threads. `tasks` names the tasks of both
-/// sets. With train_per_task and classes it is so many examples of each class. Throws UsageError, DataError (a task with too
-/// few examples), and as make_learner.
+/// Learns from `train`, and tests on `test`, on the examples that train_per_task, test_share or folds leaves, or not at all.
+/// Run r has the seed options.learning.seed + r: it decides the split and the order (stream 0) and the learner's draws
+/// (stream 1), so that two learners see the same splits and orders. The result does not depend on options.threads. `tasks`
+/// names the tasks of both sets. With classes, train_per_task counts the examples of each class. Throws UsageError,
+/// DataError (a task with too few examples), and as make_learner.
 SimulateResult simulate(const Dataset& train, const Dataset* test, const NameTable& tasks, const SimulateOptions& options);
 
 }  // namespace quorate

@@ -1,4 +1,4 @@
-// Which examples a run learns from, in which order, and which it is tested on.
+// Splits data for a run: the examples to learn from, in order, and the test set.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -15,7 +15,7 @@ struct Split {
   std::vector<std::uint64_t> learn, test;
 };
 
-/// per_task examples of each of `groups` groups to learn from, the others to test on; group(i) is example i's, and groups
+/// per_group examples of each of `groups` groups to learn from, the others to test on; group(i) is example i's; groups
 /// beyond the last are left out. name(g) is for the message. Throws DataError for a group with too few examples.
 template <class Group, class Name>
 Split split_per_group(const Dataset& data, std::size_t groups, Group group, Name name, std::uint64_t per_group, Rng& rng) {
@@ -39,9 +39,9 @@ Split split_per_group(const Dataset& data, std::size_t groups, Group group, Name
 /// Part `fold` of `folds` to test on. All runs of one seed cut the same shuffled order, so every example is tested on once.
 Split split_folds(std::size_t examples, std::uint64_t folds, std::uint64_t fold, Rng order);
 
-/// How many of the examples a share of them is: at least one and not all. examples: at least 2.
+/// The size of a test set of this share of the examples: at least one and not all. examples: at least 2.
 std::size_t test_examples(std::size_t examples, double share);
-/// So many to test on, drawn at random; in_order: the last ones. What is learned from keeps its order.
+/// test_examples(examples, share) to test on, drawn at random; in_order: the last ones. The others keep their order.
 Split split_share(std::size_t examples, double share, bool in_order, Rng& rng);
 
 /// Every example to learn from, in order.
@@ -59,7 +59,7 @@ struct Schedule {
   }
 };
 
-/// Rounds of the next example of every task, in the order of the tasks; a task that has no more leaves.
+/// Rounds of the next example of every task, in the order of the tasks; a task without more examples is left out.
 Schedule rounds_per_task(const Dataset& data, std::span<const std::uint64_t> order, std::size_t tasks);
 
 /// Rounds of one example.

@@ -66,7 +66,7 @@ std::vector<Axis> parse_axes(const std::string& text) {
   return out;
 }
 
-/// spec with the parameter at `path` set to what `value` says.
+/// Sets the parameter at `path` of spec to `value`.
 Spec with(Spec spec, const std::string& path, const std::string& value) {
   const std::size_t dot = path.find('.');
   const std::string key = path.substr(0, dot);

@@ -5,6 +5,7 @@
 #include <memory_resource>
 #include <set>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -76,15 +77,17 @@ struct TaskWeights {
   }
   /// Throws DataError, and does not change, for sizes that do not fit, a row twice, or values not finite.
   void unpack(const Packed& packed) {
-    const auto check = [](bool good) {
-      if (!good) throw DataError("weights by task: sizes or values that cannot be");
+    const auto check = [](bool good, const char* why) {
+      if (!good) throw DataError(std::string("weights by task: ") + why);
     };
     const std::size_t n = packed.key.size(), slots = n == 0 ? 0 : packed.value.size() / n;
-    check(packed.sum.size() == n && packed.owner.size() == n && packed.value.size() == slots * n);
-    for (std::size_t i = 0; i < packed.value.size(); ++i) check(std::isfinite(packed.value[i]));
+    check(packed.sum.size() == n && packed.owner.size() == n && packed.value.size() == slots * n,
+          "sum, key, owner and value do not fit in size");
+    for (std::size_t i = 0; i < packed.value.size(); ++i) check(std::isfinite(packed.value[i]), "a value is not finite");
     std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
     for (std::size_t r = 0; r < n; ++r)
-      check(packed.sum[r] <= 1 && packed.key[r] != 0xFFFFFFFFu && seen.emplace(packed.sum[r], packed.key[r]).second);
+      check(packed.sum[r] <= 1 && packed.key[r] != 0xFFFFFFFFu && seen.emplace(packed.sum[r], packed.key[r]).second,
+            "expected a sum of 0 or 1 and a key below 4294967295 in each row, each pair once");
     *this = TaskWeights(rows.get_allocator().resource());
     for (std::size_t r = 0; r < n; ++r) {
       at(packed.sum[r] == 1, packed.key[r], packed.owner[r], slots);

@@ -1,6 +1,6 @@
-// Save and load walk the same list, so a field cannot be saved and not loaded.
+// Saves and loads a type by one list of its fields, so that no field is saved and not loaded.
 //
-// A type lists what is saved:       static void state(S& s, auto&& v) { v("w", s.w); v("tau", s.tau); }
+// A type lists its saved fields:    static void state(S& s, auto&& v) { v("w", s.w); v("tau", s.tau); }
 // or has a smaller, checked form:   Packed pack() const;  void unpack(const Packed&);   where Packed has state().
 #pragma once
 #include <cstring>
@@ -24,7 +24,7 @@ concept HasPacked = requires(const T& t, T& u) {
   u.unpack(t.pack());
 };
 
-/// When the columns of a state are read: at once, or when the file is written; then the state has to stay as it is.
+/// When the columns of a state are read: at once, or when the file is written; until then the state must not change.
 enum class ReadColumns { kNow, kWhenWritten };
 
 /// Puts values into `out` under dotted names: `w.value`.
@@ -33,7 +33,7 @@ class Writer {
   explicit Writer(Tensors& out, ReadColumns read = ReadColumns::kNow, std::string prefix = "")
       : out_(out), read_(read), prefix_(std::move(prefix)) {}
 
-  /// The same file, names prefixed.
+  /// The same file, with `prefix` before the names.
   Writer part(const std::string& prefix) const { return Writer(out_, read_, prefix_ + prefix); }
 
   template <class T>
@@ -50,7 +50,7 @@ class Writer {
   }
 
  private:
-  /// The bytes are read by whole elements.
+  /// Reads of the bytes cover whole elements.
   template <class T>
   void put(const std::string& name, const Column<T>& values) const {
     if (read_ == ReadColumns::kNow) return put(name, values.list());
@@ -98,10 +98,10 @@ class Reader {
 
   bool has(std::string_view name) const { return in_.tensors.contains(prefix_ + std::string(name)); }
 
-  /// The same file, names prefixed.
+  /// The same file, with `prefix` before the names.
   Reader part(const std::string& prefix) { return Reader(in_, used_, prefix_ + prefix); }
 
-  /// Throws DataError if the file holds a tensor nobody asked for.
+  /// Throws DataError if the file has a tensor that was not read.
   void finish() const {
     for (const auto& [name, tensor] : in_.tensors)
       if (!used_.contains(name)) throw DataError("model file: unknown tensor '" + name + "'");

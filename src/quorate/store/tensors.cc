@@ -49,7 +49,7 @@ std::string header_of(const Tensors& tensors) {
   const std::uint64_t length = (text.size() + 7) / 8 * 8;  // so that the data is aligned
   if (length > kMaxHeader)
     throw DataError("a model whose header has " + std::to_string(length) + " bytes; expected at most " +
-                    std::to_string(kMaxHeader) + ", which shorter words for the labels and a shorter learner make");
+                    std::to_string(kMaxHeader) + ": shorter names of the labels, or fewer parameters of the learner");
   std::string header(8, '\0');
   std::memcpy(header.data(), &length, 8);
   header += text;
@@ -57,7 +57,7 @@ std::string header_of(const Tensors& tensors) {
   return header;
 }
 
-/// use(bytes) for parts of the column, in order.
+/// Calls use(bytes) for parts of the column, in order.
 template <class Use>
 void for_each_part(const Column<std::byte>& column, Use use) {
   std::vector<std::byte> part;
@@ -68,7 +68,7 @@ void for_each_part(const Column<std::byte>& column, Use use) {
   }
 }
 
-/// Writes the data of all tensors after the header; returns the checksum of all.
+/// Calls use(bytes) for the header and parts of the data of all tensors, in order; returns the checksum of all.
 template <class Use>
 std::string for_each_part(std::string_view header, const Tensors& tensors, Use use) {
   Hasher128 hasher;
@@ -82,11 +82,11 @@ std::string for_each_part(std::string_view header, const Tensors& tensors, Use u
   return hasher.hex();
 }
 
-/// The JSON of a header, no deeper than a header is and with no more values. Both are looked at beforehand: a callback of
-/// the parser takes quadratic time, and a value 100 times the bytes of its text.
+/// Parses a header. Throws DataError if it is deeper, or has more values, than a header of a model. Both are checked before
+/// parsing: a callback of the parser takes quadratic time, and a value 100 times the bytes of its text.
 Json parse_header(std::string_view text) {
   constexpr int kDeepest = 3;             // the table of tensors, one of them, its shape
-  constexpr std::size_t kMost = 100'000;  // values; a model has some hundreds
+  constexpr std::size_t kMost = 100'000;  // values; a model has a few hundred
   int depth = 0;
   std::size_t values = 0;
   bool quoted = false;
@@ -100,9 +100,10 @@ Json parse_header(std::string_view text) {
       ++depth;
     else if (!quoted && (c == '}' || c == ']'))
       --depth;
-    if (depth > kDeepest) throw DataError("model file: its header is nested deeper than a header is");
+    if (depth > kDeepest)
+      throw DataError("model file: its header is nested deeper than " + std::to_string(kDeepest) + " levels");
     if (!quoted && (c == ',' || c == '{' || c == '[') && ++values > kMost)
-      throw DataError("model file: its header has more values than a header has");
+      throw DataError("model file: its header has more than " + std::to_string(kMost) + " values");
   }
   return Json::parse(text, nullptr, false);
 }

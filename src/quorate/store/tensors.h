@@ -49,12 +49,12 @@ inline constexpr int kFormatVersion = 1;
 /// Equal tensors and metadata give equal bytes.
 std::string to_bytes(const Tensors& tensors);
 
-/// Writes the same part by part, without a copy of the whole. Throws FileError.
+/// Writes the bytes of to_bytes() part by part, without a copy of the whole. Throws FileError.
 void write_tensors(const Tensors& tensors, OutputFile& file);
 
-/// Inverse of to_bytes. Every size, offset and the checksum are checked before anything is filled; tensors are read from
-/// `file` when somebody reads them. Throws DataError with the reason: not a model file, newer version, damaged.
+/// Inverse of to_bytes. Every size, every offset and the checksum are checked first; a tensor's data are read from `file`
+/// when its column is read. Throws DataError with the reason: not a model file, newer version, damaged.
 Tensors read_tensors(const Column<std::byte>& file);
-Tensors from_bytes(std::string_view bytes);  ///< of a copy
+Tensors from_bytes(std::string_view bytes);  ///< read_tensors() of a copy
 
 }  // namespace quorate

@@ -30,6 +30,13 @@ void each_ending(const std::function<bool(std::string_view, const FileFormat&)>&
     }
 }
 
+/// ".csv .tsv .jsonl"
+std::string all_endings() {
+  std::string out;
+  for (const FileFormat* format : kFormats) out.append(out.empty() ? "" : " ").append(format->endings);
+  return out;
+}
+
 constexpr std::array<std::string_view, 4> kPackings{"", ".gz", ".xz", ".zst"};
 
 }  // namespace
@@ -51,8 +58,6 @@ std::string entry_name(const Entry& entry) {
   return entry.kind == Entry::Kind::kIndex ? std::to_string(entry.index) : std::string(entry.name);
 }
 
-std::span<const FileFormat* const> formats() { return kFormats; }
-
 std::vector<std::string_view> names_of_formats() {
   std::vector<std::string_view> out;
   for (const FileFormat* format : kFormats) out.push_back(format->name);
@@ -72,17 +77,16 @@ const FileFormat& format_of(const std::string& path) {
       name.remove_suffix(packing.size());
       break;
     }
-  std::string names, endings;
+  std::string names;
   const FileFormat* found = nullptr;
   each_ending([&](std::string_view ending, const FileFormat& format) {
     if (name.ends_with(ending)) found = &format;
-    endings += " " + std::string(ending);
     return found != nullptr;
   });
   if (found != nullptr) return *found;
   for (const FileFormat* format : kFormats) names += (names.empty() ? "" : "|") + std::string(format->name);
-  throw UsageError(path + ": which format is this? Expected --format " + names + ", or a name that ends in one of" +
-                   endings + " (and .gz, .xz or .zst after it)");
+  throw UsageError(path + ": which format is this? Expected --format " + names + ", or a name that ends in one of " +
+                   all_endings() + " (and .gz, .xz or .zst after it)");
 }
 
 std::string find_data(const std::string& path) {
@@ -101,7 +105,7 @@ std::string find_data(const std::string& path) {
   });
   if (is_directory && (has_ending || found.empty())) throw FileError(path + ": is a directory; expected a file");
   if (found.size() == 1) return found[0];
-  if (found.empty()) throw FileError(path + ": no such file, with or without an ending like .csv, .jsonl, .svm or .vw");
+  if (found.empty()) throw FileError(path + ": no such file, with or without one of the endings " + all_endings());
   throw FileError(path + ": several files could be meant: " + found[0] + ", " + found[1] + "; expected the whole name");
 }
 

@@ -25,18 +25,17 @@ struct CsvColumns;
 class RecordReader;
 class RecordWriter;
 
-/// A text format: a row at the end of its own file, stream/NAME.cc, and a line of formats().
+/// A text format: a row at the end of its own file, stream/NAME.cc, and its name in kFormats of formats.cc.
 struct FileFormat {
   std::string_view name;     ///< as --format has it
-  std::string_view endings;  ///< of file names, with blanks between: ".csv .tsv"; the first is ours
+  std::string_view endings;  ///< of file names, with blanks between: ".csv .tsv"
   std::unique_ptr<RecordReader> (*open)(const std::string& path, const ReadOptions& options);
   std::unique_ptr<RecordWriter> (*write)(CsvColumns columns);
   bool has_header = false;  ///< the columns are named before the first example, so a writer must be given all
 
   static const FileFormat kCsv, kJsonl, kSvmlight, kVw;
 };
-/// All of them, in the order of help texts.
-std::span<const FileFormat* const> formats();
+/// Of all formats, in the order of help texts.
 std::vector<std::string_view> names_of_formats();
 
 /// The format called `name` (csv, jsonl, svmlight, vw). Throws UsageError.

@@ -101,9 +101,9 @@ void Beliefs::unpack(const Packed& packed) {
   std::size_t count = 0;  // number of blocks
   for (std::size_t i = 0; i < n; ++i) {
     check(std::isfinite(packed.weight[i]) && std::isfinite(packed.information[i]) && packed.information[i] >= 0,
-          "a value that cannot be");
+          "expected finite weights, and finite information from 0");
     if (named == 0) continue;
-    check(packed.feature[i] <= kMaxIndex + 1 && packed.block[i] != 0xFFFFFFFFu, "a place out of range");
+    check(packed.feature[i] <= kMaxIndex + 1 && packed.block[i] != 0xFFFFFFFFu, "a block or a feature out of range");
     const std::pair place(packed.block[i], packed.feature[i]);
     check(i == 0 || place > before, "out of order");
     count += i == 0 || place.first != before.first;

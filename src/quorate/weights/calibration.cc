@@ -35,7 +35,8 @@ double Calibration::log_odds(double margin) const { return a_ * limited(margin) 
 void Calibration::check() const {
   const auto good = [](double v, double least) { return std::isfinite(v) && v >= least; };
   if (!good(a_, 0) || !std::isfinite(c_) || !good(mm_, kPrior) || !good(one_, kPrior) || !(m_ * m_ < mm_ * one_))
-    throw DataError("model file: calibration values that cannot be");
+    throw DataError(
+        "model file: calibration: expected a from 0, mm and one from 0.1, m * m below mm * one, and c, all finite");
 }
 
 }  // namespace quorate

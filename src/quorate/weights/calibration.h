@@ -9,6 +9,8 @@ namespace quorate {
 /// Online Platt scaling for all tasks together: Pr[y = +1 | margin m] = 1 / (1 + exp(-(a m + c))). Each bought label is one
 /// Newton step of logistic regression. Old labels fade, because the meaning of margins changes as the learner does. Labels
 /// are bought where margins are small, so each is weighted by 1 / (the probability of asking for it).
+///
+/// Source: Platt 1999; the update is recursive least squares with forgetting on the logistic loss. Cost O(1).
 class Calibration {
  public:
   /// margin: when the label was asked for; y: +1 or -1; asked: the probability of asking, 0 to 1.

@@ -213,7 +213,9 @@ void FeatureMajorWeights::unpack(const Packed& packed) {
   for (std::size_t i = 0; i < packed.value.size(); ++i)
     if (!std::isfinite(packed.value[i])) throw DataError("weights: a value is not finite");
   const std::size_t room = limited() && !packed.room.empty() ? packed.room[0] : rows;
-  if (room < rows || room > std::size_t{kMaxIndex} + 2) throw DataError("weights: room for rows that cannot be");
+  if (constexpr std::size_t kMostRows = std::size_t{kMaxIndex} + 2; room < rows || room > kMostRows)
+    throw DataError("weights: room for " + std::to_string(room) + " rows; expected " + std::to_string(rows) + " to " +
+                    std::to_string(kMostRows));
   FeatureMajorWeights out(weights_.get_allocator().resource());
   out.reserve_tasks(packed.tasks, room);
   out.ensure_tasks(packed.tasks);

@@ -25,8 +25,8 @@ struct ScaleIdf : Tag<"idf", "v log((n + 1) / df), then unit length"> {};
 struct ScaleLogIdf : Tag<"log-idf", "both, then unit length"> {};
 struct ScaleAuto
     : Tag<"auto",
-          "each feature by what its values are: counts (1 + 0.3 log v) log((n + 1) / df); numbers in standard units; "
-          "both of unit length, then weighed"> {};
+          "each feature by its kind: counts (1 + 0.3 log v) log((n + 1) / df); numbers in standard units; both of unit "
+          "length, then weighted"> {};
 using Scale = std::variant<ScaleNone, ScaleLog, ScaleIdf, ScaleLogIdf, ScaleAuto>;
 
 /// The choice of a scale as a parameter of P, described once.

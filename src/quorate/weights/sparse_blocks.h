@@ -7,11 +7,13 @@
 #include <memory>
 #include <memory_resource>
 #include <span>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "quorate/base/column.h"
+#include "quorate/base/error.h"
 #include "quorate/base/features.h"
 #include "quorate/base/memory.h"
 #include "quorate/base/prefetch.h"
@@ -195,10 +197,10 @@ class SparseBlocks {
   }
   /// Makes room for `blocks` blocks; under a memory limit with the saved rooms, if the file has them. Throws DataError.
   void reserve_blocks(std::size_t blocks, const BlockRooms& rooms) {
-    const auto check = [](bool good) {
-      if (!good) throw DataError("blocks: rooms that cannot be");
+    const auto check = [](bool good, const char* why) {
+      if (!good) throw DataError(std::string("blocks: ") + why);
     };
-    check(rooms.block.size() == rooms.room.size());
+    check(rooms.block.size() == rooms.room.size(), "block and room differ in size");
     const std::size_t given = limited_ ? rooms.block.size() : 0, all = std::max(blocks, given);
     place_.reserve(all);
     fit(blocks_, all);
@@ -206,12 +208,12 @@ class SparseBlocks {
     for (std::size_t i = 0; i < given; ++i) {
       const std::uint32_t block = rooms.block[i];
       const std::uint64_t room = rooms.room[i] / 2;
-      check(block != 0xFFFFFFFFu && place_.find(block) == nullptr);
+      check(block != 0xFFFFFFFFu && place_.find(block) == nullptr, "expected room for each block once, below 4294967295");
       Block made{Cells(memory())};
       if (rooms.room[i] % 2 == 0) {
-        check(std::get<Cells>(made).reserve_slots(room));
+        check(std::get<Cells>(made).reserve_slots(room), "expected a table of 0 slots, or of a power of two from 4 to 2^33");
       } else {
-        check(room <= std::size_t{kMaxIndex} + 2);
+        check(room <= std::size_t{kMaxIndex} + 2, "expected a row of at most 4294967295 cells");
         made.template emplace<Row>(room, Cell{}, memory());
       }
       place_.at(block) = static_cast<std::uint32_t>(blocks_.size());
