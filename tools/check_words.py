@@ -15,7 +15,7 @@ FILES = ["README.md", "HACKING.md", "CHANGELOG.md", "docs/*.md", "docs/*.py", "d
          "tools/readme.py", "bench/scale.py", "run", "apps/cli/*.h", "apps/cli/*.cc",
          "apps/server/*.h", "apps/server/*.cc", "cmake/*.cmake", "tests/fuzz/*.*",
          *(f"src/quorate/{room}/*.{ending}" for ending in ("h", "cc") for room in (
-             "base", "params", "graph", "queries", "metrics", "stream", "session", "model", "store", "journal", "weights", "kernel",
+             "base", "params", "graph", "queries", "metrics", "stream", "session", "model", "desk", "store", "journal", "weights", "kernel",
              "experiments")),
          "src/quorate/algorithms/*.cc",
          "src/quorate/*.h", "src/quorate/*.cc", "python/*.h", "python/*.cc", "python/quorate/*.py", "python/quorate/labelstudio/*.py",

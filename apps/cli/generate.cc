@@ -76,8 +76,9 @@ int run_drift(const Target& target, const DriftOptions& o) {
 int run_users(const Target& target, const UserOptions& o) {
   const FileFormat& format = target.format();
   if (format.has_header)
-    throw UsageError("format " + std::string(format.name) +
-                     " needs a column for every word, and words keep changing; expected a format without a header, as jsonl");
+    throw UsageError(
+        "format " + std::string(format.name) +
+        " needs a column for every word, and words keep changing; expected a format without a header, as jsonl");
   const auto writer = format.write({});
   return target.write(o.examples, *writer, [&](const std::function<bool(const Record&)>& take) {
     std::string text;               // of the record's views

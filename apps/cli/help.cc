@@ -170,10 +170,10 @@ void set_help(CLI::App& app) { app.formatter(std::make_shared<HelpText>()); }
 
 void arrange(CLI::App& app) {
   constexpr std::pair<const char*, const char*> kPlaces[] = {
-      {"--label-column", kCommon}, {"--task-column", kCommon}, {"--labels", kCommon},      {"--json", kOutput},
-      {"--csv", kOutput},          {"--markdown", kOutput},    {"--per-task", kOutput},    {"--plot", kOutput},
-      {"--trace", kOutput},        {"--influence", kOutput},
-      {"--delay", kLearning},      {"--lost", kLearning},      {"--stop-when", kLearning}, {"--forecast", kLearning}};
+      {"--label-column", kCommon}, {"--task-column", kCommon}, {"--labels", kCommon},   {"--json", kOutput},
+      {"--csv", kOutput},          {"--markdown", kOutput},    {"--per-task", kOutput}, {"--plot", kOutput},
+      {"--trace", kOutput},        {"--influence", kOutput},   {"--delay", kLearning},  {"--lost", kLearning},
+      {"--stop-when", kLearning},  {"--forecast", kLearning}};
   for (const auto& [name, group] : kPlaces)
     if (CLI::Option* option = app.get_option_no_throw(name); option != nullptr) option->group(group);
   for (CLI::App* sub : app.get_subcommands({})) arrange(*sub);

@@ -65,7 +65,8 @@ void draw(const std::string& path, const Json& document) {
   int status = -1;
   const bool started = posix_spawnp(&child, program.c_str(), &actions, nullptr, arguments, environ) == 0;
   posix_spawn_file_actions_destroy(&actions);
-  if (!started) throw FileError(path + ": cannot be drawn; expected the program quorate-plot of pip install 'quorate[plot]'");
+  if (!started)
+    throw FileError(path + ": cannot be drawn; expected the program quorate-plot of pip install 'quorate[plot]'");
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   const std::string drawn = picture.content();
@@ -73,7 +74,8 @@ void draw(const std::string& path, const Json& document) {
     std::string why = said.content();
     why.erase(why.find_last_not_of(" \n") + 1);
     why.erase(0, why.find_last_of('\n') + 1);  // the last line of a Python traceback says what is wrong
-    throw FileError(path + ": cannot be drawn: " + (why.empty() ? "quorate-plot ended without a picture" : why.substr(0, 300)));
+    throw FileError(path +
+                    ": cannot be drawn: " + (why.empty() ? "quorate-plot ended without a picture" : why.substr(0, 300)));
   }
   out.write(drawn);
   out.commit();

@@ -100,7 +100,7 @@ struct Next {
   std::optional<std::uint64_t> hold = {};
   static constexpr auto fields() {
     return std::tuple{
-        EventField{&Next::annotator, "annotator", kName, "who asks"},
+        EventField{&Next::annotator, "annotator", kName, "who gets the question"},
         EventField{&Next::hold, "hold", {1, 1000}, "leases that the annotator may hold at a time; 2 if missing"}};
   }
 };

@@ -38,28 +38,29 @@ struct DeskOptions {
     return std::tuple{
         Field{&O::name, "name", kAny, "name of the project on the page (default: that of the folder)", ""},
         Field{&O::guidelines, "guidelines", kAny, "Markdown file that annotators can open", ""},
-        Field{&O::prompt, "prompt", kAny, "the question that annotators read, as \"Is this mail spam?\"", ""},
+        Field{&O::prompt, "prompt", kAny, "the question that annotators read, as \"Is this email spam?\"", ""},
         Field{&O::lease, "lease", Interval{10, 86400},
               "seconds for which a question belongs to the annotator who got it; the page renews it", ""},
-        Field{&O::open, "open-questions", Interval{1, 1e6},
-              "questions that wait at a time; beyond that those are withdrawn whose predictions are the surest by now, and "
-              "their labels go back to the budget",
-              ""},
+        Field{
+            &O::open, "open-questions", Interval{1, 1e6},
+            "open questions at a time; beyond that those with the most certain predictions are withdrawn, and their labels "
+            "return to the budget",
+            ""},
         Field{&O::pool, "pool", Interval{0, 1e6},
-              "latest examples without a question that compete with those that wait, when an annotator wants the next one",
-              ""},
+              "latest examples without a question that compete with the open questions for the next lease", ""},
         Field{&O::opinions, "opinions", Interval{0, 1},
               "share of the questions that a second annotator answers, too, to measure how often they agree", ""},
         Field{&O::labels_per_annotator, "labels-per-annotator", Interval{1},
               "answers of one annotator in 24 hours, a hard limit (default: none)", ""},
         Field{&O::hold, "hold", Interval{0, 3600},
-              "seconds between an answer and learning from it, in which undo is exact for every learner (default: 30 for "
-              "learners that cannot be rebuilt and where no labels are kept, else 0: undo is exact as long as the label is "
-              "kept)",
+              "seconds between an answer and learning from it, during which undo is exact for every learner (default: 30 if "
+              "the "
+              "learner cannot be rebuilt or no labels are kept, else 0: undo is exact as long as the label is kept)",
               ""},
         Field{&O::keep_journal, "keep-journal", kAny,
-              "files of events that are kept before the two newest snapshots: a number, or all; 0: nothing but the newest "
-              "snapshot and what came after it, so that nothing forgotten stays on disk",
+              "files of events that are kept before the two newest snapshots: a number, or all; 0: only the newest snapshot "
+              "and "
+              "the events after it, so that nothing forgotten stays on disk",
               ""},
         Field{&O::archive, "archive", kAny,
               "folder that files of events are moved to, instead of being removed; needs --keep-journal, 1 or more", ""}};

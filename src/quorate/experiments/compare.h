@@ -31,7 +31,6 @@ struct Comparison {
 Comparison compare(const ExperimentData& data, const std::vector<std::string>& learners, const std::string& budgets,
                    SimulateOptions run, WorkDone& done);
 
-
 /// The document of `quorate compare --json`.
 Json document(const Comparison& comparison);
 
