@@ -8,12 +8,18 @@ import sys
 import tempfile
 from pathlib import Path
 
-LEARNERS = ["cohort", "cohort(query=shared, store=hashed(bits=14))", "perceptron(query=margin(b=0.3), scale=log-idf)",
-            "cmtl(query=random(p=0.3))", "amtl(query=similarity)", "amtl(query=margin(b=0.1))", "peer(share=all)", "amlc(share=prediction)",
+VARIANTS = ["cohort(query=shared, store=hashed(bits=14))", "perceptron(query=margin(b=0.3), scale=log-idf)", "cmtl(query=random(p=0.3))",
+            "amtl(query=similarity)", "amtl(query=margin(b=0.1))", "peer(share=all)", "amlc(share=prediction)",
             "cmtl(query=shared(b=0.1, prior=counts))", "shampo(b=0.1, adaptive=counts)", "shampo-second-order(b=0.1, diagonal=true)",
-            "shampo-second-order(b=0.1, aggressive=true)", "budget-random(budget=60)",
-            "budget-forgetron(budget=60, kernel=polynomial)", "budget-projectron(budget=60)",
+            "shampo-second-order(b=0.1, aggressive=true)", "budget-forgetron(budget=60, kernel=polynomial)",
             "budget-projectron-shared(budget=60, query=margin(b=0.1))", "kernel-perceptron(query=margin(b=0.1))"]
+
+
+def learners(program: str) -> list[str]:
+    """Every learner of the program, those with a budget with one that is soon full, and the variants."""
+    known = json.loads(subprocess.run([program, "describe", "--json"], check=True, stdout=subprocess.PIPE).stdout)
+    has_budget = lambda one: any(parameter["name"] == "budget" for parameter in one["parameters"])  # noqa: E731
+    return [one["name"] + "(budget=60)" * has_budget(one) for one in known] + VARIANTS
 
 
 def results(value):
@@ -49,7 +55,7 @@ def main(programs: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data.svm"
         write_data(data)
-        for learner in LEARNERS:
+        for learner in learners(programs[0]):
             seen = {}
             for program in programs:
                 for threads in ("1", "2"):

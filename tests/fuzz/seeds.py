@@ -1,5 +1,6 @@
 """Seed inputs for the fuzz targets: seeds.py QUORATE FOLDER writes FOLDER/TARGET/NAME."""
 import gzip
+import json
 import lzma
 import random
 import subprocess
@@ -12,10 +13,9 @@ import samples  # noqa: E402
 
 QUORATE, OUT = Path(sys.argv[1]).resolve(), Path(sys.argv[2])
 ROWS = samples.rows(12, seed=3)
-LEARNERS = ["cohort", "cohort(store=hashed(bits=8))", "perceptron(query=margin(b=1))", "cmtl(query=margin(b=1))",
-            "amtl(query=similarity)", "peer", "amlc", "shampo", "shampo-second-order(diagonal=true)",
-            "shampo-second-order", "kernel-perceptron", "budget-random(budget=3)", "budget-forgetron(budget=3)",
-            "budget-projectron(budget=3)", "budget-projectron-shared(budget=3)"]
+KNOWN = json.loads(subprocess.run([QUORATE, "describe", "--json"], check=True, stdout=subprocess.PIPE).stdout)
+LEARNERS = [one["default"] for one in KNOWN] + ["cohort(store=hashed(bits=8))", "cmtl(query=margin(b=1))", "amtl(query=similarity)",
+                                                "shampo-second-order(diagonal=true)", "budget-projectron(budget=3)"]
 
 
 def seed(target: str, name: object, content: bytes | str) -> None:

@@ -2,7 +2,8 @@
 // session has the same bytes.
 #include "quorate/session/session.h"
 
-#include <array>
+#include <algorithm>
+#include <string>
 #include <vector>
 
 #include "fuzz.h"
@@ -26,22 +27,20 @@ void check(const Session& session, std::uint64_t most) {
   fuzz::require(session.pending().size() + session.total().labels == session.budget().bought(), "every label is counted");
 }
 
+/// Every learner, those with a budget with one that is soon full, and some variants.
+std::vector<std::string> learners() {
+  std::vector<std::string> out{"perceptron(query=margin(b=1))", "cmtl(query=margin(b=1))", "amtl(query=similarity)",
+                               "shampo-second-order(diagonal=true)"};
+  for (const Algorithm& one : algorithms()) {
+    const auto params = one.params();
+    const bool budget = std::ranges::find(params, "budget", &ParamInfo::name) != params.end();
+    out.push_back(std::string(one.name) + (budget ? "(budget=3)" : ""));
+  }
+  return out;
+}
+
 void play(fuzz::Input& in) {
-  static const std::array<const char*, 15> kLearners{"cohort",
-                                                     "perceptron",
-                                                     "perceptron(query=margin(b=1))",
-                                                     "cmtl(query=margin(b=1))",
-                                                     "amtl(query=similarity)",
-                                                     "peer",
-                                                     "amlc",
-                                                     "shampo",
-                                                     "shampo-second-order(diagonal=true)",
-                                                     "shampo-second-order",
-                                                     "kernel-perceptron",
-                                                     "budget-random(budget=3)",
-                                                     "budget-forgetron(budget=3)",
-                                                     "budget-projectron(budget=3)",
-                                                     "budget-projectron-shared(budget=3)"};
+  static const std::vector<std::string> kLearners = learners();
   SessionOptions options{.seed = in.byte()};
   const Spec spec = parse_spec(kLearners[in.byte() % kLearners.size()]);
   if (const std::uint8_t total = in.byte() % 64; total > 0) options.limits.total = total;
