@@ -445,13 +445,6 @@ class Core {
     return model().predict(model().known_task(task), features, work).margin;
   }
 
-  /// Replaces the limits; labels bought before count.
-  void set_limits(const std::vector<std::string>& labels, std::optional<std::uint64_t> labels_per_task) {
-    const LabelLimits limits = limits_of(labels, labels_per_task);
-    const Writing lock(mutex_);
-    model().set_limits(limits);
-  }
-
   /// Whether the model has tasks, or users, with names.
   bool has_named_tasks() {
     const Reading lock(mutex_);
@@ -656,7 +649,6 @@ void add_model(nb::module_& m) {
       .def("learn_one", &Core::learn_one, "x"_a.none(), "label"_a, "task"_a, "time"_a = nb::none(), "weight"_a = 1.0,
            "skip"_a = nb::none())
       .def("score_one", &Core::score_one, "x"_a.none(), "task"_a, "skip"_a = nb::none())
-      .def("set_limits", &Core::set_limits, "labels"_a, "labels_per_task"_a.none())
       .def("has_named_tasks", &Core::has_named_tasks)
       .def("set_schema", &Core::set_schema, "columns"_a, "time_parts"_a = false)
       .def("set_features", &Core::set_features, "are"_a, "first"_a, "last"_a)

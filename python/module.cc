@@ -22,13 +22,6 @@ using namespace nb::literals;
 
 namespace quorate::python {
 
-LabelLimits limits_of(const std::vector<std::string>& labels, std::optional<std::uint64_t> labels_per_task) {
-  LabelLimits limits;
-  for (const std::string& text : labels) limits.add(text);
-  if (labels_per_task) limits.per_task = *labels_per_task;
-  return limits;
-}
-
 std::optional<Rounds> rounds_of(const std::string& name) {
   LearningOptions options;
   if (!name.empty()) read_value(options.rounds, Spec{name, {}}, "rounds", kAny);

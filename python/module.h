@@ -19,8 +19,6 @@ struct TaskCodes {
 
 /// The Rounds with this name; none for "". Throws UsageError.
 std::optional<Rounds> rounds_of(const std::string& name);
-/// Parses limits, as "500" and "50/1000". Throws UsageError.
-LabelLimits limits_of(const std::vector<std::string>& labels, std::optional<std::uint64_t> labels_per_task);
 
 /// Throws UsageError if `is` differs from `expected`, the number of examples. what: the values, as "labels".
 void check_size(const char* what, std::size_t is, std::size_t expected);

@@ -21,7 +21,6 @@ from river.active.base import ActiveLearningClassifier
 from sklearn.base import clone
 
 from quorate import _inputs
-from quorate._awaited import Awaited
 from quorate._estimator import Estimator
 from quorate.learners import LEARNERS
 
@@ -153,7 +152,7 @@ class ActiveClassifier(ActiveLearningClassifier):
             raise TypeError(f"classifier: expected wrap(...), or a pipeline that ends with it, not {classifier}")
         self._last: Classifier = steps[-1]
         self._head = compose.Pipeline(*steps[:-1]) if len(steps) > 1 else None  # the same transformers
-        self._awaited = Awaited()
+        self._awaited: dict[Any, list[list[int]]] = {}  # by the value of x: the ids of each of its questions, oldest first
 
     def predict_one(self, x: Any, **kwargs: Any) -> tuple[Any, bool]:  # type: ignore[override]
         """The class of x, and whether its label is asked for. `task` and `time` as in `Classifier.learn_one`."""
@@ -171,12 +170,14 @@ class ActiveClassifier(ActiveLearningClassifier):
 
     def learn_one(self, x: Any, y: Any, **kwargs: Any) -> None:
         """The label of x. The transformers before the learner learn from x, too."""
-        ids = self._awaited.first(_value(x))
-        if ids is None:
+        questions = self._awaited.get(_value(x))
+        if questions is None:
             self.classifier.learn_one(x, y, **kwargs)
             return
-        self._last.learner_.learn(ids, [y] * len(ids))
-        self._awaited.answered(_value(x))
+        self._last.learner_.learn(questions[0], [y] * len(questions[0]))
+        questions.pop(0)
+        if not questions:
+            del self._awaited[_value(x)]
         if self._head is not None:
             self._head.learn_one(x, y)
 
@@ -186,8 +187,9 @@ class ActiveClassifier(ActiveLearningClassifier):
     def _ask(self, x: Any, seen: Any, kwargs: dict[str, Any]) -> bool:
         ids = self._last.decide_one(seen, **kwargs)
         if ids:
-            self._awaited.add(_value(x), ids)
-            self._awaited.give_up(self._last.learner_.max_pending)
+            self._awaited.setdefault(_value(x), []).append(ids)
+            while len(self._awaited) > self._last.learner_.max_pending:  # the learner withdraws its oldest questions, too
+                del self._awaited[next(iter(self._awaited))]
         return bool(ids)
 
     def _ask_for_label(self, x: Any, y_pred: Any) -> bool:
