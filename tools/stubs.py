@@ -12,30 +12,38 @@ import textwrap
 
 import quorate
 from quorate import _core
+from quorate.learners import _SHARED
 
 HEAD = '''# Made by tools/stubs.py from the registry; a test compares.
 import os
-from typing import Any
+from typing import Any, TypedDict, type_check_only
+
+from typing_extensions import Unpack  # of Python's typing from 3.11 on
 
 from quorate._estimator import Calibrated, Estimator
 
 LEARNERS: dict[str, type[Estimator]]
-def from_spec(spec: str, **shared: Any) -> Estimator: ...
+def from_spec(spec: str, **shared: Unpack[Shared]) -> Estimator: ...
 def load(path: str | os.PathLike[str]) -> Estimator: ...
+
+@type_check_only
+class Shared(TypedDict, total=False):
+    """The parameters of every learner."""
 '''
 
 
 def stub(learner: type) -> str:
     lines = [f"class {learner.__name__}({learner.__base__.__name__}):"]
     lines += [f'    """{inspect.getdoc(learner).splitlines()[0]}"""', "    def __init__(", "        self,", "        *,"]
-    for p in list(inspect.signature(learner.__init__).parameters.values())[1:]:
-        lines.append(f"        {p.name}: {p.annotation} = {p.default!r},")
-    return "\n".join([*lines, "    ) -> None: ...", ""])
+    parameters = inspect.signature(learner.__init__).parameters
+    lines += [f"        {name}: {parameters[name].annotation} = {parameters[name].default!r}," for name in learner._own]
+    return "\n".join([*lines, "        **shared: Unpack[Shared],", "    ) -> None: ...", ""])
 
 
 def learners() -> str:
     names = ["LEARNERS", "from_spec", "load", *(c.__name__ for c in quorate.LEARNERS.values())]
-    return "\n".join([HEAD, *map(stub, quorate.LEARNERS.values()), f"__all__ = {names!r}", ""])
+    shared = "".join(f"    {name}: {type_}  # default {default!r}\n" for name, default, type_, _ in _SHARED)
+    return "\n".join([HEAD + shared, *map(stub, quorate.LEARNERS.values()), f"__all__ = {names!r}", ""])
 
 
 # ---- quorate/_options.py

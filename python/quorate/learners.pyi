@@ -1,12 +1,44 @@
 # Made by tools/stubs.py from the registry; a test compares.
 import os
-from typing import Any
+from typing import Any, TypedDict, type_check_only
+
+from typing_extensions import Unpack  # of Python's typing from 3.11 on
 
 from quorate._estimator import Calibrated, Estimator
 
 LEARNERS: dict[str, type[Estimator]]
-def from_spec(spec: str, **shared: Any) -> Estimator: ...
+def from_spec(spec: str, **shared: Unpack[Shared]) -> Estimator: ...
 def load(path: str | os.PathLike[str]) -> Estimator: ...
+
+@type_check_only
+class Shared(TypedDict, total=False):
+    """The parameters of every learner."""
+    labels: int | str | list[int | str] | None  # default None
+    labels_per_task: int | None  # default None
+    audit: float  # default 0.0
+    audit_floor: float | None  # default None
+    memory: int | str | None  # default None
+    keep_labels: str  # default '16MB'
+    rounds: str | None  # default None
+    labels_per_round: int  # default 1
+    max_pending: int  # default 10000
+    seed: int  # default 1
+    bits: int  # default 18
+    bias: bool  # default True
+    normalize: bool  # default True
+    ngrams: int  # default 1
+    char_ngrams: int  # default 0
+    binary: bool  # default False
+    interactions: str | list[str] | None  # default None
+    pace: int | str | None  # default None
+    passes: int  # default 1
+    tasks: list[Any] | None  # default None
+    task_column: str | None  # default None
+    text_column: str | list[str] | None  # default None
+    categorical_columns: list[str] | None  # default None
+    time_parts: bool  # default False
+    reduction: str  # default 'one-vs-rest'
+    trace: bool  # default False
 
 class Cohort(Calibrated):
     """Shared and own weights, each with a variance."""
@@ -22,32 +54,7 @@ class Cohort(Calibrated):
         store: str = 'auto',
         represent: str = 'svd(rank=64)',
         scale: str = 'auto',
-        labels: int | str | list[int | str] | None = None,
-        labels_per_task: int | None = None,
-        audit: float = 0.0,
-        audit_floor: float | None = None,
-        memory: int | str | None = None,
-        keep_labels: str = '16MB',
-        rounds: str | None = None,
-        labels_per_round: int = 1,
-        max_pending: int = 10000,
-        seed: int = 1,
-        bits: int = 18,
-        bias: bool = True,
-        normalize: bool = True,
-        ngrams: int = 1,
-        char_ngrams: int = 0,
-        binary: bool = False,
-        interactions: str | list[str] | None = None,
-        pace: int | str | None = None,
-        passes: int = 1,
-        tasks: list[Any] | None = None,
-        task_column: str | None = None,
-        text_column: str | list[str] | None = None,
-        categorical_columns: list[str] | None = None,
-        time_parts: bool = False,
-        reduction: str = 'one-vs-rest',
-        trace: bool = False,
+        **shared: Unpack[Shared],
     ) -> None: ...
 
 class Perceptron(Estimator):
@@ -57,32 +64,7 @@ class Perceptron(Estimator):
         *,
         query: str = 'always',
         scale: str = 'none',
-        labels: int | str | list[int | str] | None = None,
-        labels_per_task: int | None = None,
-        audit: float = 0.0,
-        audit_floor: float | None = None,
-        memory: int | str | None = None,
-        keep_labels: str = '16MB',
-        rounds: str | None = None,
-        labels_per_round: int = 1,
-        max_pending: int = 10000,
-        seed: int = 1,
-        bits: int = 18,
-        bias: bool = True,
-        normalize: bool = True,
-        ngrams: int = 1,
-        char_ngrams: int = 0,
-        binary: bool = False,
-        interactions: str | list[str] | None = None,
-        pace: int | str | None = None,
-        passes: int = 1,
-        tasks: list[Any] | None = None,
-        task_column: str | None = None,
-        text_column: str | list[str] | None = None,
-        categorical_columns: list[str] | None = None,
-        time_parts: bool = False,
-        reduction: str = 'one-vs-rest',
-        trace: bool = False,
+        **shared: Unpack[Shared],
     ) -> None: ...
 
 class Cmtl(Estimator):
@@ -93,32 +75,7 @@ class Cmtl(Estimator):
         graph: str = 'complete',
         query: str = 'always',
         scale: str = 'none',
-        labels: int | str | list[int | str] | None = None,
-        labels_per_task: int | None = None,
-        audit: float = 0.0,
-        audit_floor: float | None = None,
-        memory: int | str | None = None,
-        keep_labels: str = '16MB',
-        rounds: str | None = None,
-        labels_per_round: int = 1,
-        max_pending: int = 10000,
-        seed: int = 1,
-        bits: int = 18,
-        bias: bool = True,
-        normalize: bool = True,
-        ngrams: int = 1,
-        char_ngrams: int = 0,
-        binary: bool = False,
-        interactions: str | list[str] | None = None,
-        pace: int | str | None = None,
-        passes: int = 1,
-        tasks: list[Any] | None = None,
-        task_column: str | None = None,
-        text_column: str | list[str] | None = None,
-        categorical_columns: list[str] | None = None,
-        time_parts: bool = False,
-        reduction: str = 'one-vs-rest',
-        trace: bool = False,
+        **shared: Unpack[Shared],
     ) -> None: ...
 
 class Amtl(Estimator):
@@ -129,32 +86,7 @@ class Amtl(Estimator):
         graph: str = 'complete',
         query: str = 'always',
         scale: str = 'none',
-        labels: int | str | list[int | str] | None = None,
-        labels_per_task: int | None = None,
-        audit: float = 0.0,
-        audit_floor: float | None = None,
-        memory: int | str | None = None,
-        keep_labels: str = '16MB',
-        rounds: str | None = None,
-        labels_per_round: int = 1,
-        max_pending: int = 10000,
-        seed: int = 1,
-        bits: int = 18,
-        bias: bool = True,
-        normalize: bool = True,
-        ngrams: int = 1,
-        char_ngrams: int = 0,
-        binary: bool = False,
-        interactions: str | list[str] | None = None,
-        pace: int | str | None = None,
-        passes: int = 1,
-        tasks: list[Any] | None = None,
-        task_column: str | None = None,
-        text_column: str | list[str] | None = None,
-        categorical_columns: list[str] | None = None,
-        time_parts: bool = False,
-        reduction: str = 'one-vs-rest',
-        trace: bool = False,
+        **shared: Unpack[Shared],
     ) -> None: ...
 
 class Peer(Estimator):
@@ -167,32 +99,7 @@ class Peer(Estimator):
         c: float = 1.0,
         share: str = 'none',
         scale: str = 'none',
-        labels: int | str | list[int | str] | None = None,
-        labels_per_task: int | None = None,
-        audit: float = 0.0,
-        audit_floor: float | None = None,
-        memory: int | str | None = None,
-        keep_labels: str = '16MB',
-        rounds: str | None = None,
-        labels_per_round: int = 1,
-        max_pending: int = 10000,
-        seed: int = 1,
-        bits: int = 18,
-        bias: bool = True,
-        normalize: bool = True,
-        ngrams: int = 1,
-        char_ngrams: int = 0,
-        binary: bool = False,
-        interactions: str | list[str] | None = None,
-        pace: int | str | None = None,
-        passes: int = 1,
-        tasks: list[Any] | None = None,
-        task_column: str | None = None,
-        text_column: str | list[str] | None = None,
-        categorical_columns: list[str] | None = None,
-        time_parts: bool = False,
-        reduction: str = 'one-vs-rest',
-        trace: bool = False,
+        **shared: Unpack[Shared],
     ) -> None: ...
 
 class Amlc(Estimator):
@@ -207,32 +114,7 @@ class Amlc(Estimator):
         weigh: str = 'bought',
         cap: float = 2.0,
         scale: str = 'none',
-        labels: int | str | list[int | str] | None = None,
-        labels_per_task: int | None = None,
-        audit: float = 0.0,
-        audit_floor: float | None = None,
-        memory: int | str | None = None,
-        keep_labels: str = '16MB',
-        rounds: str | None = None,
-        labels_per_round: int = 1,
-        max_pending: int = 10000,
-        seed: int = 1,
-        bits: int = 18,
-        bias: bool = True,
-        normalize: bool = True,
-        ngrams: int = 1,
-        char_ngrams: int = 0,
-        binary: bool = False,
-        interactions: str | list[str] | None = None,
-        pace: int | str | None = None,
-        passes: int = 1,
-        tasks: list[Any] | None = None,
-        task_column: str | None = None,
-        text_column: str | list[str] | None = None,
-        categorical_columns: list[str] | None = None,
-        time_parts: bool = False,
-        reduction: str = 'one-vs-rest',
-        trace: bool = False,
+        **shared: Unpack[Shared],
     ) -> None: ...
 
 class Shampo(Estimator):
@@ -247,32 +129,7 @@ class Shampo(Estimator):
         aggressive: float = 0.0,
         zero: str = 'ignore',
         scale: str = 'none',
-        labels: int | str | list[int | str] | None = None,
-        labels_per_task: int | None = None,
-        audit: float = 0.0,
-        audit_floor: float | None = None,
-        memory: int | str | None = None,
-        keep_labels: str = '16MB',
-        rounds: str | None = None,
-        labels_per_round: int = 1,
-        max_pending: int = 10000,
-        seed: int = 1,
-        bits: int = 18,
-        bias: bool = True,
-        normalize: bool = True,
-        ngrams: int = 1,
-        char_ngrams: int = 0,
-        binary: bool = False,
-        interactions: str | list[str] | None = None,
-        pace: int | str | None = None,
-        passes: int = 1,
-        tasks: list[Any] | None = None,
-        task_column: str | None = None,
-        text_column: str | list[str] | None = None,
-        categorical_columns: list[str] | None = None,
-        time_parts: bool = False,
-        reduction: str = 'one-vs-rest',
-        trace: bool = False,
+        **shared: Unpack[Shared],
     ) -> None: ...
 
 class ShampoSecondOrder(Estimator):
@@ -288,32 +145,7 @@ class ShampoSecondOrder(Estimator):
         diagonal: bool = False,
         zero: str = 'ignore',
         scale: str = 'none',
-        labels: int | str | list[int | str] | None = None,
-        labels_per_task: int | None = None,
-        audit: float = 0.0,
-        audit_floor: float | None = None,
-        memory: int | str | None = None,
-        keep_labels: str = '16MB',
-        rounds: str | None = None,
-        labels_per_round: int = 1,
-        max_pending: int = 10000,
-        seed: int = 1,
-        bits: int = 18,
-        bias: bool = True,
-        normalize: bool = True,
-        ngrams: int = 1,
-        char_ngrams: int = 0,
-        binary: bool = False,
-        interactions: str | list[str] | None = None,
-        pace: int | str | None = None,
-        passes: int = 1,
-        tasks: list[Any] | None = None,
-        task_column: str | None = None,
-        text_column: str | list[str] | None = None,
-        categorical_columns: list[str] | None = None,
-        time_parts: bool = False,
-        reduction: str = 'one-vs-rest',
-        trace: bool = False,
+        **shared: Unpack[Shared],
     ) -> None: ...
 
 class KernelPerceptron(Estimator):
@@ -325,32 +157,7 @@ class KernelPerceptron(Estimator):
         graph: str = 'complete',
         query: str = 'always',
         scale: str = 'none',
-        labels: int | str | list[int | str] | None = None,
-        labels_per_task: int | None = None,
-        audit: float = 0.0,
-        audit_floor: float | None = None,
-        memory: int | str | None = None,
-        keep_labels: str = '16MB',
-        rounds: str | None = None,
-        labels_per_round: int = 1,
-        max_pending: int = 10000,
-        seed: int = 1,
-        bits: int = 18,
-        bias: bool = True,
-        normalize: bool = True,
-        ngrams: int = 1,
-        char_ngrams: int = 0,
-        binary: bool = False,
-        interactions: str | list[str] | None = None,
-        pace: int | str | None = None,
-        passes: int = 1,
-        tasks: list[Any] | None = None,
-        task_column: str | None = None,
-        text_column: str | list[str] | None = None,
-        categorical_columns: list[str] | None = None,
-        time_parts: bool = False,
-        reduction: str = 'one-vs-rest',
-        trace: bool = False,
+        **shared: Unpack[Shared],
     ) -> None: ...
 
 class BudgetRandom(Estimator):
@@ -363,32 +170,7 @@ class BudgetRandom(Estimator):
         graph: str = 'complete',
         query: str = 'always',
         scale: str = 'none',
-        labels: int | str | list[int | str] | None = None,
-        labels_per_task: int | None = None,
-        audit: float = 0.0,
-        audit_floor: float | None = None,
-        memory: int | str | None = None,
-        keep_labels: str = '16MB',
-        rounds: str | None = None,
-        labels_per_round: int = 1,
-        max_pending: int = 10000,
-        seed: int = 1,
-        bits: int = 18,
-        bias: bool = True,
-        normalize: bool = True,
-        ngrams: int = 1,
-        char_ngrams: int = 0,
-        binary: bool = False,
-        interactions: str | list[str] | None = None,
-        pace: int | str | None = None,
-        passes: int = 1,
-        tasks: list[Any] | None = None,
-        task_column: str | None = None,
-        text_column: str | list[str] | None = None,
-        categorical_columns: list[str] | None = None,
-        time_parts: bool = False,
-        reduction: str = 'one-vs-rest',
-        trace: bool = False,
+        **shared: Unpack[Shared],
     ) -> None: ...
 
 class BudgetForgetron(Estimator):
@@ -401,32 +183,7 @@ class BudgetForgetron(Estimator):
         graph: str = 'complete',
         query: str = 'always',
         scale: str = 'none',
-        labels: int | str | list[int | str] | None = None,
-        labels_per_task: int | None = None,
-        audit: float = 0.0,
-        audit_floor: float | None = None,
-        memory: int | str | None = None,
-        keep_labels: str = '16MB',
-        rounds: str | None = None,
-        labels_per_round: int = 1,
-        max_pending: int = 10000,
-        seed: int = 1,
-        bits: int = 18,
-        bias: bool = True,
-        normalize: bool = True,
-        ngrams: int = 1,
-        char_ngrams: int = 0,
-        binary: bool = False,
-        interactions: str | list[str] | None = None,
-        pace: int | str | None = None,
-        passes: int = 1,
-        tasks: list[Any] | None = None,
-        task_column: str | None = None,
-        text_column: str | list[str] | None = None,
-        categorical_columns: list[str] | None = None,
-        time_parts: bool = False,
-        reduction: str = 'one-vs-rest',
-        trace: bool = False,
+        **shared: Unpack[Shared],
     ) -> None: ...
 
 class BudgetProjectron(Estimator):
@@ -440,32 +197,7 @@ class BudgetProjectron(Estimator):
         query: str = 'always',
         eta: float = 0.01,
         scale: str = 'none',
-        labels: int | str | list[int | str] | None = None,
-        labels_per_task: int | None = None,
-        audit: float = 0.0,
-        audit_floor: float | None = None,
-        memory: int | str | None = None,
-        keep_labels: str = '16MB',
-        rounds: str | None = None,
-        labels_per_round: int = 1,
-        max_pending: int = 10000,
-        seed: int = 1,
-        bits: int = 18,
-        bias: bool = True,
-        normalize: bool = True,
-        ngrams: int = 1,
-        char_ngrams: int = 0,
-        binary: bool = False,
-        interactions: str | list[str] | None = None,
-        pace: int | str | None = None,
-        passes: int = 1,
-        tasks: list[Any] | None = None,
-        task_column: str | None = None,
-        text_column: str | list[str] | None = None,
-        categorical_columns: list[str] | None = None,
-        time_parts: bool = False,
-        reduction: str = 'one-vs-rest',
-        trace: bool = False,
+        **shared: Unpack[Shared],
     ) -> None: ...
 
 class BudgetProjectronShared(Estimator):
@@ -479,32 +211,7 @@ class BudgetProjectronShared(Estimator):
         query: str = 'always',
         eta: float = 0.01,
         scale: str = 'none',
-        labels: int | str | list[int | str] | None = None,
-        labels_per_task: int | None = None,
-        audit: float = 0.0,
-        audit_floor: float | None = None,
-        memory: int | str | None = None,
-        keep_labels: str = '16MB',
-        rounds: str | None = None,
-        labels_per_round: int = 1,
-        max_pending: int = 10000,
-        seed: int = 1,
-        bits: int = 18,
-        bias: bool = True,
-        normalize: bool = True,
-        ngrams: int = 1,
-        char_ngrams: int = 0,
-        binary: bool = False,
-        interactions: str | list[str] | None = None,
-        pace: int | str | None = None,
-        passes: int = 1,
-        tasks: list[Any] | None = None,
-        task_column: str | None = None,
-        text_column: str | list[str] | None = None,
-        categorical_columns: list[str] | None = None,
-        time_parts: bool = False,
-        reduction: str = 'one-vs-rest',
-        trace: bool = False,
+        **shared: Unpack[Shared],
     ) -> None: ...
 
 __all__ = ['LEARNERS', 'from_spec', 'load', 'Cohort', 'Perceptron', 'Cmtl', 'Amtl', 'Peer', 'Amlc', 'Shampo', 'ShampoSecondOrder', 'KernelPerceptron', 'BudgetRandom', 'BudgetForgetron', 'BudgetProjectron', 'BudgetProjectronShared']

@@ -58,15 +58,16 @@ def test_the_examples_are_typed_and_the_types_know_a_wrong_parameter(tmp_path):
     """mypy --strict, with the package as it is installed."""
     for number, (code, _) in enumerate([*EXAMPLES, *examples("docs/your-data.md")]):
         (tmp_path / f"readme{number}.py").write_text(code)
-    (tmp_path / "wrong.py").write_text("import quorate\nquorate.Cohort(labels=3, nois=0.1)\nquorate.Shampo(b='x')\n")
+    (tmp_path / "wrong.py").write_text("import quorate\nquorate.Cohort(labels=3, nois=0.1)\nquorate.Shampo(b='x')\nquorate.Shampo(bits='x')\n")
     files = [*sorted(tmp_path.glob("*.py")), ROOT / "docs/spam_filters.py", ROOT / "docs/one_annotator.py"]
     settings = tmp_path / "mypy.ini"
     settings.write_text("[mypy]\nstrict = True\n[mypy-sklearn.*,scipy.*,pandas.*,pyarrow.*]\nignore_missing_imports = True\n")
     command = [sys.executable, "-m", "mypy", "--config-file", settings, "--cache-dir", tmp_path / "cache", *files]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert f"Found 2 errors in 1 file (checked {len(files)} source files)" in done.stdout, done.stdout + done.stderr
+    assert f"Found 3 errors in 1 file (checked {len(files)} source files)" in done.stdout, done.stdout + done.stderr
     assert 'wrong.py:2: error: Unexpected keyword argument "nois"' in done.stdout
     assert 'wrong.py:3: error: Argument "b" to "Shampo" has incompatible type "str"' in done.stdout
+    assert 'wrong.py:4: error: Argument "bits" to "Shampo" has incompatible type "str"' in done.stdout
 
 
 def test_the_package_is_typed_within(tmp_path):
