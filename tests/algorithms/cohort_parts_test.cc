@@ -6,11 +6,11 @@
 
 #include "quorate/algorithms/cohort/classes.h"
 #include "quorate/algorithms/cohort/guesses.h"
-#include "quorate/algorithms/cohort/hedge.h"
 #include "quorate/algorithms/cohort/mixture.h"
 #include "quorate/algorithms/cohort/question_floor.h"
 #include "quorate/algorithms/cohort/threshold.h"
 #include "quorate/algorithms/cohort/two_level.h"
+#include "quorate/weights/hedge.h"
 
 namespace quorate::cohort {
 namespace {

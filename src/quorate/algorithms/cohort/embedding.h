@@ -8,10 +8,10 @@
 #include <span>
 #include <vector>
 
-#include "quorate/algorithms/cohort/hedge.h"
 #include "quorate/algorithms/cohort/two_level.h"
 #include "quorate/base/error.h"
 #include "quorate/weights/directions.h"
+#include "quorate/weights/hedge.h"
 #include "quorate/weights/recent_labels.h"
 
 namespace quorate::cohort {

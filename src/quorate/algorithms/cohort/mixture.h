@@ -7,9 +7,9 @@
 #include <span>
 
 #include "quorate/algorithms/cohort/embedding.h"
-#include "quorate/algorithms/cohort/hedge.h"
 #include "quorate/algorithms/cohort/two_level.h"
 #include "quorate/learner.h"
+#include "quorate/weights/hedge.h"
 
 namespace quorate::cohort {
 

@@ -5,14 +5,28 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
+#include <span>
 #include <vector>
 
 #include "quorate/base/portable_math.h"
 
-namespace quorate::cohort {
+namespace quorate {
 
-/// A number learned online from a grid of N candidates: candidate j, with m_j past mistakes, has the weight exp(-eta m_j).
-/// Source: Littlestone and Warmuth 1994; as in AMLC. Cost O(N).
+/// The mean of N candidates' values, the candidate with m_j past mistakes weighted by exp(-eta m_j). Cost O(N).
+/// Source: Littlestone and Warmuth 1994; as in AMLC.
+template <std::size_t N>
+double hedged(std::span<const std::uint64_t, N> mistakes, const std::array<double, N>& values, double eta) {
+  const std::uint64_t fewest = *std::ranges::min_element(mistakes);
+  double sum = 0, out = 0;
+  for (std::size_t j = 0; j < N; ++j) {
+    const double share = exp_negative(-eta * static_cast<double>(mistakes[j] - fewest));
+    sum += share;
+    out += share * values[j];
+  }
+  return out / sum;
+}
+
+/// The mistakes of a grid of N candidates.
 template <std::size_t N>
 class Hedge {
  public:
@@ -27,15 +41,7 @@ class Hedge {
   }
   /// The mean of the candidates' values.
   double mean(const std::array<double, N>& values, double eta) const {
-    if (mistakes.empty()) return 0;
-    const std::uint64_t fewest = *std::ranges::min_element(mistakes);
-    double sum = 0, out = 0;
-    for (std::size_t j = 0; j < N; ++j) {
-      const double share = exp_negative(-eta * static_cast<double>(mistakes[j] - fewest));
-      sum += share;
-      out += share * values[j];
-    }
-    return out / sum;
+    return mistakes.empty() ? 0 : hedged<N>(std::span<const std::uint64_t, N>(mistakes), values, eta);
   }
   /// Whether as many counts were loaded as there are candidates.
   bool has_size(bool used) const { return mistakes.size() == (used ? N : 0); }
@@ -43,4 +49,4 @@ class Hedge {
   std::pmr::vector<std::uint64_t> mistakes;  ///< m
 };
 
-}  // namespace quorate::cohort
+}  // namespace quorate
