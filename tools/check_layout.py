@@ -77,7 +77,7 @@ def problems():
         if path.suffix in {".cc", ".h"} and path.parts[:2] == ("src", "quorate"):
             layer = path.parts[2] if len(path.parts) > 3 else ""
             for number, line in enumerate(text.splitlines(), 1):
-                if include := re.match(r'#include "quorate/(?:(\w+)/)?\w+\.h"', line):
+                if include := re.match(r'#include "quorate/(?:(\w+)/)?(?:\w+/)?\w+\.h"', line):
                     other = include.group(1) or ""
                     if other != layer and other not in LAYERS[layer] and "version.h" not in line:
                         yield f"{path}:{number}: {layer or 'registry'} may not include from {other or 'registry'}"

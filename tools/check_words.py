@@ -17,7 +17,7 @@ FILES = ["README.md", "HACKING.md", "CHANGELOG.md", "docs/*.md", "docs/*.py", "d
          *(f"src/quorate/{room}/*.{ending}" for ending in ("h", "cc") for room in (
              "base", "params", "graph", "queries", "metrics", "stream", "session", "model", "desk", "store", "journal", "weights", "kernel",
              "experiments")),
-         "src/quorate/algorithms/*.cc",
+         "src/quorate/algorithms/*.cc", "src/quorate/algorithms/cohort/*.h",
          "src/quorate/*.h", "src/quorate/*.cc", "python/*.h", "python/*.cc", "python/quorate/*.py", "python/quorate/labelstudio/*.py",
          "research/*.py"]
 # The page that quotes the phrases.

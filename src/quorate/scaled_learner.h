@@ -62,6 +62,59 @@ constexpr bool verbs_fit(const Capabilities& can) {
          can.paced == paced;
 }
 
+/// What an algorithm adds to the loop of the adaptor, declared in its struct: static constexpr Stages stages{.looks = true}.
+struct Stages {
+  bool looks = false;        ///< look(e): learns from an example that is not asked about
+  bool replays = false;      ///< replays_due(), recent, learn_again(item, e), latest_alpha, kept_latest(): learns again
+  bool embeds = false;       ///< directions(), turn(scaled): learns from embeddings too, anew when directions change
+  bool shifts = false;       ///< shift(): what score() adds to the sum over features
+  bool varies = false;       ///< variance(e): of the margin
+  bool reserves = false;     ///< reserve(e): before learn(e), takes the memory that it needs
+  bool makes_room = false;   ///< make_room(round): the same, before decide()
+  bool has_scratch = false;  ///< release_scratch()
+  bool has_tables = false;   ///< slots(), and a constructor that is given them: tables of a fixed size
+  bool has_graph = false;    ///< A.pack() and A.unpack(): the interaction matrix
+  bool grows = false;        ///< ensure_tasks(n): makes a task that was not seen before
+  bool operator==(const Stages&) const = default;
+};
+template <class A>
+constexpr Stages stages_of() {
+  if constexpr (requires { A::stages; }) return A::stages;
+  return {};
+}
+/// The stages whose members A has.
+template <class A>
+constexpr Stages stages_found() {
+  const auto same = [](const Example& e) { return e; };
+  return {.looks = requires(A a, const Example& e){a.look(e);
+}
+, .replays = requires(A a, const Example& e) {
+  { a.replays_due() } -> std::same_as<std::uint64_t>;
+  a.learn_again(*a.recent.next().first, e);
+  a.recent.add(e, 1.0, a.latest_alpha);
+  a.kept_latest();
+}
+, .embeds = requires(A a) {
+  a.directions().due();
+  a.turn(same);
+}
+, .shifts = requires(const A c) {
+  { c.shift() } -> std::same_as<double>;
+}
+, .varies = requires(const A c, const Example& e) {
+  { c.variance(e) } -> std::same_as<double>;
+}
+, .reserves = requires(A a, const Example& e) { a.reserve(e); }
+, .makes_room = requires(A a, std::span<const Example> round) { a.make_room(round); }
+, .has_scratch = requires(A a) { a.release_scratch(); }
+, .has_tables = requires(const A c) {
+  { c.slots() } -> std::same_as<std::size_t>;
+}
+, .has_graph = requires(A a) { a.A.unpack(a.A.pack()); }
+, .grows = requires(A a) { a.ensure_tasks(std::size_t{}); }
+};  // namespace quorate
+}
+
 /// A learner's own parameters, and the scale, which the adaptor adds.
 template <class A, Capabilities kCan, class DefaultScale>
 struct WithScale : A::Params {
@@ -90,6 +143,7 @@ template <LearnerType A, Capabilities kCan, class DefaultScale>
 class ScaledLearner final : public Learner {
  public:
   using Params = WithScale<A, kCan, DefaultScale>;
+  static constexpr Stages kStages = stages_of<A>();
 
   ScaledLearner(const Params& params, const LearnerContext& context)
       : params_(params),
@@ -112,8 +166,8 @@ class ScaledLearner final : public Learner {
     if constexpr (kCan.additive) {
       std::vector<double> values;
       const Features x = scaling_.changes() ? scaled(e, values).x : e.x;
-      if constexpr (requires { a_->directions; })
-        if (a_->directions.any()) return a_->explain({e.task, x, e.group}, out);
+      if constexpr (kStages.embeds)
+        if (a_->directions().any()) return a_->explain({e.task, x, e.group}, out);
       for (std::size_t k = 0; k < x.size(); ++k) {
         out[k] = {};
         if (x.value[k] == 0) continue;
@@ -122,8 +176,8 @@ class ScaledLearner final : public Learner {
         out[k].shared = finite(a_->score(alone));
         alone.task = e.task;
         out[k].own = finite(a_->score(alone)) - out[k].shared;
-        if constexpr (requires { a_->variance(alone); }) out[k].uncertainty = a_->variance(alone);
-        if constexpr (requires { a_->shift(); })  // belongs to the constant feature
+        if constexpr (kStages.varies) out[k].uncertainty = a_->variance(alone);
+        if constexpr (kStages.shifts)  // belongs to the constant feature
           if (index != 0) out[k].shared -= a_->shift();
       }
     }
@@ -137,7 +191,7 @@ class ScaledLearner final : public Learner {
     const std::size_t step = round.tasks_per_instance;
     if (examples.size() > 1)
       for (const Example& e : examples.first(std::min(kAhead, examples.size()))) prefetch(e);
-    if constexpr (requires { a_->make_room(examples); })  // first, as counting cannot be undone
+    if constexpr (kStages.makes_room)  // first, as counting cannot be undone
       if (limited_) a_->make_room(examples);
     for (std::size_t n = 0; n < examples.size(); n += step) count(examples[n].x);
     if (!scaling_.changes()) return decide_scaled(examples, rng, out);
@@ -182,29 +236,29 @@ class ScaledLearner final : public Learner {
     }
     scaling_.set_kinds(context.kinds);
     scaling_.forget_labels();
-    if constexpr (requires { a_->directions; }) {
-      auto directions = std::move(a_->directions);
+    if constexpr (kStages.embeds) {
+      auto directions = std::move(a_->directions());
       recount ? directions.forget() : directions.forget_instances();
       make_anew(context);
-      a_->directions = std::move(directions);
+      a_->directions() = std::move(directions);
     } else {
       make_anew(context);
     }
   }
-  /// Needs no label: counts features for scaling and, for a learner with `directions`, which words occur together.
+  /// Needs no label: counts features for scaling and, for a learner that `embeds`, which words occur together.
   void count(const Features& x) override {
     scaling_.count(x);
-    if constexpr (requires { a_->directions; }) {
+    if constexpr (kStages.embeds) {
       const auto words = scaling_.words(x);
       if (!words) return;
-      a_->directions.see(*words);
-      if (a_->directions.due() &&
-          a_->directions.compute([this](const Features& f, std::span<double> out) { return scaling_(f, out); }))
+      a_->directions().see(*words);
+      if (a_->directions().due() &&
+          a_->directions().compute([this](const Features& f, std::span<double> out) { return scaling_(f, out); }))
         a_->turn([this](const Example& e) { return scaled(e, values_); });
     }
   }
   void look(const Example& e) override {
-    if constexpr (requires { a_->look(e); }) a_->look(scaling_.changes() ? scaled(e, values_) : e);
+    if constexpr (kStages.looks) a_->look(scaling_.changes() ? scaled(e, values_) : e);
   }
   void set_kinds(const FeatureKinds& kinds) override { scaling_.set_kinds(kinds); }
   double influence(Task to, Task from) const override { return a_->influence(to, from); }
@@ -231,7 +285,7 @@ class ScaledLearner final : public Learner {
   void release_scratch() override {
     round_ = {};
     values_ = {};
-    if constexpr (requires { a_->release_scratch(); }) a_->release_scratch();
+    if constexpr (kStages.has_scratch) a_->release_scratch();
   }
   std::size_t bytes_for_tasks([[maybe_unused]] std::size_t tasks) const override {
     if constexpr (kCan.untracked_tasks) return a_->bytes_for_tasks(tasks);
@@ -253,7 +307,7 @@ class ScaledLearner final : public Learner {
 
  private:
   static auto graph_of(const A& a) {
-    if constexpr (requires { a.A.pack(); })
+    if constexpr (kStages.has_graph)
       return a.A.pack();
     else
       return std::monostate();
@@ -265,7 +319,7 @@ class ScaledLearner final : public Learner {
     std::pmr::vector<double> prior;
     if constexpr (requires { a_->query.prior_weights(); }) prior = a_->query.prior_weights();
     [[maybe_unused]] auto graph = graph_of(*a_);
-    if constexpr (requires { a_->slots(); }) {  // tables of a fixed size keep it
+    if constexpr (kStages.has_tables) {  // tables of a fixed size keep it
       const std::size_t slots = a_->slots();
       a_ = nullptr;  // there may be no memory for both
       a_ = std::make_unique<A>(params_, again, slots);
@@ -274,10 +328,10 @@ class ScaledLearner final : public Learner {
       a_ = std::make_unique<A>(params_, again);
     }
     if constexpr (requires { a_->query.prior_weights(); }) a_->query.set_prior_weights(prior);
-    if constexpr (requires { a_->A.pack(); }) {
+    if constexpr (kStages.has_graph) {
       if (!limited_) graph.tasks = context.tasks.size();  // under a limit there was no memory for others
       a_->A.unpack(graph);
-      if constexpr (requires { a_->ensure_tasks(std::size_t{}); }) a_->ensure_tasks(graph.tasks);
+      if constexpr (kStages.grows) a_->ensure_tasks(graph.tasks);
     }
   }
 
@@ -303,16 +357,16 @@ class ScaledLearner final : public Learner {
   }
   bool learn_once(const Example& e, const Decision& d, Answer y, Rng& rng) {
     if constexpr (requires { a_->query.reserve_task(e.task); }) a_->query.reserve_task(e.task);
-    if constexpr (requires { a_->ensure_tasks(std::size_t{1}); })  // unsolicited label or rebuild: the task may be new
+    if constexpr (kStages.grows)  // unsolicited label or rebuild: the task may be new
       a_->ensure_tasks(std::size_t{e.task} + 1);
-    else if constexpr (requires { a_->A.ensure_tasks(1); })
+    else if constexpr (kStages.has_graph)
       if (e.task != kUntracked) a_->A.ensure_tasks(std::size_t{e.task} + 1);
-    if constexpr (requires { a_->reserve(e); })
+    if constexpr (kStages.reserves)
       if (y != kNeither) a_->reserve(e);
     if constexpr (kCan.additive)
       if (y != kNeither && scaling_.weighs_parts()) weigh_parts(e, y);
     const bool updated = scaling_.changes() ? learn_scaled(scaled(e, values_), d, y, rng) : learn_scaled(e, d, y, rng);
-    if constexpr (requires { a_->recent; })
+    if constexpr (kStages.replays)
       if (y != kNeither) replay(e, y);
     if constexpr (requires { a_->query.learned(e.task, true, updated); })
       a_->query.learned(e.task, y != kNeither && mistaken(y, d.margin), updated);
@@ -325,13 +379,13 @@ class ScaledLearner final : public Learner {
     const auto margin = [&](Scaling::Part of) {
       part.x.value = scaling_.only(of, e.x, values_, parts_);
       double out = finite(a_->score(part));
-      if constexpr (requires { a_->shift(); }) out -= a_->shift();
+      if constexpr (kStages.shifts) out -= a_->shift();
       return out;
     };
     const double columns = margin(Scaling::Part::kColumns);
     scaling_.learn(y, columns, margin(Scaling::Part::kWords));
   }
-  /// An algorithm with `recent` learns again from earlier examples, scaled by the current counts.
+  /// An algorithm that `replays` learns again from earlier examples, scaled by the current counts.
   void replay(const Example& e, Answer y) {
     for (std::uint64_t k = a_->replays_due(); k > 0; --k) {
       const auto [item, again] = a_->recent.next();
@@ -359,6 +413,7 @@ class ScaledLearner final : public Learner {
 template <LearnerType A, Capabilities kCan, class DefaultScale = ScaleNone>
 constexpr Algorithm registered() {
   static_assert(verbs_fit<A>(kCan), "the struct's optional verbs are not those that its capabilities promise");
+  static_assert(stages_of<A>() == stages_found<A>(), "the struct's stages are not those that it declares");
   using Adaptor = ScaledLearner<A, kCan, DefaultScale>;
   using P = typename Adaptor::Params;
   return {A::name,

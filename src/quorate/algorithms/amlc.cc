@@ -33,6 +33,7 @@ struct WeighMistake : Tag<"mistake", "bought labels that the committee got wrong
 struct Amlc {
   static constexpr std::string_view name = "amlc", title = "Committees of tasks that decide together and share labels",
                                     source = "Xu, Tang and Jebara 2018, Algorithm 1";
+  static constexpr Stages stages{.makes_room = true, .grows = true};
   struct Params {
     Query query = MarginQuery{};
     double c = 3.4011973816621555;  // ln 30

@@ -29,6 +29,7 @@ struct Similarity
 struct Amtl {
   static constexpr std::string_view name = "amtl", title = "Perceptrons coupled by how alike they are",
                                     source = "Saha et al. 2011, eq. 3.1";
+  static constexpr Stages stages{.makes_room = true, .has_graph = true, .grows = true};
   struct Params {
     Graph graph;
     QueryWith<Similarity> query = Always{};

@@ -24,6 +24,7 @@ struct BudgetProjectron : WeightedMachine<BudgetProjectron, ProjectionParams> {
                                     title =
                                         "Kernel perceptrons on a budget: the evicted instance is projected on the others",
                                     source = "Cavallanti and Cesa-Bianchi 2012, Algorithm 1 (MTBPRJ)";
+  static constexpr Stages stages{.has_graph = true};
   using Params = ProjectionParams;
   BudgetProjectron(const Params& params, const LearnerContext& context)
       : WeightedMachine(params, context), P(context.memory) {}

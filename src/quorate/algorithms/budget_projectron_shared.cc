@@ -22,6 +22,7 @@ struct BudgetProjectronShared : KernelMachine<BudgetProjectronShared, Projection
   static constexpr std::string_view name = "budget-projectron-shared",
                                     title = "Kernel perceptrons on a budget whose instances serve all tasks",
                                     source = "Cavallanti and Cesa-Bianchi 2012, Algorithm 2 (MTBPRJ-2)";
+  static constexpr Stages stages{.has_graph = true};
   using Params = ProjectionParams;
   BudgetProjectronShared(const Params& params, const LearnerContext& context)
       : KernelMachine(params, context), P(context.memory), w(context.memory), cost(context.memory), of_new(context.memory) {}

@@ -22,6 +22,7 @@ namespace {
 struct Cmtl {
   static constexpr std::string_view name = "cmtl", title = "Perceptrons coupled by a fixed interaction matrix",
                                     source = "Cavallanti et al. 2008; Saha et al. 2011, eq. 2.1";
+  static constexpr Stages stages{.has_graph = true};
   struct Params {
     Graph graph;
     Query query;

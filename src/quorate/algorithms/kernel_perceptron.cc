@@ -20,6 +20,7 @@ namespace {
 struct KernelPerceptron : WeightedMachine<KernelPerceptron, KernelParams> {
   static constexpr std::string_view name = "kernel-perceptron", title = "Kernel perceptrons without a budget",
                                     source = "Cavallanti and Cesa-Bianchi 2012, section 2";
+  static constexpr Stages stages{.has_graph = true};
   using Params = KernelParams;
   using WeightedMachine::WeightedMachine;
 
@@ -36,6 +37,7 @@ struct KernelPerceptron : WeightedMachine<KernelPerceptron, KernelParams> {
 struct BudgetRandom : WeightedMachine<BudgetRandom, BudgetParams> {
   static constexpr std::string_view name = "budget-random", title = "Kernel perceptrons on a budget: a random one leaves",
                                     source = "Cavallanti and Cesa-Bianchi 2012, Algorithm 3 (MTRBP)";
+  static constexpr Stages stages{.has_graph = true};
   using Params = BudgetParams;
   using WeightedMachine::WeightedMachine;
 
@@ -53,6 +55,7 @@ struct BudgetForgetron : WeightedMachine<BudgetForgetron, BudgetParams> {
   static constexpr std::string_view name = "budget-forgetron",
                                     title = "Kernel perceptrons on a budget: the oldest fades away",
                                     source = "Cavallanti and Cesa-Bianchi 2012, section 4.3 (MTFORG)";
+  static constexpr Stages stages{.has_graph = true};
   using Params = BudgetParams;
   using WeightedMachine::WeightedMachine;
 

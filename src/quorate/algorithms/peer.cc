@@ -29,6 +29,7 @@ struct ShareAll : Tag<"all", "it teaches every task that is wrong on it"> {};
 struct Peer {
   static constexpr std::string_view name = "peer", title = "Ask yourself, then your peers, then the annotator",
                                     source = "Murugesan and Carbonell 2017; Xu et al. 2018, Table 1";
+  static constexpr Stages stages{.makes_room = true, .grows = true};
   struct Params {
     double b = 1, bq = 5, c = 1;
     std::variant<ShareNone, SharePeers, ShareAll> share;

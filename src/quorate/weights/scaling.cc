@@ -11,6 +11,7 @@
 #include "quorate/base/memory.h"
 #include "quorate/base/portable_math.h"
 #include "quorate/base/simd.h"
+#include "quorate/weights/hedge.h"
 
 namespace quorate {
 namespace {
@@ -219,17 +220,14 @@ void Scaling::forget_labels() {
 }
 
 void Scaling::lean() {
-  const std::uint64_t fewest = *std::min_element(part_mistakes_.begin(), part_mistakes_.end());
-  double sum = 0;
-  of_columns_ = of_words_ = 0;
+  std::array<double, kRatio.size()> columns, words;
   for (std::size_t i = 0; i < kRatio.size(); ++i) {
-    const double share = exp_negative(-kEta * static_cast<double>(part_mistakes_[i] - fewest));
-    sum += share;
-    of_columns_ += share * std::sqrt(kRatio[i] / (1 + kRatio[i]));
-    of_words_ += share * std::sqrt(1 / (1 + kRatio[i]));
+    columns[i] = std::sqrt(kRatio[i] / (1 + kRatio[i]));
+    words[i] = std::sqrt(1 / (1 + kRatio[i]));
   }
-  of_columns_ /= sum;
-  of_words_ /= sum;
+  const std::span<const std::uint64_t, kRatio.size()> mistakes(part_mistakes_);
+  of_columns_ = hedged(mistakes, columns, kEta);
+  of_words_ = hedged(mistakes, words, kEta);
 }
 
 void Scaling::set_kinds(const FeatureKinds& kinds) {

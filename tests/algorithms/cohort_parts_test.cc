@@ -1,0 +1,118 @@
+// The parts of cohort, each against its formula.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory_resource>
+
+#include "quorate/algorithms/cohort/classes.h"
+#include "quorate/algorithms/cohort/guesses.h"
+#include "quorate/algorithms/cohort/mixture.h"
+#include "quorate/algorithms/cohort/question_floor.h"
+#include "quorate/algorithms/cohort/threshold.h"
+#include "quorate/algorithms/cohort/two_level.h"
+#include "quorate/weights/hedge.h"
+
+namespace quorate::cohort {
+namespace {
+
+std::pmr::memory_resource* heap() { return std::pmr::get_default_resource(); }
+
+TEST(CohortParts, HedgeIsAMeanByPastMistakes) {
+  Hedge<3> hedge(true, heap());
+  const std::array values{1.0, 2.0, 4.0};
+  EXPECT_DOUBLE_EQ(hedge.mean(values, 0.5), 7.0 / 3) << "equal at first";
+  for (int n = 0; n < 4; ++n) hedge.count([](std::size_t j) { return j > 0; });
+  hedge.count([](std::size_t j) { return j == 2; });
+  const double two = std::exp(-0.5 * 4), three = std::exp(-0.5 * 5);
+  EXPECT_NEAR(hedge.mean(values, 0.5), (1 + 2 * two + 4 * three) / (1 + two + three), 1e-12);
+  EXPECT_EQ(Hedge<3>(false, heap()).mean(values, 0.5), 0) << "nothing is counted";
+}
+
+const std::vector<Index> kIndex{1, 4};
+const std::vector<double> kValue{0.6, 0.8};
+const Example kExample{2, {kIndex, kValue}};
+
+TEST(CohortParts, TwoLevelTakesAStepOfAROWOnBothLevels) {
+  TwoLevel model(0, 0, heap());
+  const Coupling c{0.8, 0.6};
+  const Estimate first = model(kExample, c);
+  EXPECT_EQ(first.p, 0);
+  EXPECT_NEAR(first.r, c.E * c.E + c.O * c.O, 1e-12) << "|x| = 1, variances 1";
+  const double alpha = model.learn(kExample, -1, first, 0.1, c), rate = 1 / (first.r + 0.1);
+  EXPECT_NEAR(alpha, rate, 1e-12) << "(1 - y p) / (r + noise)";
+  const Estimate second = model(kExample, c);
+  EXPECT_NEAR(second.p, -alpha * (c.E * c.E + c.O * c.O), 1e-6) << "w = -alpha E x, v = -alpha O x";
+  EXPECT_NEAR(second.own.mean, -alpha * c.O, 1e-6);
+  EXPECT_LT(second.r, first.r);
+  const double r = second.r;
+  const double again = model.learn_again(kExample, -1, second, 0.1, alpha, 100, c);
+  EXPECT_NEAR(again, alpha + (1 + second.p - 0.1 * alpha) / (second.r + 0.1), 1e-9);
+  EXPECT_DOUBLE_EQ(model(kExample, c).r, r) << "variances stay";
+  EXPECT_EQ(model.learn_again(kExample, 1, model(kExample, c), 0.1, 0.5, 0.25, c), 0.25) << "at most";
+}
+
+TEST(CohortParts, NoiseBalancesTheClasses) {
+  Classes classes(2, heap());
+  for (int n = 0; n < 15; ++n) classes.add(1, -1, 1);
+  classes.add(1, 1, 3);
+  EXPECT_DOUBLE_EQ(classes.factor(1, -1), std::pow(16.0 / 4, 0.75));
+  EXPECT_DOUBLE_EQ(classes.factor(1, 1), std::pow(4.0 / 16, 0.25));
+  EXPECT_DOUBLE_EQ(classes.factor(0, 1), 1) << "of another group";
+  EXPECT_EQ(classes.bought(), 16U);
+  EXPECT_EQ(classes.rarer_labels(), 1);
+  EXPECT_TRUE(classes.is_rare(1, true) && classes.any_rare());
+}
+
+TEST(CohortParts, GuessesCountByTheLabelsOfTheTaskAndTheBalanceOfGuesses) {
+  OfTask task{60};
+  EXPECT_NEAR(task.weight_of_guess(2, 0, 1), 0.5, 1e-12) << "certain, half at 60 labels";
+  EXPECT_NEAR(task.weight_of_guess(1, 3, 0.5), 0.25 * std::sqrt(0.5), 1e-12);
+  task.add_guess(1, 0.9);
+  EXPECT_NEAR(task.weight_of_guess(2, 0, 1), 0.5 * std::pow(0.1, 3), 1e-6) << "(0.1 / 1)^3";
+  EXPECT_NEAR(task.weight_of_guess(-2, 0, 1), 0.5, 1e-6);
+}
+
+TEST(CohortParts, FewLabelsAreAskedForAtLeast) {
+  Classes classes(1, heap());
+  QuestionFloor floor(1, heap());
+  EXPECT_EQ(floor(0, 0.3, classes), 1) << "no label";
+  for (int n = 0; n < 50; ++n) classes.add(0, n % 2 == 0 ? 1 : -1, 1);
+  const double h = 4 * 25.5 * 25.5 / 50;
+  EXPECT_NEAR(floor(0, 0.3, classes), 2 / (1 + h), 1e-12);
+  for (int n = 0; n < 450; ++n) classes.add(0, -1, 1);
+  const double rare = QuestionFloor::of(QuestionFloor::evidence(classes, 0));
+  EXPECT_GT(floor(0, 40, classes), 2 * rare) << "towards the rare class";
+  EXPECT_LT(floor(0, -40, classes), rare);
+}
+
+TEST(CohortParts, TheThresholdFollowsCostsAndTheShareOfLabels) {
+  Calibration calibration;
+  Classes even(1, heap());
+  for (int n = 0; n < 400; ++n) {
+    const double y = n % 2 == 0 ? 1 : -1;
+    even.add(0, y, 1);
+    calibration.add(y * 0.4 + (n % 7 - 3) * 0.2, y, 1);
+  }
+  EXPECT_NEAR(Threshold(CostEqual{}).shift(calibration, even), 0, 0.2);
+  const double missed = Threshold(CostOfPositives{.times = 9}).shift(calibration, even);
+  EXPECT_NEAR(missed * calibration.slope(), std::log(9) + calibration.offset(), std::abs(calibration.offset()) + 1e-9);
+  Threshold balanced(CostBalanced{});
+  EXPECT_EQ(balanced.shift(calibration, even), 0) << "nothing was decided on";
+  for (int n = 0; n < 2'000; ++n) balanced.count(-1.5, calibration, even);
+  EXPECT_GT(balanced.shift(calibration, even), 0) << "positives are rare in the stream";
+}
+
+TEST(CohortParts, TheMixtureLeansToWhatWasRight) {
+  Mixture mixture(0.5, 0, 0, heap());
+  const Coupling first = mixture.coupling;
+  Prediction j;
+  j.x.shared.mean = 1;
+  j.x.own.mean = -1;
+  for (int n = 0; n < 20; ++n) mixture.count(1, j);  // the shared weights are right
+  EXPECT_GT(mixture.coupling.E, first.E);
+  EXPECT_LT(mixture.coupling.O, first.O);
+  EXPECT_NEAR(mixture.coupling.E * mixture.coupling.E + mixture.coupling.O * mixture.coupling.O, Mixture::kTotal, 0.1);
+}
+
+}  // namespace
+}  // namespace quorate::cohort
