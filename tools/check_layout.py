@@ -84,7 +84,7 @@ def problems():
                 code = line.split("//")[0]
                 if FORBIDDEN.search(code):
                     yield f"{path}:{number}: the library does not print, exit, or read clock or environment"
-            if layer == "algorithms":
+            if layer == "algorithms" and path.suffix == ".cc":
                 for key in HEADER_KEYS:
                     if not re.search(rf"^// {key}\b", text, re.M):
                         yield f"{path}: its header has no '{key}'"
