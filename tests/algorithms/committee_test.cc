@@ -7,7 +7,7 @@
 namespace quorate::test {
 namespace {
 
-std::vector<Outcome> run(const std::string& spec, const Stream& s, std::size_t K, std::uint64_t seed = 4) {
+std::vector<Outcome> play(const std::string& spec, const Stream& s, std::size_t K, std::uint64_t seed = 4) {
   NameTable tasks;
   for (std::size_t i = 0; i < K; ++i) tasks.intern("t" + std::to_string(i));
   Session session(parse_spec(spec), {.seed = seed, .tasks = &tasks});
@@ -38,7 +38,7 @@ std::vector<Outcome> sampling_perceptron(const Stream& s, double b, int at_zero,
 TEST(Committees, OfOneTaskAreTheSamplingPerceptron) {
   const Stream s = make_stream(300, 1, 5, 21);
   for (const auto& [spec, at_zero] : {std::pair{"amlc(query=margin(b=0.3))", -1}, {"peer(b=0.3)", 1}}) {
-    const auto ours = run(spec, s, 1), plain = sampling_perceptron(s, 0.3, at_zero, 4);
+    const auto ours = play(spec, s, 1), plain = sampling_perceptron(s, 0.3, at_zero, 4);
     for (std::size_t n = 0; n < s.size(); ++n) {
       ASSERT_NEAR(ours[n].decision.margin, plain[n].decision.margin, 1e-5) << spec << ", example " << n;
       ASSERT_EQ(ours[n].asked, plain[n].asked) << spec << ", example " << n;
@@ -60,8 +60,8 @@ TEST(Committees, PeerCountsAndLearnsTheSamePredictionAtZero) {
 TEST(Committees, ThatLearnNoTrustAndShareNothingAreThePlainSum) {
   constexpr std::size_t K = 4, d = 5;
   const Stream s = make_stream(300, K, d, 22);
-  const auto ours = run("amlc(c=0, share=none, query=margin(b=0.5))", s, K),
-             mean = run("amlc(c=0, share=none, query=margin(b=0.125), rows=one)", s, K);
+  const auto ours = play("amlc(c=0, share=none, query=margin(b=0.5))", s, K),
+             mean = play("amlc(c=0, share=none, query=margin(b=0.125), rows=one)", s, K);
   std::vector<std::vector<double>> w(K, std::vector<double>(d));
   for (std::size_t n = 0; n < s.size(); ++n) {
     double sum = 0;

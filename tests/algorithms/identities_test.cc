@@ -13,7 +13,7 @@
 namespace quorate::test {
 namespace {
 
-std::vector<Outcome> run(const std::string& spec, const Stream& s, Task K, std::uint64_t labels = LabelLimits::kNone) {
+std::vector<Outcome> ran(const std::string& spec, const Stream& s, Task K, std::uint64_t labels = LabelLimits::kNone) {
   const NameTable names = task_names(K);
   Session session(parse_spec(spec), {.seed = 5, .limits = {.total = labels}, .tasks = &names});
   return feed(session, s);
@@ -51,17 +51,17 @@ TEST(Identities, CmtlWithoutCouplingIsThePerceptronToTheBit) {
   for (const std::string query : {"always", "random(p=0.3)", "margin(b=0.1)"})
     for (const bool holes : {false, true}) {
       const Stream s = make_stream(400, 5, 6, 31, holes);
-      EXPECT_EQ(run("cmtl(graph=disconnected, query=" + query + ")", s, 5), run("perceptron(query=" + query + ")", s, 5));
+      EXPECT_EQ(ran("cmtl(graph=disconnected, query=" + query + ")", s, 5), ran("perceptron(query=" + query + ")", s, 5));
     }
 }
 
 TEST(Identities, CmtlOfOneTaskIsThePerceptron) {
   const TempDir dir;
   const Stream s = make_stream(300, 1, 6, 32);
-  const auto perceptron = run("perceptron", s, 1);
-  EXPECT_EQ(run("cmtl", s, 1), perceptron);
-  EXPECT_EQ(run("cmtl(graph=cliques(file=" + everyone_in_one_group(dir, 1) + "))", s, 1), perceptron);
-  expect_near(run("amtl", s, 1), perceptron, 1e-6);
+  const auto perceptron = ran("perceptron", s, 1);
+  EXPECT_EQ(ran("cmtl", s, 1), perceptron);
+  EXPECT_EQ(ran("cmtl(graph=cliques(file=" + everyone_in_one_group(dir, 1) + "))", s, 1), perceptron);
+  expect_near(ran("amtl", s, 1), perceptron, 1e-6);
 }
 
 TEST(Identities, OneCliqueOfAllTasksIsTheCompleteGraphToTheBit) {
@@ -69,8 +69,8 @@ TEST(Identities, OneCliqueOfAllTasksIsTheCompleteGraphToTheBit) {
   const std::string graph = "graph=cliques(file=" + everyone_in_one_group(dir, 5) + ")";
   for (const std::string query : {"always", "margin(b=0.3)"}) {
     const Stream s = make_stream(400, 5, 6, 33, true);
-    EXPECT_EQ(run("cmtl(" + graph + ", query=" + query + ")", s, 5), run("cmtl(query=" + query + ")", s, 5));
-    EXPECT_EQ(run("amtl(" + graph + ", query=" + query + ")", s, 5), run("amtl(query=" + query + ")", s, 5));
+    EXPECT_EQ(ran("cmtl(" + graph + ", query=" + query + ")", s, 5), ran("cmtl(query=" + query + ")", s, 5));
+    EXPECT_EQ(ran("amtl(" + graph + ", query=" + query + ")", s, 5), ran("amtl(query=" + query + ")", s, 5));
   }
 }
 
@@ -78,14 +78,14 @@ TEST(Identities, AnEdgeListOfAllPairsIsTheCompleteGraph) {
   const TempDir dir;
   const std::string graph = "graph=edges(file=" + every_edge(dir, 5) + ")";
   const Stream s = make_stream(300, 5, 6, 34);
-  expect_near(run("cmtl(" + graph + ")", s, 5), run("cmtl", s, 5), 1e-5);
-  expect_near(run("amtl(" + graph + ")", s, 5), run("amtl", s, 5), 1e-5);
+  expect_near(ran("cmtl(" + graph + ")", s, 5), ran("cmtl", s, 5), 1e-5);
+  expect_near(ran("amtl(" + graph + ")", s, 5), ran("amtl", s, 5), 1e-5);
 }
 
 TEST(Identities, AmtlWithoutCouplingIsThePerceptron) {
   for (const std::string query : {"always", "random(p=0.3)", "margin(b=0.1)"}) {
     const Stream s = make_stream(300, 5, 6, 35);
-    expect_near(run("amtl(graph=disconnected, query=" + query + ")", s, 5), run("perceptron(query=" + query + ")", s, 5),
+    expect_near(ran("amtl(graph=disconnected, query=" + query + ")", s, 5), ran("perceptron(query=" + query + ")", s, 5),
                 1e-6);
   }
 }
@@ -95,7 +95,7 @@ TEST(Identities, AmtlOfTinyWeightsIsCmtl) {
   Stream s = make_stream(300, 4, 6, 36);
   for (Vector& x : s.x)
     for (double& v : x.value) v *= 1e-4;
-  const auto a = run("amtl", s, 4), b = run("cmtl", s, 4);
+  const auto a = ran("amtl", s, 4), b = ran("cmtl", s, 4);
   ASSERT_EQ(a.size(), b.size());
   for (std::size_t n = 0; n < a.size(); ++n) {
     EXPECT_NEAR(a[n].decision.margin * 1e8, b[n].decision.margin * 1e8, 1e-4) << n;
@@ -105,7 +105,7 @@ TEST(Identities, AmtlOfTinyWeightsIsCmtl) {
 
 TEST(Identities, AmtlIsCmtlUntilTheSecondMistake) {
   const Stream s = make_stream(50, 4, 6, 37);
-  const auto a = run("amtl", s, 4), b = run("cmtl", s, 4);
+  const auto a = ran("amtl", s, 4), b = ran("cmtl", s, 4);
   int updates = 0;
   for (std::size_t n = 0; n < a.size() && updates < 2; ++n) {
     EXPECT_NEAR(a[n].decision.margin, b[n].decision.margin, 1e-6);
@@ -117,16 +117,16 @@ TEST(Identities, AmtlIsCmtlUntilTheSecondMistake) {
 TEST(Identities, EndlessDoubtAsksForEverything) {
   const Stream s = make_stream(300, 4, 6, 38);
   for (const std::string learner : {"perceptron", "cmtl", "amtl"}) {
-    const auto always = run(learner + "(query=always)", s, 4);
+    const auto always = ran(learner + "(query=always)", s, 4);
     for (const std::string query : {"margin(b=1e300)", "random(p=1)"}) {
-      const auto other = run(learner + "(query=" + query + ")", s, 4);
+      const auto other = ran(learner + "(query=" + query + ")", s, 4);
       for (std::size_t n = 0; n < s.size(); ++n) {
         EXPECT_TRUE(same_bits(always[n].decision.margin, other[n].decision.margin));
         EXPECT_TRUE(other[n].asked);
         EXPECT_EQ(always[n].updated, other[n].updated);
       }
     }
-    EXPECT_EQ(asked(run(learner + "(query=random(p=0))", s, 4)), 0u);
+    EXPECT_EQ(asked(ran(learner + "(query=random(p=0))", s, 4)), 0u);
   }
 }
 
@@ -135,7 +135,7 @@ TEST(Identities, MoreDoubtAsksMore) {
   for (const std::string learner : {"perceptron", "cmtl", "amtl"}) {
     std::uint64_t last = 0;
     for (const std::string b : {"0.001", "0.03", "1", "30"}) {
-      const std::uint64_t now = asked(run(learner + "(query=margin(b=" + b + "))", s, 4));
+      const std::uint64_t now = asked(ran(learner + "(query=margin(b=" + b + "))", s, 4));
       EXPECT_GT(now, last) << learner << " b=" << b;
       last = now;
     }
@@ -147,7 +147,7 @@ TEST(Identities, DenseAndSparseInstancesAreTheSameInstances) {
   Stream t = s;
   for (Vector& x : t.x) x.index = {0, 1, 2, 3, 4, 5};
   for (const std::string learner : {"perceptron", "cmtl(query=margin)", "amtl(query=similarity)"})
-    EXPECT_EQ(run(learner, s, 4), run(learner, t, 4));
+    EXPECT_EQ(ran(learner, s, 4), ran(learner, t, 4));
 }
 
 // Cavallanti et al., theorem 1 for the perceptron with a fixed interaction matrix: on data that u_1 .. u_K separate with

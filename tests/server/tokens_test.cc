@@ -13,7 +13,7 @@ namespace quorate::server {
 namespace {
 
 /// A clock that stands until it is set.
-struct Clock {
+struct TokenClock {
   std::chrono::steady_clock::time_point now;
   Tokens::Clock get() {
     return [this] { return now; };
@@ -44,7 +44,7 @@ TEST(Tokens, ARevokedOneIsRefusedByAServerAtWork) {
   const test::TempDir dir;
   Tokens owner(dir.at("tokens.json"));
   const std::string ann = owner.add(Role::kAnnotator, "ann"), bo = owner.add(Role::kAnnotator, "bo");
-  Clock clock;
+  TokenClock clock;
   const Tokens server(dir.at("tokens.json"), clock.get());
   EXPECT_TRUE(server.find(ann));
   owner.revoke("ann");
@@ -70,7 +70,7 @@ TEST(Tokens, AFileThatDisappearsOrIsDamagedOpensNothing) {
   const test::TempDir dir;
   Tokens owner(dir.at("tokens.json"));
   const std::string ann = owner.add(Role::kAnnotator, "ann");
-  Clock clock;
+  TokenClock clock;
   const Tokens removed(dir.at("tokens.json"), clock.get());
   ASSERT_EQ(unlink(dir.at("tokens.json").c_str()), 0);
   clock.now += std::chrono::seconds(1);

@@ -27,7 +27,7 @@ class Embedding {
 
   /// rank: 0 for none.
   Embedding(std::size_t rank, std::pmr::memory_resource* memory)
-      : directions(rank, memory), model(0, 0, memory), betas(memory), trusts(rank > 0, memory) {}
+      : directions(rank, memory), model(0, 0, memory), betas(memory), trusts(directions.rank() > 0, memory) {}
 
   /// Writes z; false if no feature of x is known.
   bool find(const Features& x, std::span<double> z) const {
