@@ -54,9 +54,9 @@ TEST(OpenApi, ARefusalNamesTheFieldItsValueAndWhatIsExpected) {
   EXPECT_EQ(refusal_of(turn("x", "", body)), "404: there is no ticket 'x'; a whole number from 0 to 9");
   EXPECT_EQ(refusal_of(turn("1", "6", body)), "400: query parameter 'most' is '6'; a whole number from 1 to 5");
   EXPECT_EQ(refusal_of(turn("1", "", R"({"name": "anna", "angle": null})")),
-            "400: field 'name' is '\"anna\"'; a text of 1 to 3 bytes without control characters");
+            "400: field 'name' is \"anna\"; a text of 1 to 3 bytes without control characters");
   EXPECT_EQ(refusal_of(turn("1", "", R"({"name": "ann", "angle": 91})")),
-            "400: field 'angle' is '91'; a number from 0 to 90, or null");
+            "400: field 'angle' is 91; a number from 0 to 90, or null");
   EXPECT_EQ(refusal_of(turn("1", "", R"({"name": "ann"})")), "400: no field 'angle'; a JSON object with name, angle");
   EXPECT_EQ(refusal_of(turn("1", "", R"({"ticket": 1})")), "400: unknown field 'ticket'; a JSON object with name, angle");
 }
