@@ -451,10 +451,12 @@ DeskReply Service::carry_out(Job& job) {
   Chunks chunks(job.lines, options_.chunk_lines, kChunkBytes);
   DeskReply whole;
   std::uint64_t asked = 0;
+  bool blank = true;
   while (!chunks.end()) {
     const std::string_view lines = chunks.next();
     const std::uint64_t taken = chunks.first();
-    if (taken > 0 && lines.find_first_not_of(" \t\r\n") == lines.npos) continue;
+    if (lines.find_first_not_of(" \t\r\n") == lines.npos) continue;
+    blank = false;
     if (whole.list.size() > most_of_reply(job.lines.size())) return too_long_reply(job.lines.size(), taken);
     DeskReply part = apply(event::Examples{taken > 0 ? std::optional(taken) : std::nullopt, lines});
     if (!part.done()) {
@@ -464,6 +466,7 @@ DeskReply Service::carry_out(Job& job) {
     part.body["asked"] = asked += part.body["asked"].get<std::uint64_t>();
     join(whole, std::move(part));
   }
+  if (blank) return apply(event::Examples{});
   return whole.used == 0 && !whole.first_bad.empty() ? all_bad(whole.first_bad) : whole;
 }
 

@@ -224,6 +224,24 @@ TEST(DeskAnswers, SecondOpinionsAreComparedAndDisagreementsSettled) {
   EXPECT_EQ(o.status()["labels"]["bought"], 1);
 }
 
+TEST(DeskAnswers, ADecisionEndsWithTheDisagreement) {
+  DeskSettings settings = spam();
+  settings.desk.opinions = 1;
+  Office o(settings);
+  o.post("m1", "ann", "win money");
+  const Json first = o.next("eve");
+  o.answer(first, "spam");
+  o.answer(o.next("bob"), "ham");
+  o.call({{"do", "decide"}, {"ticket", first["ticket"]}, {"label", "ham"}});
+  o.call({{"do", "undo"}, {"annotator", "bob"}});
+  EXPECT_EQ(o.desk.model().session.labels()[0].answer(), kYes) << "as the first annotator says";
+  o.answer(o.next("bob"), "spam");
+  EXPECT_EQ(o.desk.model().session.labels()[0].answer(), kYes);
+  EXPECT_EQ(o.desk.model().session.labels().size(), 1u);
+  EXPECT_EQ(o.status()["labels"]["bought"], 1);
+  EXPECT_EQ(o.call({{"do", "decide"}, {"ticket", first["ticket"]}, {"label", "ham"}})["saved"], true);
+}
+
 TEST(DeskAnswers, AnUndoneSecondOpinionLeavesTheFirstAsItWas) {
   DeskSettings settings = spam();
   settings.desk.opinions = 1;

@@ -307,6 +307,39 @@ TEST(DeskQuestions, ALabelMayComeAfterItsExample) {
   EXPECT_FALSE(o.post("m1", "ann", "win money").contains("known")) << "a forgotten one may come again";
 }
 
+TEST(DeskQuestions, ExamplesAreUtf8WhateverTheyBeginWith) {
+  const std::string good = R"({"id":"b","task":"ann","text":"lunch"})";
+  for (const std::string begin : {"\xFF\xFE", "PAR1", "PK\3\4", "\xD0\xCF\x11\xE0"}) {
+    Office o(spam());
+    const Json found = o.call({{"do", "examples"}}, begin + "\n" + good)["examples"];
+    ASSERT_EQ(found.size(), 2u) << begin;
+    EXPECT_TRUE(found[0].contains("error")) << begin;
+    EXPECT_EQ(found[1]["id"], "b") << begin;
+    EXPECT_NO_THROW(o.desk.save()) << begin;
+  }
+  Office o(spam());
+  std::string wide;
+  for (const char c : "\xFE" + good) wide.append({c, '\0'});
+  wide.replace(0, 2, "\xFF\xFE");
+  EXPECT_TRUE(o.call({{"do", "examples"}}, wide)["examples"][0].contains("error")) << "UTF-16";
+  const Json marked = o.call({{"do", "examples"}}, "\xEF\xBB\xBF" + good)["examples"][0];
+  EXPECT_EQ(marked["id"], "b") << marked;
+  EXPECT_EQ(o.desk.save().find("\xEF\xBB\xBF"), std::string::npos) << "which is no part of the example";
+}
+
+TEST(DeskQuestions, KeysAreThoseOfTheFirstGoodLine) {
+  Office o(spam());
+  EXPECT_TRUE(o.call({{"do", "examples"}}, "none")["examples"][0].contains("error"));
+  EXPECT_EQ(o.post("m1", "ann", "win money")["id"], "m1");
+}
+
+TEST(DeskQuestions, AnErrorNamesTheLineOfTheRequest) {
+  Office o(spam());
+  const Json bad = o.call({{"do", "examples"}, {"first", 256}}, "\n{\"text\":")["examples"][0];
+  EXPECT_EQ(bad["line"], 258);
+  EXPECT_THAT(bad["error"].get<std::string>(), HasSubstr("examples:258:"));
+}
+
 TEST(DeskQuestions, AGiftIsLearnedFromAndNotPaid) {
   Office o(spam({"1"}));
   EXPECT_TRUE(o.post("m1", "ann", "win money", "spam")["learned"]);

@@ -218,6 +218,13 @@ TEST(Api, ExamplesComeAsJsonOrAsLines) {
   EXPECT_EQ(bench.call("POST", "/v1/examples", "[{},7]").status, 400);
 }
 
+TEST(Api, AnyIdCanBeForgotten) {
+  Bench bench;
+  EXPECT_EQ(bench.call("POST", "/v1/examples", R"({"id":"a\tb","task":"c\u0001d","text":"win money"})").status, 200);
+  EXPECT_EQ(bench.call("DELETE", "/v1/examples/a%09b").status, 200);
+  EXPECT_EQ(bench.call("DELETE", "/v1/tasks/c%01d").status, 200);
+}
+
 TEST(Api, ARoleReadsNothingMoreThanItsFields) {
   Bench bench({{Role::kAnnotator, "ann"}, {Role::kAnnotator, "bob"}, {Role::kData, "pipeline"}, {Role::kOwner, "eva"}});
   std::string lines;

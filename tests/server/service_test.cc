@@ -384,6 +384,9 @@ TEST(Service, ManyExamplesAreEventsOfAFewHundred) {
   EXPECT_EQ(body["asked"], asked);
   const DeskReply bad = post(service, lines(1000, 1300) + "{\n" + lines(1301, 1302));
   EXPECT_EQ(Json::parse(bad.text())["examples"][300]["line"], 301);
+  const DeskReply late = post(service, std::string(1000, '\n') + lines(1302, 1303));
+  EXPECT_EQ(Json::parse(late.text())["examples"][0]["id"], "m1302");
+  EXPECT_EQ(post(service, std::string(1000, '\n')).verdict, Verdict::kMalformed);
 }
 
 TEST(Service, TheJournalIsReadInPages) {

@@ -190,5 +190,13 @@ TEST(LineReader, ALineOfHundredsOfMegabytesIsRefusedInBoundedMemory) {
   EXPECT_FALSE(lines.next(line));
 }
 
+TEST(LineReader, LinesOfAnotherEncodingMayBeLong) {
+  const TempDir dir;
+  const std::string text(400'000, 'x');
+  std::string wide = "\xFF\xFE";
+  for (const char c : text + "\n" + text + "\n") wide.append({c, '\0'});
+  EXPECT_THAT(lines_of(dir.write("a", wide)), ElementsAre(text, text));
+}
+
 }  // namespace
 }  // namespace quorate::test

@@ -230,16 +230,30 @@ void Desk::take_answer(std::uint64_t id, Question& question, Given given, std::o
   note_curve();
 }
 
-/// Removes an answer, and opens its question again.
+/// If another label of the question was learned, learns this one instead.
+void Desk::settle(std::uint64_t id, Question& question, const std::string& word) {
+  const std::string& learned = question.settled.empty() ? question.given[0].label : question.settled;
+  if (learned == word || question.labels.empty()) return;
+  unlearn(id, question);
+  try {
+    learn(question, label_of(word), question.annotator(word));
+  } catch (const MemoryError&) {
+    ++unlearned_;
+    throw;
+  }
+}
+
+/// Removes an answer, and opens its question again. What a disagreement was settled with counts no more.
 void Desk::take_back(std::uint64_t id, Question& question, std::vector<Given>::iterator given) {
   if (given == question.given.begin()) {
     if (question.given.size() > 1)
       throw Refused{Verdict::kConflict, "this answer cannot be taken back: somebody gave a second opinion"};
     unlearn(id, question);
-    question.settled.clear();
   } else {
+    settle(id, question, question.given[0].label);
     compare(question, -1);
   }
+  question.settled.clear();
   Annotator& annotator = annotators_[given->annotator];
   --annotator.answers;
   std::erase(annotator.latest, id);
@@ -381,17 +395,8 @@ DeskReply Desk::on(const event::Decide& event) {
   if (found == closed_.end() || found->second.given.size() < 2)
     throw Refused{Verdict::kUnknown, "ticket " + std::to_string(id) + ": no disagreement to settle"};
   Question& question = found->second;
-  const Label label = choice_of(word);
-  const std::string learned = question.settled.empty() ? question.given[0].label : question.settled;
-  if (learned != word && !question.labels.empty()) {
-    unlearn(id, question);
-    try {
-      learn(question, label, question.annotator(word));
-    } catch (const MemoryError&) {
-      ++unlearned_;
-      throw;
-    }
-  }
+  choice_of(word);
+  settle(id, question, word);
   question.settled = word;
   return reply({{"saved", true}, {"ticket", id}, {"label", word}}, true);
 }

@@ -2,6 +2,7 @@
 #include "quorate/desk/desk.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "quorate/base/hash.h"
 #include "quorate/desk/replies.h"
@@ -254,29 +255,29 @@ DeskReply Desk::apply(std::string_view record) {
   }
 }
 
-void Desk::read(std::string_view lines, const std::function<void(const RecordReader&)>& begin,
+void Desk::read(std::string_view lines, std::uint64_t before, const std::function<void(const RecordReader&)>& begin,
                 const std::function<void(const Record&, const Line&)>& use, const BadLine& bad) const {
   ReadOptions options = of_model(settings_.reading, model_.featurizer);
   options.format = "jsonl";
   options.bytes = &lines;
+  options.lines_before = before;
   std::unique_ptr<RecordReader> reader;
   try {
     reader = open_reader("examples", options);
   } catch (const Error& e) {
     throw Refused{Verdict::kMalformed, e.what()};
   }
-  begin(*reader);
   Record record;
+  bool begun = false;
   std::string_view rest = lines;
-  std::uint64_t at = 1;
+  if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
+  std::uint64_t at = before + 1;
   for (;;) {
     try {
       if (!reader->next(record)) return;
     } catch (const LineError& e) {
       bad(reader->line_number(), e.what());
       continue;
-    } catch (const DataError&) {  // the end, and every line was bad
-      return;
     }
     try {
       if (record.unknown()) {
@@ -284,6 +285,7 @@ void Desk::read(std::string_view lines, const std::function<void(const RecordRea
                                        "; expected " + reader->schema().learned_names());
         continue;
       }
+      if (!std::exchange(begun, true)) begin(*reader);
       for (; at < reader->line_number(); ++at) rest.remove_prefix(rest.find('\n') + 1);
       use(record, {rest.substr(0, rest.find('\n')), at});
     } catch (const LineError& e) {
@@ -292,11 +294,13 @@ void Desk::read(std::string_view lines, const std::function<void(const RecordRea
   }
 }
 
-void Desk::look_at(std::string_view lines, const std::function<void(const Look&)>& use, const BadLine& bad) const {
+void Desk::look_at(std::string_view lines, std::uint64_t before, const std::function<void(const Look&)>& use,
+                   const BadLine& bad) const {
   Featurizer::Scratch scratch;
   std::vector<Index> columns;
   read(
-      lines, [&](const RecordReader& reader) { columns = model_.featurizer.columns(reader.columns(), reader.path()); },
+      lines, before,
+      [&](const RecordReader& reader) { columns = model_.featurizer.columns(reader.columns(), reader.path()); },
       [&](const Record& record, const Line& line) {
         use({record, model_.featurizer(record, columns, scratch), columns, line.number});
       },
@@ -305,7 +309,7 @@ void Desk::look_at(std::string_view lines, const std::function<void(const Look&)
 
 void Desk::with_examples(const Question& question, const std::function<void(std::span<const Example>)>& use) const {
   look_at(
-      question.about.line,
+      question.about.line, 0,
       [&](const Look& at) {
         use(examples_of({model_.known_task(question.about.task), at.x, at.record.weight}));
       },

@@ -223,6 +223,7 @@ class Desk {
   void unlearn(std::uint64_t id, Question& question);
   void take_answer(std::uint64_t id, Question& question, Given given, std::optional<double> seconds);
   static std::string was_answered(std::uint64_t id, const Question& question, std::string_view annotator);
+  void settle(std::uint64_t id, Question& question, const std::string& word);
   void take_back(std::uint64_t id, Question& question, std::vector<Given>::iterator given);
   void note_answer(std::uint64_t id, const Given& given, std::optional<double> seconds);
   std::uint64_t number_about(std::uint64_t ticket, const std::string& example) const;
@@ -256,9 +257,9 @@ class Desk {
     std::uint64_t number;
   };
   using BadLine = std::function<void(std::uint64_t number, const std::string& what)>;
-  /// Calls begin(reader), then use(record, line) for each good line and bad(line number, what) for the others, including
-  /// lines without any key known to the model.
-  void read(std::string_view lines, const std::function<void(const RecordReader&)>& begin,
+  /// Calls use(record, line) for each good line, begin(reader) before the first of them, and bad(line number, what) for the
+  /// others, including lines without any key known to the model. Numbers count the `before` lines of the same request, too.
+  void read(std::string_view lines, std::uint64_t before, const std::function<void(const RecordReader&)>& begin,
             const std::function<void(const Record&, const Line&)>& use, const BadLine& bad) const;
   /// A readable line, parsed without learning names.
   struct Look {
@@ -267,7 +268,8 @@ class Desk {
     std::span<const Index> columns;
     std::uint64_t number;
   };
-  void look_at(std::string_view lines, const std::function<void(const Look&)>& use, const BadLine& bad) const;
+  void look_at(std::string_view lines, std::uint64_t before, const std::function<void(const Look&)>& use,
+               const BadLine& bad) const;
 
   DeskSettings settings_;
   Model model_;

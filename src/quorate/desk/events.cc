@@ -96,7 +96,7 @@ bool FieldRule::accepts_within(const Json& value) const {
   if (value.is_null()) return true;
   if (type == kWhole) return range.contains(static_cast<double>(*whole(value)));
   if (type == kNumber) return range.contains(value.get<double>());
-  if (type != kText) return true;
+  if (type != kText || !std::isfinite(range.hi)) return true;
   const auto& text = value.get_ref<const std::string&>();
   return range.contains(static_cast<double>(text.size())) &&
          std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; });

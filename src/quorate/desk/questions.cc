@@ -46,7 +46,7 @@ DeskReply Desk::on(const event::Examples& event) {
   std::string first_bad;
   const std::uint64_t before = posted_ + gifts_;
   read(
-      lines,
+      lines, event.first.value_or(0),
       [&](const RecordReader& reader) {
         model_.featurizer.begin(reader);
         model_.begin_file();
@@ -66,7 +66,7 @@ DeskReply Desk::on(const event::Examples& event) {
       [&](std::uint64_t number, const std::string& what) {
         if (first_bad.empty()) first_bad = what;
         add_to_list(ids, nullptr);
-        add_to_list(results, bad_line(event.first.value_or(0) + number, what));
+        add_to_list(results, bad_line(number, what));
       });
   // If all examples are known or refused, the model changed only if they came first, or by their names if --bits is 0.
   const bool changed = before == 0 || posted_ + gifts_ > before || settings_.features.bits == 0;
@@ -322,7 +322,7 @@ std::optional<Desk::Pick> Desk::best_of_pool() const {
   std::optional<Pick> best;
   if (!lines.empty())
     look_at(
-        lines,
+        lines, 0,
         [&](const Look& line) {
           const std::size_t place = places[at];
           const std::vector<Example> examples = examples_of({model_.known_task(pool_[place].task), line.x});

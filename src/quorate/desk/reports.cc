@@ -51,11 +51,11 @@ DeskReply Desk::predict(std::string_view lines, std::uint64_t first) const {
   try {
     model_.session.check_whole();
     look_at(
-        lines,
+        lines, first,
         [&](const Look& line) {
           const std::string task(line.record.task.empty() ? kOnlyTask : line.record.task);
           ++used;
-          Json one{{"id", line.record.id.empty() ? std::to_string(first + line.number) : std::string(line.record.id)},
+          Json one{{"id", line.record.id.empty() ? std::to_string(line.number) : std::string(line.record.id)},
                    {"task", task}};
           if (!line.record.left_out.empty()) one["left_out"] = line.record.left_out;
           put_prediction(one, model_.known_task(task), line.x, work);
@@ -63,7 +63,7 @@ DeskReply Desk::predict(std::string_view lines, std::uint64_t first) const {
         },
         [&](std::uint64_t number, const std::string& what) {
           if (first_bad.empty()) first_bad = what;
-          add_to_list(results, bad_line(first + number, what));
+          add_to_list(results, bad_line(number, what));
         });
   } catch (const Refused& e) {
     return e.reply();
@@ -90,7 +90,7 @@ DeskReply Desk::explain(std::uint64_t ticket) const {
   Json out{{"ticket", ticket}, {"audit", question.audit}};
   const std::string& task = question.about.task;
   look_at(
-      question.about.line,
+      question.about.line, 0,
       [&](const Look& line) {
         const Features& x = line.x;
         const Session& session = model_.session;

@@ -229,7 +229,7 @@ bool RecordReader::next(Record& record) {
     try {
       std::string_view line;
       if (!lines_.next(line)) {
-        if (!any_ && !lines_.stopped())
+        if (!any_ && !from_bytes_ && !lines_.stopped())
           throw DataError(
               path() + ": no example in it; expected at least one line of data" +
               (skipped_ > 0 ? " (" + counted(skipped_, "bad line") + " skipped; the first: " + first_skipped_ + ")" : ""));

@@ -122,6 +122,7 @@ struct ReadOptions {
               "folder that caches parsed examples for later commands; larger than text, safe to delete", ""}};
   }
   const std::string_view* bytes = nullptr;  ///< of the file, whose path is a name for messages; outlives the reader
+  std::uint64_t lines_before = 0;           ///< `bytes`
   std::stop_token stop;                     ///< ends waiting for input, as if it were at its end
 };
 
@@ -133,7 +134,7 @@ inline constexpr std::string_view kCarriageReturn =
 class RecordReader {
  public:
   RecordReader(const std::string& path, const ReadOptions& options)
-      : lines_(options.bytes != nullptr ? LineReader(path, *options.bytes)
+      : lines_(options.bytes != nullptr ? LineReader(path, *options.bytes, options.lines_before)
                                         : LineReader(path, options.stop, options.encoding)),
         array_(options.schema != nullptr && options.schema->features.are == FeatureNames::Are::kArray
                    ? options.schema->features

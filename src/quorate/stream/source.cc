@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <tuple>
+#include <utility>
 
 #include "quorate/base/error.h"
 
@@ -193,14 +194,27 @@ class Decoder final : public ByteSource {
   Decoder& operator=(const Decoder&) = delete;
 
   std::size_t read(char* out, std::size_t room) override {
-    char* const begin = out;
-    while (out == begin) {
+    if (text_.empty() && !decode()) return 0;
+    const std::size_t n = text_.copy(out, room);
+    text_.remove_prefix(n);
+    return n;
+  }
+
+ private:
+  static inline const iconv_t kNone = reinterpret_cast<iconv_t>(-1);  // NOLINT: as iconv_open says it
+  [[noreturn]] void wrong(const char* why) const { throw DataError(path_ + ": as " + encoding_ + " the text " + why); }
+
+  /// More text_; false at the end.
+  bool decode() {
+    char* out = output_.data();
+    std::size_t room = output_.size();
+    while (out == output_.data()) {
       if (wants_more_ || input_.empty()) {
         const std::size_t kept = input_.size();
         input_.resize(kept + kChunk);
         const std::size_t n = source_->read(input_.data() + kept, kChunk);
         input_.resize(kept + n);
-        if (n == 0 && kept == 0) return 0;
+        if (n == 0 && kept == 0) return false;
         if (n == 0) wrong("ends in the middle of a character");
       }
       char* from = input_.data();
@@ -210,17 +224,16 @@ class Decoder final : public ByteSource {
       wants_more_ = !done && errno == EINVAL;
       input_.erase(0, input_.size() - left);
     }
-    return static_cast<std::size_t>(out - begin);
+    text_ = {output_.data(), out};
+    return true;
   }
-
- private:
-  static inline const iconv_t kNone = reinterpret_cast<iconv_t>(-1);  // NOLINT: as iconv_open says it
-  [[noreturn]] void wrong(const char* why) const { throw DataError(path_ + ": as " + encoding_ + " the text " + why); }
 
   std::unique_ptr<ByteSource> source_;
   std::string path_, encoding_, input_;
   iconv_t iconv_ = kNone;
   bool wants_more_ = false;
+  std::vector<char> output_ = std::vector<char>(kChunk);  // the caller's room may be less than a character
+  std::string_view text_;                                 // of output_, not yet read
 };
 
 class TextSource final : public ByteSource {
@@ -250,8 +263,12 @@ LineReader::LineReader(const std::string& path, std::stop_token stop, const std:
   if (!encoding.empty()) source_ = std::make_unique<Decoder>(std::move(source_), path_, encoding);
 }
 
-LineReader::LineReader(std::string path, std::string_view bytes)
-    : path_(std::move(path)), source_(std::make_unique<TextSource>(bytes)), buffer_(std::min(kChunk, bytes.size() + 64)) {}
+LineReader::LineReader(std::string path, std::string_view bytes, std::uint64_t lines_before)
+    : path_(std::move(path)),
+      number_(lines_before),
+      source_(std::make_unique<TextSource>(bytes)),
+      buffer_(std::min(kChunk, bytes.size() + 64)),
+      at_start_(false) {}
 
 /// Throws DataError for files of tables that are no text, with the way to read them.
 void LineReader::check_text(std::string_view begun) const {
@@ -277,11 +294,11 @@ bool LineReader::fill() {
   if (end_ == buffer_.size()) buffer_.resize(2 * buffer_.size());
   const std::size_t n = source_->read(buffer_.data() + end_, buffer_.size() - end_);
   at_end_ = n == 0;
-  const bool first = number_ == 0 && end_ == 0;
   end_ += n;
-  if (first) check_text({buffer_.data(), end_});
-  if (const std::string_view begun(buffer_.data(), end_);
-      first && (begun.starts_with("\xFF\xFE") || begun.starts_with("\xFE\xFF"))) {
+  if (!std::exchange(at_start_, false)) return n > 0;
+  const std::string_view begun(buffer_.data(), end_);
+  check_text(begun);
+  if (begun.starts_with("\xFF\xFE") || begun.starts_with("\xFE\xFF")) {
     source_ = std::make_unique<Decoder>(std::move(source_), path_, "UTF-16", begun);
     end_ = 0;
     return fill();
@@ -330,7 +347,7 @@ bool LineReader::next(std::string_view& line, std::size_t most) {
     line = {start, length};
     carriage_returns_ = line.size() - (line.find_last_not_of('\r') + 1);  // two where a line end was translated twice
     line.remove_suffix(carriage_returns_);
-    if (number_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);  // byte order mark
+    if (number_ == 1 && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
     return true;
   }
 }

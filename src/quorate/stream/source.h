@@ -24,6 +24,9 @@ class ByteSource {
 /// Waiting for input (standard input, a pipe) ends when `stop` is requested; that looks like the end of the input.
 std::unique_ptr<ByteSource> open_source(const std::string& path, std::uint64_t* consumed, std::stop_token stop = {});
 
+/// What a text of UTF-8 may begin with, which is no part of it.
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 /// Lines of a source, without their ends ("\n" or "\r\n").
 class LineReader {
  public:
@@ -32,8 +35,9 @@ class LineReader {
   /// encoding: of the text, any that iconv knows; empty: UTF-8, or UTF-16 if it begins with that mark. Throws UsageError,
   /// too.
   explicit LineReader(const std::string& path, std::stop_token stop = {}, const std::string& encoding = "");
-  /// Lines of `bytes`, which outlive the reader. `path`: for messages.
-  LineReader(std::string path, std::string_view bytes);
+  /// Lines of `bytes`, UTF-8 whatever they begin with, which outlive the reader. `path` and the number of lines before
+  /// them: for messages.
+  LineReader(std::string path, std::string_view bytes, std::uint64_t lines_before = 0);
 
   /// The next line, valid until the next call; false at the end, or if it is not read yet when `stop` is requested. Throws
   /// LineError for a line longer than longest(), which is then passed over; DataError or FileError as the source.
@@ -80,7 +84,7 @@ class LineReader {
   std::uint64_t mark_number_ = 0;
   std::set<std::uint64_t> too_long_;  // numbers of lines met while they were kept
   std::size_t longest_ = kLongest;
-  bool at_end_ = false;
+  bool at_start_ = true, at_end_ = false;  // at_start_: of a file
   std::size_t carriage_returns_ = 0;
   std::stop_token stop_;
 };
