@@ -76,10 +76,6 @@ void DataOptions::add(CLI::App& app, bool with_cache) {
     add_options(app, read, {"cache"});
   choose(app.get_option("--format"), names_of_formats());
   if (with_cache) app.get_option("--cache")->type_name("FOLDER");
-  for (CLI::Option* option : app.get_options())
-    if (option->get_single_name().ends_with("-column")) option->type_name("COLUMN");
-  for (const char* list : {"--categorical-column", "--number-column", "--ignore-column"})
-    app.get_option(list)->type_name("COLUMNS");
   choose(app.add_option("--on-error", on_error, "stop at a bad line, or skip it and report the number of skipped lines"),
          {"stop", "skip"})
       ->capture_default_str();

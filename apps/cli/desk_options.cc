@@ -111,10 +111,6 @@ void DeskFolder::add(CLI::App& command) {
   {
     const InGroup group(command, kReading);
     add_options(command, settings.reading, kNotReading);
-    for (CLI::Option* option : command.get_options())
-      if (option->get_single_name().ends_with("-column")) option->type_name("COLUMN");
-    for (const char* list : {"--categorical-column", "--number-column", "--ignore-column"})
-      command.get_option(list)->type_name("COLUMNS");
   }
   {
     const InGroup group(command, kFeatures);

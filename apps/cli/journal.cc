@@ -127,8 +127,7 @@ class Collector {
     const Json& was = event["was"];
     Asked& asked = questions_[was.at("ticket")];
     const std::string annotator = what == "undo" ? event.at("annotator") : was.at("annotator");
-    if (!asked.answers.empty() && asked.answers[0].annotator == annotator) asked.settled.clear();
-    std::erase_if(asked.answers, [&](const Answered& a) { return a.annotator == annotator; });
+    if (std::erase_if(asked.answers, [&](const Answered& a) { return a.annotator == annotator; }) > 0) asked.settled.clear();
     if (what == "undo" || event.value("label", Json()).is_null()) return;
     asked.example = was.at("example");
     asked.task = was.at("task");

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "common.h"
+#include "options.h"
 #include "quorate/base/csv.h"
 #include "quorate/stream/example_reader.h"
 #include "quorate/stream/formats.h"
@@ -235,34 +236,25 @@ std::string command(const LookOptions& o, const Seen& seen, const Guess& guessed
   const auto add = [&](const std::string& flag, const std::string& value) {
     if (!value.empty()) out += " " + flag + " " + shell_quoted(value);
   };
-  if (!asks) add("--format", o.read.read.format);
-  add("--label-column", o.read.read.label.empty() ? guessed.label : o.read.read.label);
-  add("--task-column", o.read.read.task.empty() ? guessed.task : o.read.read.task);
-  const ReadOptions& read = o.read.read;
-  for (const auto& [flag, value] :
-       {std::pair{"--id-column", &read.id}, {"--time-column", &read.time}, {"--text-column", &read.text}})
-    add(flag, *value);
-  if (!asks) add("--delimiter", read.delimiter);
-  for (const auto& [flag, value] : {std::pair{"--weight-column", &read.weight},
-                                    {"--encoding", &read.encoding},
-                                    {"--quote", &read.quote},
-                                    {"--escape", &read.escape},
-                                    {"--decimal", &read.decimal},
-                                    {"--thousands", &read.thousands}})
-    add(flag, *value);
-  if (read.labels_as_written) out += " --labels-as-written";
+  ReadOptions read = o.read.read;
+  if (read.label.empty()) read.label = guessed.label;
+  if (read.task.empty()) read.task = guessed.task;
+  for_each_field<ReadOptions>({"cache"}, [&](const auto& field) {
+    if (asks && (field.name == "format" || field.name == "delimiter")) return;  // which `label` does not have
+    const auto& value = read.*(field.member);
+    using T = std::remove_cvref_t<decltype(value)>;
+    const std::string flag = flag_of(field, T{});
+    if constexpr (std::same_as<T, bool>) {
+      if (value) out += " " + flag;
+    } else if constexpr (std::same_as<T, TextList>) {
+      std::string names;
+      for (const std::string& name : value) names += (names.empty() ? "" : ",") + csv_quoted(name);
+      add(flag, names);
+    } else {
+      add(flag, value);
+    }
+  });
   if (!asks && o.read.on_error == "skip") out += " --on-error skip";
-  for (const auto& [flag, list] : {std::pair{"--categorical-column", &read.categorical},
-                                   {"--number-column", &read.number},
-                                   {"--ignore-column", &read.ignore},
-                                   {"--header", &read.header},
-                                   {"--missing", &read.missing},
-                                   {"--unlabelled", &read.unlabelled}}) {
-    std::string names;
-    for (const std::string& name : *list) names += (names.empty() ? "" : ",") + csv_quoted(name);
-    add(flag, names);
-  }
-  if (o.read.read.time_parts) out += " --time-parts";
   if (asks) {
     out += " --positive yes --negative no";
   } else if (seen.labels.size() > 2) {

@@ -86,6 +86,7 @@ void add_options(CLI::App& app, P& into, std::initializer_list<std::string_view>
       CLI::Option* option = app.add_option_function<std::vector<std::string>>(flag, read, meaning);
       option->allow_extra_args(false)->type_name(info.type == "int" || info.type == "float" ? "NUMBER" : "TEXT");
       if (const std::string words = words_of_type<T>(); !words.empty()) option->type_name(words);
+      if (flag.ends_with("-column")) option->type_name(std::same_as<T, TextList> ? "COLUMNS" : "COLUMN");
       if constexpr (!std::same_as<T, TextList>) option->expected(1);
       if (const std::string text = to_text(write_value(initial)); text != "\"\"") option->default_str(text);
     }

@@ -16,6 +16,8 @@ from quorate import _core, _inputs
 
 _ROLES = ("label", "task", "id", "text", "time", "weight")
 _ONLY_IF_NAMED = ("time", "weight")
+_IN_MEMORY = (*(f"{role}_column" for role in _ROLES), "categorical_column", "ignore_column", "time_parts", "cache")
+_OF_TEXT = {option["name"] for option in _core.options()["files"]}.difference(_IN_MEMORY)
 
 Part = tuple[_core.Batch, "list[str]", "_core.Tasks | None", "npt.NDArray[np.float64] | None", "npt.NDArray[np.float64] | None"]
 
@@ -26,8 +28,9 @@ def in_memory(data: Any, name: str, options: Mapping[str, Any], columns: Columns
     if isinstance(data, (str, os.PathLike)):
         return None
     try:
-        if "format" in options:
-            raise ValueError(f"format {options['format']!r}: expected with files only, not with data in memory")
+        for option, value in options.items():
+            if option in _OF_TEXT:
+                raise ValueError(f"{option} {value!r}: expected with files only, not with data in memory")
         return _part(data, columns)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{name}: {error}") from None

@@ -61,7 +61,7 @@ def test_look_says_what_the_columns_hold_and_its_command_works(quorate, table):
     assert document["labels"] == {"0": sum(not r[-1] for r in table[:2000]), "1": sum(r[-1] for r in table[:2000])}
     shown = quorate.ok("look", "mails.csv").out
     command = document["command"]
-    assert command == "quorate train --data mails.csv --model mails.model --label-column spam --task-column user"
+    assert command == "quorate train --data mails.csv --model mails.model --task-column user --label-column spam"
     assert command in shown
     quorate.ok(*shlex.split(command)[1:])
     assert len(quorate.ok("inspect", "mails.model", "--json").json()["tasks"]) == 20

@@ -392,6 +392,7 @@ def test_a_lazy_frame_is_a_type_error(folder):
     ({"data": "nothing.csv"}, OSError, "^nothing.csv: "),
     ({"label_column": "lable"}, ValueError, "^a.csv:1: no column 'lable'"),
     ({"data": (X, Y), "format": "csv"}, ValueError, "format 'csv': expected with files only"),
+    ({"data": (X, Y), "number_column": "f0"}, ValueError, r"number_column \['f0'\]: expected with files only"),
     ({"classes": "one-vs-rest", "positive": "1"}, ValueError, "^classes and positive: expected one of them$"),
     ({"data": "-"}, ValueError, "format")])
 def test_the_programs_errors_are_exceptions_with_its_message(folder, options, error, words):

@@ -388,6 +388,19 @@ def test_the_export_has_each_answers_own_probability_and_annotator(quorate):
     assert [r["probability"] for r in in_order] == [label["probability"] for label in labels]
 
 
+def test_a_decision_is_exported_until_an_answer_changes(quorate):
+    server = Server(quorate, "--opinions", "1")
+    server.post(0, 1)
+    question = server.next("eve")["question"]
+    server.ok("POST", "/v1/answer", {"lease": question["lease"], "label": "spam"})
+    server.ok("POST", "/v1/answer", {"lease": server.next("bob")["question"]["lease"], "label": "ham"})
+    server.ok("POST", "/v1/decide", {"ticket": question["ticket"], "label": "ham"})
+    assert [row["settled"] for row in quorate.ok("journal", "export", "--dir", "desk").lines()] == ["ham"] * 2
+    server.ok("POST", "/v1/undo", {"annotator": "bob"})
+    assert [row["settled"] for row in quorate.ok("journal", "export", "--dir", "desk").lines()] == [None]
+    server.stop()
+
+
 def test_the_export_has_what_was_asked_from_the_pool(quorate):
     server = Server(quorate, "--open-questions", "2", "--learner", "cohort(query=always)")
     server.post(0, 300)
