@@ -65,7 +65,7 @@ constexpr bool verbs_fit(const Capabilities& can) {
 /// What an algorithm adds to the loop of the adaptor, declared in its struct: static constexpr Stages stages{.looks = true}.
 struct Stages {
   bool looks = false;        ///< look(e): learns from an example that is not asked about
-  bool replays = false;      ///< replays_due(), recent, learn_again(item, e), latest_alpha, kept_latest(): learns again
+  bool replays = false;      ///< replays_due(), recent, learn_again(item, e), latest, kept_latest(): learns again
   bool embeds = false;       ///< directions(), turn(scaled): learns from embeddings too, anew when directions change
   bool shifts = false;       ///< shift(): what score() adds to the sum over features
   bool varies = false;       ///< variance(e): of the margin
@@ -91,7 +91,7 @@ constexpr Stages stages_found() {
 , .replays = requires(A a, const Example& e) {
   { a.replays_due() } -> std::same_as<std::uint64_t>;
   a.learn_again(*a.recent.next().first, e);
-  a.recent.add(e, 1.0, a.latest_alpha);
+  a.recent.add(e, a.latest);
   a.kept_latest();
 }
 , .embeds = requires(A a) {
@@ -367,7 +367,7 @@ class ScaledLearner final : public Learner {
       if (y != kNeither && scaling_.weighs_parts()) weigh_parts(e, y);
     const bool updated = scaling_.changes() ? learn_scaled(scaled(e, values_), d, y, rng) : learn_scaled(e, d, y, rng);
     if constexpr (kStages.replays)
-      if (y != kNeither) replay(e, y);
+      if (y != kNeither) replay(e);
     if constexpr (requires { a_->query.learned(e.task, true, updated); })
       a_->query.learned(e.task, y != kNeither && mistaken(y, d.margin), updated);
     return updated;
@@ -386,12 +386,12 @@ class ScaledLearner final : public Learner {
     scaling_.learn(y, columns, margin(Scaling::Part::kWords));
   }
   /// An algorithm that `replays` learns again from earlier examples, scaled by the current counts.
-  void replay(const Example& e, Answer y) {
+  void replay(const Example& e) {
     for (std::uint64_t k = a_->replays_due(); k > 0; --k) {
       const auto [item, again] = a_->recent.next();
       a_->learn_again(*item, scaling_.changes() ? scaled(again, values_) : again);
     }
-    if (a_->recent.add(e, y, a_->latest_alpha)) a_->kept_latest();
+    if (a_->recent.add(e, a_->latest)) a_->kept_latest();
   }
   bool learn_scaled(const Example& e, const Decision& d, Answer y, Rng& rng) {
     if (y != kNeither) return a_->learn(e, d, y, rng);

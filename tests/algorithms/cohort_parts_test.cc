@@ -34,21 +34,27 @@ const Example kExample{2, {kIndex, kValue}};
 
 TEST(CohortParts, TwoLevelTakesAStepOfAROWOnBothLevels) {
   TwoLevel model(0, 0, heap());
-  const Coupling c{0.8, 0.6};
+  const Coupling c{0.8, 0.6, 0.25};
   const Estimate first = model(kExample, c);
   EXPECT_EQ(first.p, 0);
   EXPECT_NEAR(first.r, c.E * c.E + c.O * c.O, 1e-12) << "|x| = 1, variances 1";
-  const double alpha = model.learn(kExample, -1, first, 0.1, c), rate = 1 / (first.r + 0.1);
-  EXPECT_NEAR(alpha, rate, 1e-12) << "(1 - y p) / (r + noise)";
+  const OfMeans alpha = model.learn(kExample, -1, first, 0.1, c);
+  EXPECT_NEAR(alpha[0], 1 / (first.r + 0.1), 1e-12) << "(1 - y p) / (r + noise)";
+  EXPECT_NEAR(alpha[1], 1 / (first.r + 2), 1e-12) << "20 times the noise";
   const Estimate second = model(kExample, c);
-  EXPECT_NEAR(second.p, -alpha * (c.E * c.E + c.O * c.O), 1e-6) << "w = -alpha E x, v = -alpha O x";
-  EXPECT_NEAR(second.own.mean, -alpha * c.O, 1e-6);
-  EXPECT_LT(second.r, first.r);
-  const double r = second.r;
-  const double again = model.learn_again(kExample, -1, second, 0.1, alpha, 100, c);
-  EXPECT_NEAR(again, alpha + (1 + second.p - 0.1 * alpha) / (second.r + 0.1), 1e-9);
-  EXPECT_DOUBLE_EQ(model(kExample, c).r, r) << "variances stay";
-  EXPECT_EQ(model.learn_again(kExample, 1, model(kExample, c), 0.1, 0.5, 0.25, c), 0.25) << "at most";
+  for (std::size_t k : {0u, 1u}) {
+    EXPECT_NEAR(second.p_of[k], -alpha[k] * (c.E * c.E + c.O * c.O), 1e-6) << "w = -alpha E x, v = -alpha O x";
+    EXPECT_NEAR(second.own.mean[k], -alpha[k] * c.O, 1e-6);
+  }
+  EXPECT_NEAR(second.p, 0.75 * second.p_of[0] + 0.25 * second.p_of[1], 1e-12);
+  const double fourth = (std::pow(c.E, 4) + std::pow(c.O, 4)) * (std::pow(0.6, 4) + std::pow(0.8, 4));
+  EXPECT_NEAR(second.r, first.r - fourth / (first.r + 0.2), 1e-6) << "twice the noise";
+  const OfMeans again = model.learn_again(kExample, -1, second, 0.1, alpha, 100, c);
+  EXPECT_NEAR(again[0], alpha[0] + (1 + second.p_of[0] - 0.1 * alpha[0]) / (second.r + 0.1), 1e-9);
+  EXPECT_NEAR(again[1], alpha[1] + (1 + second.p_of[1] - 2 * alpha[1]) / (second.r + 2), 1e-9);
+  EXPECT_DOUBLE_EQ(model(kExample, c).r, second.r) << "variances stay";
+  EXPECT_EQ(model.learn_again(kExample, 1, model(kExample, c), 0.1, {0.5, 0.5}, 0.25, c), (OfMeans{0.25, 0.0125}))
+      << "at most";
 }
 
 TEST(CohortParts, NoiseBalancesTheClasses) {
@@ -106,12 +112,21 @@ TEST(CohortParts, TheMixtureLeansToWhatWasRight) {
   Mixture mixture(0.5, 0, 0, heap());
   const Coupling first = mixture.coupling;
   Prediction j;
-  j.x.shared.mean = 1;
-  j.x.own.mean = -1;
+  j.x.shared.mean = {1, 1};
+  j.x.own.mean = {-1, -1};
   for (int n = 0; n < 20; ++n) mixture.count(1, j);  // the shared weights are right
   EXPECT_GT(mixture.coupling.E, first.E);
   EXPECT_LT(mixture.coupling.O, first.O);
   EXPECT_NEAR(mixture.coupling.E * mixture.coupling.E + mixture.coupling.O * mixture.coupling.O, Mixture::kTotal, 0.1);
+}
+
+TEST(CohortParts, TheMixtureTurnsToTheMeanThatIsWrongLessOften) {
+  Mixture mixture(0.5, 0, 0, heap());
+  EXPECT_LT(mixture.coupling.u, 0.25) << "labels are taken for right at first";
+  Prediction j;
+  j.x.shared.mean = {-1, 0.2};
+  for (int n = 0; n < 40; ++n) mixture.count(1, j);
+  EXPECT_GT(mixture.coupling.u, 0.9);
 }
 
 }  // namespace

@@ -65,34 +65,37 @@ std::vector<Outcome> run(const std::string& spec, const Stream& s, const Session
 }
 
 // noise = 0.5, E = 0.800709, O = 0.623104 (eta = 0: they stay), E^2 = 0.641135, O^2 = 0.388258, their sum 1.029394.
-// nu = noise q^3/4 for q > 1, the label's class having q times the labels of the other, one added to either.
-//   1. t0, x = (1, 0), y = +1: q = 2, nu = 0.840896, p = 0, r = 1.029394, beta = 1 / 1.870290 = 0.534676, alpha = beta
-//        w = alpha E (1, 0) = (0.428120, 0)   s_0 = 1 - beta E^2 = 0.657200
-//        v_0 = alpha O (1, 0) = (0.333159, 0) t_00 = 1 - beta O^2 = 0.792407
-//   2. t1, x = (1, 1), y = -1: q = 1, p = E 0.428120 = 0.342800, r = E^2 (0.657200 + 1) + O^2 2 = 1.839006
-//        beta = 1 / 2.339006 = 0.427532, alpha = -(1 + 0.342800) beta = -0.574090
-//        w = (0.428120, 0) + alpha E (0.657200, 1) = (0.126019, -0.459679)
-//        s = (0.657200 - beta E^2 0.657200^2, 1 - beta E^2) = (0.538810, 0.725894)
-//        v_1 = alpha O (1, 1) = (-0.357718, -0.357718), t_1 = 1 - beta O^2 = 0.834007 twice
-//   3. t0, x = (0, 1), y = +1: q = 3/2, nu = 0.677702, p = -E 0.459679 = -0.368069, r = E^2 0.725894 + O^2 = 0.853655
-//        beta = 1 / 1.531357 = 0.653016, alpha = 1.368069 beta = 0.893371
-//        w_1 = -0.459679 + alpha E 0.725894 = 0.059575, v_01 = alpha O = 0.556663
+// u = 1/2 (eta = 0). nu = noise q^3/4 for q > 1, the label's class having q times the labels of the other, one added to
+// either.
+//   1. t0, x = (1, 0), y = +1: q = 2, nu = 0.840896, p_k = 0, r = 1.029394
+//        a_0 = 1 / (r + nu) = 0.534676, a_1 = 1 / (r + 20 nu) = 0.056031, beta = 1 / (r + 2 nu) = 0.368842
+//        w_k0 = a_k E = 0.428120, 0.044864    s_0 = 1 - beta E^2 = 0.763522
+//        v_k0 = a_k O = 0.333159, 0.034913    t_00 = 1 - beta O^2 = 0.856794
+//   2. t1, x = (1, 1), y = -1: q = 1, nu = 0.5, p_k = E w_k0 = 0.342800, 0.035923, p = 0.189362
+//        r = E^2 (0.763522 + 1) + O^2 2 = 1.907173, a_k = (1 + p_k) / (r + nu_k) = 0.557833, 0.087000, beta = 0.343977
+//        w_0 = (0.428120, 0) - a_0 E (0.763522, 1) = (0.087084, -0.446662), likewise w_1 = (-0.008324, -0.069662)
+//        s = (0.763522 - beta E^2 0.763522^2, 1 - beta E^2) = (0.634957, 0.779464)
+//        v_k = -a_k O (1, 1): -0.347588, -0.054210; t_1 = 1 - beta O^2 = 0.866448
+//   3. t0, x = (0, 1), y = +1: q = 3/2, nu = 0.677702, p_k = E w_k1 = -0.357646, -0.055779, p = -0.206713
+//        r = E^2 0.779464 + O^2 = 0.888001, a_k = (1 - p_k) / (r + nu_k) = 0.867117, 0.073105
+//        w_k1 += a_k E 0.779464 = 0.094527, -0.024035; v_k1 = a_k O = 0.540304, 0.045552
 TEST(Cohort, ThreeRoundsByHand) {
   EXPECT_NEAR(first_E(), 0.800709, 1e-6);
   EXPECT_NEAR(first_O(), 0.623104, 1e-6);
   const NameTable names = task_names(3);
   Session session(parse_spec("cohort(query=always, noise=0.5, eta=0, replays=0, scale=none)"), {.seed = 1, .tasks = &names});
   EXPECT_EQ(feed_one(session, {0, dense({1, 0})}, 1).decision.margin, 0);
-  EXPECT_NEAR(session.learner().score({0, dense({1, 0})}), 0.800709 * 0.428120 + 0.623104 * 0.333159, 2e-6);
-  EXPECT_NEAR(feed_one(session, {1, dense({1, 1})}, -1).decision.margin, 0.342800, 1e-6);
-  EXPECT_NEAR(feed_one(session, {0, dense({0, 1})}, 1).decision.margin, -0.368069, 1e-6);
+  EXPECT_NEAR(session.learner().score({0, dense({1, 0})}),
+              (0.800709 * (0.428120 + 0.044864) + 0.623104 * (0.333159 + 0.034913)) / 2, 2e-6);
+  EXPECT_NEAR(feed_one(session, {1, dense({1, 1})}, -1).decision.margin, 0.189362, 1e-6);
+  EXPECT_NEAR(feed_one(session, {0, dense({0, 1})}, 1).decision.margin, -0.206713, 1e-6);
   EXPECT_EQ(session.total().updates, 3u);
   const auto score = [&](Task i, double a, double b) { return session.learner().score({i, dense({a, b})}); };
   // A task without labels knows what is shared; the others add their own.
-  EXPECT_NEAR(score(2, 1, 0), 0.800709 * 0.126019, 2e-6);
-  EXPECT_NEAR(score(2, 0, 1), 0.800709 * 0.059575, 2e-6);
-  EXPECT_NEAR(score(0, 0, 1), 0.800709 * 0.059575 + 0.623104 * 0.556663, 2e-6);
-  EXPECT_NEAR(score(1, 0, 1), 0.800709 * 0.059575 - 0.623104 * 0.357718, 2e-6);
+  EXPECT_NEAR(score(2, 1, 0), 0.031532, 2e-6);
+  EXPECT_NEAR(score(2, 0, 1), 0.028222, 2e-6);
+  EXPECT_NEAR(score(0, 0, 1), 0.210746, 2e-6);
+  EXPECT_NEAR(score(1, 0, 1), -0.096959, 2e-6);
   EXPECT_NEAR(session.learner().influence(0, 1), 0.641135 / 1.029394, 1e-6);
   EXPECT_EQ(session.learner().influence(1, 1), 1);
 }
@@ -207,21 +210,24 @@ TEST(Cohort, WithPlacesUndoingLabelsAtOnceOrOneByOneIsTheSame) {
 }
 
 // While variances hardly move (noise is large), <E w + O v, x> of a task that is alone is that of one vector whose steps are
-// alpha (E^2 + O^2).
+// alpha (E^2 + O^2); so are both its means.
 TEST(Cohort, OfOneTaskSharedAndOwnActAsOneVector) {
   const Stream s = make_stream(300, 1, 5, 31);
   const double scale = first_E() * first_E() + first_O() * first_O(), noise = 1e9;
   const auto steps = run("cohort(query=always, eta=0, replays=0, scale=none, noise=1e9)", s);
-  std::vector<double> u(5);
+  std::array<std::vector<double>, 2> u{std::vector<double>(5), std::vector<double>(5)};
   std::map<int, double> labels{{1, 1}, {-1, 1}};
   for (std::size_t n = 0; n < s.size(); ++n) {
-    const double p = dot(s.x[n], [&](Index f) { return u[f]; });
-    ASSERT_NEAR(steps[n].decision.margin, p, 1e-5 * std::sqrt(squared_norm(dense(u)))) << n;
+    OfMeans p;
+    for (std::size_t k : {0u, 1u}) p[k] = dot(s.x[n], [&](Index f) { return u[k][f]; });
+    ASSERT_NEAR(steps[n].decision.margin, (p[0] + p[1]) / 2, 1e-5 * std::sqrt(squared_norm(dense(u[0])))) << n;
     const double q = ++labels[s.y[n]] / labels[-s.y[n]], nu = noise * std::pow(q, q > 1 ? 0.75 : 0.25);
-    const double alpha = (1 - s.y[n] * p) / (scale + nu) * s.y[n];  // |x| = 1
-    for (std::size_t f = 0; f < 5; ++f) u[f] += alpha * scale * s.x[n].value[f];
+    for (std::size_t k : {0u, 1u}) {
+      const double alpha = (1 - s.y[n] * p[k]) / (scale + (k == 0 ? 1 : 20) * nu) * s.y[n];  // |x| = 1
+      for (std::size_t f = 0; f < 5; ++f) u[k][f] += alpha * scale * s.x[n].value[f];
+    }
   }
-  EXPECT_GT(squared_norm(dense(u)), 0) << "it learned";
+  EXPECT_GT(squared_norm(dense(u[0])), 0) << "it learned";
   EXPECT_GT(accuracy(steps, s, 150), 0.8);
 }
 
@@ -473,6 +479,9 @@ TEST(Cohort, ACountOfLeaningsOrGuessesThatCannotBeIsRefused) {
   EXPECT_THROW(load(bad), DataError);
   bad = good;
   Writer{bad}("mistakes", std::pmr::vector<std::uint64_t>{1, 2, 3});
+  EXPECT_THROW(load(bad), DataError);
+  bad = good;
+  Writer{bad}("mistakes_of_second", std::pmr::vector<std::uint64_t>{1, 2, 3});
   EXPECT_THROW(load(bad), DataError);
   bad = good;
   Writer{bad}("tasks.positive", std::pmr::vector<float>{0, -1, 0});

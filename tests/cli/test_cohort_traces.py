@@ -137,8 +137,7 @@ def went_everywhere(lines, stream, model, query):
     # A round of one task is asked about in any case.
     everything = query == "always" or (query.startswith("shared") and stream.K == 1)
     assert (len(asked) == len(lines)) == everything
-    often = stream.name == "data.csv" and query in ("always", "random(p=0.4)")
-    assert {t["updated"] for t in asked} >= ({True, False} if often else {True})
+    assert any(t["updated"] for t in asked)
     assert (model.learner.taught > 0) == (model.learner.guess > 0 and not everything)
     assert len(set(model.learner.m)) > 1 or stream.K == 1
 

@@ -266,10 +266,11 @@ def test_a_user_is_predicted_by_own_weights_and_an_unknown_one_by_the_shared(quo
 
     def expected(r, user):
         margins = []
-        E, O = model.lean()
+        (E, O), u = model.lean(), model.second()
+        w, v = ((1.0 - u) * means[0] + u * means[1] for means in (model.w, model.v))
         for c in range(scheme.K):
-            own = 0 if user is None else np.sum(model.v[USERS.index(user) * scheme.K + c] * x_of(r))
-            margins.append(float(E * np.sum(model.w[c] * x_of(r)) + O * own))
+            own = 0 if user is None else np.sum(v[USERS.index(user) * scheme.K + c] * x_of(r))
+            margins.append(float(E * np.sum(w[c] * x_of(r)) + O * own))
         return margins
 
     strangers = [samples.Row(r.id, "zoe", r.label, r.x) for r in TEST]

@@ -146,7 +146,7 @@ void measure(const Situation& setting, std::uint64_t seed, Coverage& held) {
   NameTable names;
   for (Task t = 0; t < PlaneStream::kTasks; ++t) names.intern("t" + std::to_string(t));
   Model model = Model::make(parse_spec("cohort(represent=none)"),
-                            {.labels = {reduction.has_classes() ? "250" : "160"},
+                            {.labels = {reduction.has_classes() ? "300" : "160"},
                              .audit = 0.35,
                              .audit_floor = setting.pool ? 0.05 : 0.02,
                              .keep_labels = {1'000'000},

@@ -1,12 +1,15 @@
 """cohort: shared and own weights, each with a variance.
 
-Source: the header comments of algorithms/cohort.cc and weights/calibration.h. d features, K tasks; w and s (mean and variance
-of the shared weights), v_i and t_i (of task i's own); w = v = 0 and s = t = 1 at first. With users and classes, tasks are in
+Source: the header comments of algorithms/cohort.cc and weights/calibration.h. d features, K tasks; w_k and s (two means k = 0, 1,
+and the variance of the shared weights), v_ki and t_i (of task i's own); w = v = 0 and s = t = 1 at first. With users and classes, tasks are in
 G groups, a group for each class: user u has the tasks u G, u G + 1, .., u G + G - 1, task i is of group i mod G, and each group
 has a w and s of its own; below w and s are those of the task's group. Of an instance x of task i:
-    p = E <w, x> + O <v_i, x>,   r = E^2 sum_f s_f x_f^2 + O^2 sum_f t_if x_f^2
+    p_k = E <w_k, x> + O <v_ki, x>,   p = (1 - u) p_0 + u p_1,   r = E^2 sum_f s_f x_f^2 + O^2 sum_f t_if x_f^2
   Leaning j = 1 .. 5: E_j^2 + O_j^2 = 1.2, O_j^2 / E_j^2 = 1/32, 1/8, 1/2, 2, 8; m_j counts the labels bought so far that
-    p_j = E_j <w, x> + O_j <v_i, x> would have got wrong; E and O are the means of E_j and O_j weighted by exp(-eta m_j).
+    p_j = E_j <w, x> + O_j <v_i, x>, w = (1 - u) w_0 + u w_1 and v_i likewise, would have got wrong; E and O are the means of E_j
+    and O_j weighted by exp(-eta m_j).
+  Second mean: u is the mean of u_j = 0, 1/4, 1/2, 3/4, 1 weighted by exp(-eta m'_j), m'_j the labels bought so far that
+    (1 - u_j) p_0 + u_j p_1 would have got wrong, and 0, 3, 6, 9, 12 more.
   Decide, a round: margin p, plus (ln cost + c') / a', at most 100, a and c of the calibration. Where less than a quarter of the
     labels, k, are of one class: a' = a, and c' = c k / (k + 30) if costs are equal, else c, from 100 labels on, before it 0. Where
     no class has so few: l = ln((n_+ + 1) / (n_- + 1)), v = 1 / (n_+ + 1) + 1 / (n_- + 1), n of all groups; c' = 0 if c l <= 0,
@@ -17,16 +20,16 @@ has a w and s of its own; below w and s are those of the task's group. Of an ins
     and 5 negatives were bought, t their number, at most 2000; each is counted as 1 / t, itself among the t.
     doubt = slope of the calibration times |p|; the query rule. Then, in the round's order, every
     example that the rule does not ask about is guessed.
-  Learn, a bought label y: labels of the task + 1; 64 guesses left; m_j, E, O anew; p, r anew; calibration.add(p, y,
+  Learn, a bought label y: labels of the task + 1; 64 guesses left; m_j, m'_j, E, O, u anew; p_k, p, r anew; calibration.add(p, y,
     probability of asking); n_y of the task's group + 1; q = (n_y + 1) / (n_-y + 1), nu = noise q^(3/4 if q > 1 else 1/4);
-    if y p < 1: beta = 1 / (r + nu), alpha = (1 - y p) beta y, and with z = E x
-      w += alpha s z,  s -= beta (s z)^2    (s on the right is the old one),
-    and with z = O x the same in v_i and t_i.
-  Replay, before the example is kept with a = |alpha|, 0 if nothing was learned: that many of the kept ones, in turn, scaled
-    anew, with p, r and nu of now: a' = max(0, a + (1 - y p - nu a) / (r + nu)), unless tasks exclude each other at
-    most 1 / noise, w and v moved by (a' - a) y s z, s and t not; a = a'.
+    nu_0 = nu, nu_1 = 20 nu, a_k = max(0, 1 - y p_k) / (r + nu_k), and with z = E x
+      w_k += a_k y s z,  if a_0 > 0 s -= (s z)^2 / (r + 2 nu)    (s on the right is the old one),
+    and with z = O x the same in v_ki and t_i.
+  Replay, before the example is kept with its a_k: that many of the kept ones, in turn, scaled anew, with p_k, r and nu of
+    now: a_k' = max(0, a_k + (1 - y p_k - nu_k a_k) / (r + nu_k)), unless tasks exclude each other at most 1 / noise for k = 0
+    and 1 / (20 noise) for k = 1, w_k and v_ki moved by (a_k' - a_k) y s z, s and t not; a_k = a_k'.
     The latest 512 are kept. Label n replays `replays` of them, from the 512th on replays * 512 / n on average.
-  Guess, while guesses are left: y = sign(p); if y p < 1 the same without the variances, alpha times
+  Guess, while guesses are left: y = sign(p); the same with nu = noise and without the variances, a_k times
       guess * n / (n + 60) * sqrt(|p| / sqrt(p^2 + r)) * min(1, (g_-y + 0.1) / (g_y + 0.1))^3,
     n the labels bought for the task, g_y the sum of these weights of the task's guesses y so far. One guess less is left.
   Query "confidence": ask with probability 1 / (1 + (doubt / b)^3), and at least 2 / (1 + h), h = 4 (n_+ + 0.01 n) (n_- + 0.01
@@ -45,7 +48,7 @@ Settled here
   - A shared annotator is asked by SHAMPO's rule, on |p|: the smallest of the round is subtracted.
   - "Not asked about" is what the rule says: an example that it asks about while no label is left is not guessed.
   - A guess of p = 0 is none (sign 0), and so is one of a task without labels. g counts every other guess, also one that
-    taught nothing because y p >= 1; of the 64 only those count that taught something.
+    taught nothing because y p_k >= 1 for both k; of the 64 only those count that taught something.
   - The calibration's numbers are those of calibration.cc: slope 3 and curvature I / 10 at first, which does not fade; all else
     fades by 0.998 at each label; a label counts at most 20 times; p (1 - p) is at least 0.001; margins are cut at 10^6;
     a stays from 0 to 10^6.
@@ -58,6 +61,8 @@ from reference import common
 
 RATIOS = [1 / 32, 1 / 8, 1 / 2, 2.0, 8.0]
 TOTAL = 1.2
+SECONDS = [0.0, 0.25, 0.5, 0.75, 1.0]
+NOISES = [1.0, 20.0]
 
 
 class Calibration:
@@ -119,16 +124,17 @@ class Cohort:
         self.n = [{+1: 0, -1: 0} for _ in range(groups)]
         self.margins = [(0.0, 1.0, 0)] * groups  # mean, variance, how many
         self.decided = (0.5, 0)  # with cost "balanced": mean probability, how many
-        self.kept = []  # [task, x, y, a], at most 512, the oldest first
+        self.kept = []  # [task, x, y, [a_0, a_1]], at most 512, the oldest first
         self.turn = self.due = 0
         self.chooser = chooser
         self.noise = noise
         self.guess = guess
         self.eta = eta
         self.groups = groups
-        self.w, self.s = np.zeros((groups, d)), np.ones((groups, d))
-        self.v, self.t = np.zeros((K, d)), np.ones((K, d))
+        self.w, self.s = np.zeros((2, groups, d)), np.ones((groups, d))
+        self.v, self.t = np.zeros((2, K, d)), np.ones((K, d))
         self.m = [0] * len(RATIOS)
+        self.m_second = [3 * j for j in range(len(SECONDS))]
         self.labels = [0] * K
         self.g = [{+1: 0.0, -1: 0.0} for _ in range(K)]
         self.left = 0  # guesses until the next label
@@ -149,13 +155,24 @@ class Cohort:
         O = sum(share * pair[1] for share, pair in zip(weights, pairs)) / sum(weights)
         return E, O
 
-    def judge(self, task, x):
-        """(p, r), now."""
+    def second(self):
+        """u, now."""
+        weights = [math.exp(-self.eta * (m - min(self.m_second))) for m in self.m_second]
+        return sum(weight * u for weight, u in zip(weights, SECONDS)) / sum(weights)
+
+    def by_mean(self, task, x):
+        """([p_0, p_1], r), now."""
         E, O = self.lean()
         group = task % self.groups
-        p = E * np.sum(self.w[group] * x) + O * np.sum(self.v[task] * x)
+        p = [float(E * np.sum(self.w[k][group] * x) + O * np.sum(self.v[k][task] * x)) for k in (0, 1)]
         r = E * E * np.sum(self.s[group] * x * x) + O * O * np.sum(self.t[task] * x * x)
-        return float(p), float(r)
+        return p, float(r)
+
+    def judge(self, task, x):
+        """(p, r), now."""
+        (p0, p1), r = self.by_mean(task, x)
+        u = self.second()
+        return (1.0 - u) * p0 + u * p1, r
 
     def margin(self, task, x):
         return self.judge(task, x)[0]
@@ -163,6 +180,7 @@ class Cohort:
     def decide(self, tasks, xs, draws):
         self.compared = []
         judged = [self.judge(task, x) for task, x in zip(tasks, xs)]
+        by_means = [self.by_mean(task, x)[0] for task, x in zip(tasks, xs)]
         shift = self.shift()
         if self.cost == "balanced" and all(sum(n[y] for n in self.n) >= 5 for y in (+1, -1)):
             for p, r in judged:
@@ -189,9 +207,9 @@ class Cohort:
                 decisions.append({"probability": probability, "asked": asked, "draw": draw})
         for decision, (p, r) in zip(decisions, judged):
             decision["margin"] = p + shift
-        for task, x, (p, r), decision in zip(tasks, xs, judged, decisions):
+        for task, x, (p, r), by_mean, decision in zip(tasks, xs, judged, by_means, decisions):
             if not decision["asked"]:
-                self.make_guess(task, x, p, r)
+                self.make_guess(task, x, p, by_mean, r)
         return decisions
 
     def shift(self):
@@ -251,7 +269,7 @@ class Cohort:
         q = (self.n[group][y] + 1) / (self.n[group][-y] + 1)
         return self.noise * q ** (0.75 if q > 1 else 0.25)
 
-    def make_guess(self, task, x, p, r):
+    def make_guess(self, task, x, p, by_mean, r):
         n = self.labels[task]
         if self.guess == 0.0 or self.left == 0 or n == 0 or p == 0.0:
             return
@@ -260,12 +278,16 @@ class Cohort:
         balance = min(1.0, (self.g[task][-y] + 0.1) / (self.g[task][y] + 0.1))
         weight = self.guess * n / (n + 60) * math.sqrt(sure) * balance ** 3
         self.g[task][y] += weight
-        self.compared.append(y * p - 1.0)
-        if y * p < 1.0:
-            alpha = (1.0 - y * p) / (r + self.noise) * y * weight
-            self.move(task, x, alpha, 0.0)
+        a = [weight * a_k for a_k in self.steps(by_mean, r, y, self.noise)]
+        if max(a) > 0.0:
+            self.move(task, x, y, a, 0.0)
             self.left -= 1
             self.taught += 1
+
+    def steps(self, p, r, y, nu):
+        """[a_0, a_1] of a label y; p: [p_0, p_1]."""
+        self.compared += [y * p_k - 1.0 for p_k in p]
+        return [max(0.0, 1.0 - y * p_k) / (r + noise * nu) for p_k, noise in zip(p, NOISES)]
 
     def learn(self, task, kept, y, decision, scale=np.asarray):
         """kept: the instance, before scale(kept)."""
@@ -273,26 +295,34 @@ class Cohort:
         self.labels[task] += 1
         self.left = 64
         self.compared = []
-        shared, own = float(np.sum(self.w[task % self.groups] * x)), float(np.sum(self.v[task] * x))
+        u = self.second()
+        w, v = ((1.0 - u) * means[0] + u * means[1] for means in (self.w[:, task % self.groups], self.v[:, task]))
+        shared, own = float(np.sum(w * x)), float(np.sum(v * x))
+        p, r = self.by_mean(task, x)
         for j, (E_j, O_j) in enumerate(self.leanings()):
             p_j = E_j * shared + O_j * own
             self.compared.append(p_j)
             if y * p_j <= 0.0:
                 self.m[j] += 1
+        for j, u_j in enumerate(SECONDS):
+            p_j = (1.0 - u_j) * p[0] + u_j * p[1]
+            self.compared.append(p_j)
+            if y * p_j <= 0.0:
+                self.m_second[j] += 1
         p, r = self.judge(task, x)
+        by_mean, r = self.by_mean(task, x)
         self.calibration.add(p, y, decision["probability"])
         self.n[task % self.groups][y] += 1
-        self.compared.append(y * p - 1.0)
-        beta = 1.0 / (r + self.nu(task % self.groups, y))
-        alpha = (1.0 - y * p) * beta if y * p < 1.0 else 0.0
-        if alpha > 0.0:
-            self.move(task, x, alpha * y, beta)
+        nu = self.nu(task % self.groups, y)
+        a = self.steps(by_mean, r, y, nu)
+        if max(a) > 0.0:
+            self.move(task, x, y, a, 1.0 / (r + 2.0 * nu) if a[0] > 0.0 else 0.0)
         self.replay(scale)
         if len(self.kept) == 512:
             del self.kept[0]
             self.turn = max(self.turn - 1, 0)
-        self.kept.append([task, kept, y, alpha])
-        return alpha > 0.0
+        self.kept.append([task, kept, y, a])
+        return max(a) > 0.0
 
     def replay(self, scale):
         bought = sum(n[+1] + n[-1] for n in self.n)
@@ -304,23 +334,26 @@ class Cohort:
             self.turn += 1
             task, instance, y, a = kept
             x = scale(instance)
-            p, r = self.judge(task, x)
-            nu = self.nu(task % self.groups, y)
-            kept[3] = max(0.0, a + (1.0 - y * p - nu * a) / (r + nu))
-            if not self.exclusive:
-                kept[3] = min(kept[3], 1.0 / self.noise)
-            self.move(task, x, (kept[3] - a) * y, 0.0)
+            p, r = self.by_mean(task, x)
+            kept[3] = []
+            for p_k, a_k, noise in zip(p, a, NOISES):
+                nu = noise * self.nu(task % self.groups, y)
+                new = max(0.0, a_k + (1.0 - y * p_k - nu * a_k) / (r + nu))
+                kept[3].append(new if self.exclusive else min(new, 1.0 / (noise * self.noise)))
+            self.move(task, x, y, [new - old for new, old in zip(kept[3], a)], 0.0)
         self.due %= 512
 
-    def move(self, task, x, alpha, beta):
+    def move(self, task, x, y, a, beta):
         E, O = self.lean()
         x = np.asarray(x, dtype=np.float64)
         group = task % self.groups
         z = E * x
         old = self.s[group].copy()
-        self.w[group] = self.w[group] + alpha * old * z
+        for k in (0, 1):
+            self.w[k][group] = self.w[k][group] + a[k] * y * old * z
         self.s[group] = old - beta * (old * z) ** 2
         z = O * x
         old = self.t[task].copy()
-        self.v[task] = self.v[task] + alpha * old * z
+        for k in (0, 1):
+            self.v[k][task] = self.v[k][task] + a[k] * y * old * z
         self.t[task] = old - beta * (old * z) ** 2

@@ -25,42 +25,43 @@ def test_cohort_three_rounds_by_hand():
     model = Cohort(2, 2, query=by_margin(common.always), noise=0.5, eta=0.0, replays=0)
     assert model.lean() == pytest.approx((0.800709, 0.623104), abs=1e-6)
     assert one(model, 0, [1, 0], 1) == (0.0, True)
-    assert model.w[0] == pytest.approx([0.428120, 0], abs=1e-6) and model.s[0] == pytest.approx([0.657200, 1], abs=1e-6)
-    assert one(model, 1, [1, 1], -1)[0] == pytest.approx(0.342800, abs=1e-6)
-    assert model.w[0] == pytest.approx([0.126019, -0.459679], abs=1e-6)
-    assert model.t[1] == pytest.approx([0.834007, 0.834007], abs=1e-6)
-    assert one(model, 0, [0, 1], 1)[0] == pytest.approx(-0.368069, abs=1e-6)
-    assert model.v[0] == pytest.approx([0.333159, 0.556663], abs=1e-6)
-    assert model.m == [3] * 5 and model.labels == [2, 1]
+    assert model.w[:, 0].ravel() == pytest.approx([0.428120, 0, 0.044864, 0], abs=1e-6)
+    assert model.s[0] == pytest.approx([0.763522, 1], abs=1e-6)
+    assert one(model, 1, [1, 1], -1)[0] == pytest.approx(0.189362, abs=1e-6)
+    assert model.w[:, 0].ravel() == pytest.approx([0.087084, -0.446662, -0.008324, -0.069662], abs=1e-6)
+    assert model.t[1] == pytest.approx([0.866448, 0.866448], abs=1e-6)
+    assert one(model, 0, [0, 1], 1)[0] == pytest.approx(-0.206713, abs=1e-6)
+    assert model.v[:, 0].ravel() == pytest.approx([0.333159, 0.540304, 0.034913, 0.045552], abs=1e-6)
+    assert model.m == [3] * 5 and model.m_second == [3, 6, 9, 12, 15] and model.labels == [2, 1]
 
 
 def test_tasks_of_another_group_share_nothing():
     model = Cohort(4, 2, query=by_margin(common.always), noise=0.5, eta=0.0, replays=0, groups=2)
     assert one(model, 0, [1, 0], 1) == (0.0, True)
-    assert model.w.tolist() == [[pytest.approx(0.428120, abs=1e-6), 0.0], [0.0, 0.0]] and (model.s[1] == 1).all()
+    assert model.w[0].tolist() == [[pytest.approx(0.428120, abs=1e-6), 0.0], [0.0, 0.0]] and (model.s[1] == 1).all()
     x = np.array([1.0, 0.0])
-    assert model.judge(2, x)[0] == pytest.approx(0.800709 * 0.428120, abs=1e-6)
+    assert model.judge(2, x)[0] == pytest.approx(0.800709 * (0.428120 + 0.044864) / 2, abs=1e-6)
     assert model.judge(1, x) == model.judge(3, x) == (0.0, pytest.approx(1.029394, abs=1e-6))
 
 
 def test_a_guess_by_hand():
-    # After the first round above: x = (1, 0), p = E 0.428120 + O 0.333159 = 0.550393,
-    # r = E^2 0.657200 + O^2 0.792407 = 0.729013, sure = p / sqrt(p^2 + r) = 0.541807; weight = 1/61 sqrt(sure) = 0.012067;
-    # alpha = weight (1 - p) / (r + 0.5) = 0.004414; w_0 += alpha s_0 E = 0.002323, v_00 += alpha t_00 O = 0.002180
+    # After the first round above: x = (1, 0), p_0 = E 0.428120 + O 0.333159 = 0.550393, p_1 = 0.057677, p = 0.304035,
+    # r = E^2 0.763522 + O^2 0.856794 = 0.822178, sure = p / sqrt(p^2 + r) = 0.317903; weight = 1/61 sqrt(sure) = 0.009243;
+    # a_0 = weight (1 - p_0) / (r + 0.5) = 0.003143; w_00 += a_0 s_0 E = 0.001922, v_000 += a_0 t_00 O = 0.001678
     model = Cohort(2, 2, query=by_margin(common.random(0.0)), noise=0.5, eta=0.0, replays=0)
     x = np.array([1.0, 0.0])
     model.learn(0, x, 1, {"probability": 1.0})
     s, t = model.s.copy(), model.t.copy()
     model.decide([0, 1], [x, x], [0.5, 0.5])
-    assert model.w[0][0] == pytest.approx(0.428120 + 0.002323, abs=2e-6)
-    assert model.v[0][0] == pytest.approx(0.333159 + 0.002180, abs=2e-6)
-    assert model.g == [{1: pytest.approx(0.012067, abs=1e-6), -1: 0.0}, {1: 0.0, -1: 0.0}]  # task 1 has no label
+    assert model.w[0][0][0] == pytest.approx(0.428120 + 0.001922, abs=2e-6)
+    assert model.v[0][0][0] == pytest.approx(0.333159 + 0.001678, abs=2e-6)
+    assert model.g == [{1: pytest.approx(0.009243, abs=1e-6), -1: 0.0}, {1: 0.0, -1: 0.0}]  # task 1 has no label
     assert (model.s == s).all() and (model.t == t).all() and model.left == 63
-    # Balance: the next guess of +1 counts ((0 + 0.1) / (0.012067 + 0.1))^3 = 0.710508 times.
+    # Balance: the next guess of +1 counts ((0 + 0.1) / (0.009243 + 0.1))^3 = 0.767051 times.
     before = model.g[0][1]
     p, r = model.judge(0, x)
     model.decide([0], [x], [0.5])
-    assert model.g[0][1] - before == pytest.approx(0.710508 / 61 * math.sqrt(p / math.sqrt(p * p + r)), rel=1e-4)
+    assert model.g[0][1] - before == pytest.approx(0.767051 / 61 * math.sqrt(p / math.sqrt(p * p + r)), rel=1e-4)
 
 
 def test_confidence_asks_half_at_a_doubt_of_b():

@@ -34,25 +34,26 @@ Vector vector_with_holes(Rng& rng) {
   return out;
 }
 
-/// Mean and variance of every weight, as AROW has them.
+/// Means and variance of every weight, as AROW has them.
 struct Literal {
   struct Belief {
-    double w = 0, s = 1;
+    OfMeans w{};
+    double s = 1;
   };
   MarginEstimate operator()(std::uint32_t block, const Features& x) {
     MarginEstimate out;
     for (std::size_t k = 0; k < x.size(); ++k) {
       const Belief b = at[{block, x.at(k)}];
-      out.mean += b.w * x.value[k];
+      for (std::size_t m : {0u, 1u}) out.mean[m] += b.w[m] * x.value[k];
       out.variance += b.s * x.value[k] * x.value[k];
     }
     return out;
   }
-  void learn(std::uint32_t block, const Features& x, double scale, double alpha, double beta) {
+  void learn(std::uint32_t block, const Features& x, double scale, const OfMeans& alpha, double beta) {
     for (std::size_t k = 0; k < x.size(); ++k) {
       Belief& b = at[{block, x.at(k)}];
       const double z = scale * x.value[k], s = b.s;
-      b.w += alpha * s * z;
+      for (std::size_t m : {0u, 1u}) b.w[m] += alpha[m] * s * z;
       b.s -= beta * s * z * s * z;
     }
   }
@@ -60,10 +61,11 @@ struct Literal {
 };
 
 bool equal(const MarginEstimate& a, const MarginEstimate& b) {
-  return same_bits(a.mean, b.mean) && same_bits(a.variance, b.variance);
+  return same_bits(a.mean[0], b.mean[0]) && same_bits(a.mean[1], b.mean[1]) && same_bits(a.variance, b.variance);
 }
 bool equal(const Beliefs::Packed& a, const Beliefs::Packed& b) {
-  return a.block == b.block && a.feature == b.feature && a.weight == b.weight && a.information == b.information;
+  return a.block == b.block && a.feature == b.feature && a.weight == b.weight && a.second == b.second &&
+         a.information == b.information;
 }
 
 /// One random update, the same for all.
@@ -71,7 +73,8 @@ template <class... B>
 void learn_somewhere(Rng& rng, B&... all) {
   const auto block = static_cast<std::uint32_t>(below(kBlocks, rng));
   const Vector x = vector_with_holes(rng);
-  const double scale = 0.3 + uniform(rng), alpha = 2 * uniform(rng) - 1;
+  const double scale = 0.3 + uniform(rng);
+  const OfMeans alpha{2 * uniform(rng) - 1, 2 * uniform(rng) - 1};
   const double most = scale * scale * squared_norm(x);  // variances are at most 1
   const double beta = below(4, rng) == 0 || most == 0 ? 0 : uniform(rng) / most;
   (all.learn(block, x, scale, alpha, beta), ...);
@@ -88,7 +91,7 @@ RC_GTEST_PROP(Beliefs, AreAMapOfMeansAndVariancesByTheFormulasOfArow, ()) {
     const MarginEstimate expected = literal(block, x);
     for (const Beliefs* b : {&exact, &hashed}) {
       const MarginEstimate e = (*b)(block, x);
-      RC_ASSERT(std::abs(e.mean - expected.mean) < 1e-4);
+      for (std::size_t m : {0u, 1u}) RC_ASSERT(std::abs(e.mean[m] - expected.mean[m]) < 1e-4);
       RC_ASSERT(std::abs(e.variance - expected.variance) < 1e-5 * (1 + expected.variance));
     }
     learn_somewhere(rng, exact, hashed, literal);
@@ -120,22 +123,22 @@ TEST(Beliefs, TheTwoTestsAboveHaveNoTwoWeightsInOnePlace) {
 TEST(Beliefs, InATableThatIsTooSmallWeightsSharePlaces) {
   Memory memory;
   Beliefs one(1, &memory);
-  one.learn(3, sparse({7}, {1}), 1, 0.5, 0.5);
+  one.learn(3, sparse({7}, {1}), 1, {0.5, 0.25}, 0.5);
   for (const std::uint32_t block : {0u, 3u, 0xFFFFFFF0u}) {
-    EXPECT_EQ(one(block, sparse({kMaxIndex}, {2})).mean, 1);
+    EXPECT_EQ(one(block, sparse({kMaxIndex}, {2})).mean, (OfMeans{1, 0.5}));
     EXPECT_EQ(one(block, sparse({kMaxIndex}, {2})).variance, 2);
   }
   // Two features of one instance in one place: the second meets what the first left.
   Beliefs both(1, &memory);
-  both.learn(0, sparse({1, 2}, {1, 1}), 1, 1, 0.5);
-  EXPECT_EQ(both(0, sparse({1}, {1})).mean, 1.5);
+  both.learn(0, sparse({1, 2}, {1, 1}), 1, {1, 2}, 0.5);
+  EXPECT_EQ(both(0, sparse({1}, {1})).mean, (OfMeans{1.5, 3}));
   EXPECT_NEAR(both(0, sparse({1}, {1})).variance, 0.375, 1e-7);  // 1/2 - 1/2 (1/2)^2
 }
 
 TEST(Beliefs, NothingIsKnownOfWhatWasNeverSeenAndItCostsNothing) {
   Memory memory;
   const Beliefs none(0, &memory);
-  EXPECT_EQ(none(0xFFFFFFF0u, sparse({3, kMaxIndex}, {3, 4})).mean, 0);
+  EXPECT_EQ(none(0xFFFFFFF0u, sparse({3, kMaxIndex}, {3, 4})).mean, OfMeans{});
   EXPECT_EQ(none(0, sparse({3, kMaxIndex}, {3, 4})).variance, 25);
   EXPECT_EQ(none(0, dense({})).variance, 0);
   EXPECT_EQ(memory.bytes(), 0u);
@@ -148,11 +151,11 @@ TEST(Beliefs, LearningWithoutBetaLeavesHowSureTheyAre) {
   Memory memory;
   for (const std::size_t slots : {std::size_t{0}, std::size_t{64}}) {
     Beliefs b(slots, &memory);
-    b.learn(1, dense({1, 2}), 0.5, 1, 0.4);
+    b.learn(1, dense({1, 2}), 0.5, {1, 1}, 0.4);
     const double before = b(1, dense({1, 2})).variance;
-    b.learn(1, dense({1, 2}), 0.5, 1, 0);
+    b.learn(1, dense({1, 2}), 0.5, {1, 1}, 0);
     EXPECT_EQ(b(1, dense({1, 2})).variance, before);
-    EXPECT_GT(b(1, dense({1, 2})).mean, 0.5 * (1 + 4));
+    EXPECT_GT(b(1, dense({1, 2})).mean[0], 0.5 * (1 + 4));
   }
 }
 
@@ -167,7 +170,7 @@ TEST(Beliefs, VariancesOnlyFallAndAreNeverNegative) {
       const Vector x = vector_with_holes(rng);
       const double scale = std::ldexp(1.0, static_cast<int>(below(40, rng)) - 20);
       const double r = scale * scale * b(block, x).variance;
-      if (r > 0) b.learn(block, x, scale, 0.1, 1 / r);  // as much as it may be
+      if (r > 0) b.learn(block, x, scale, {0.1, 0.1}, 1 / r);  // as much as it may be
       for (std::uint32_t i = 0; i < kBlocks; ++i)
         for (Index f = 0; f < kFeatures; ++f) {
           const double now = b(i, sparse({f}, {1})).variance;
@@ -188,9 +191,10 @@ TEST(Beliefs, HugeAndTinyValuesLeaveNumbersThatCanBeSaved) {
         Beliefs b(slots, &memory);
         for (int n = 0; n < 400; ++n) {
           const MarginEstimate e = b(0, x);
-          ASSERT_TRUE(std::isfinite(e.mean) && std::isfinite(e.variance) && e.variance >= 0) << n << " " << noise;
+          ASSERT_TRUE(std::isfinite(e.mean[0]) && std::isfinite(e.mean[1]) && std::isfinite(e.variance) && e.variance >= 0)
+              << n << " " << noise;
           const double beta = 1 / (e.variance + noise);
-          b.learn(0, x, 1, n % 2 == 0 ? beta : -beta, beta);
+          b.learn(0, x, 1, {n % 2 == 0 ? beta : -beta, beta}, beta);
         }
         for (const Index f : {0u, 1u, 2u, 9u}) {
           const double variance = b(0, sparse({f}, {1})).variance;
@@ -208,9 +212,9 @@ TEST(Beliefs, PackAndUnpackIsTheSameModelAndGoesOnToTheBit) {
     Rng rng = make_rng(12, 0);
     Memory memory;
     Beliefs b(slots, &memory), back(0, &memory);
-    back.learn(4, dense({1}), 1, 1, 0.5);  // forgotten
+    back.learn(4, dense({1}), 1, {1, 1}, 0.5);  // forgotten
     for (int n = 0; n < 50; ++n) learn_somewhere(rng, b);
-    b.learn(77, dense({0, 0, 0}), 1, 1, 0.5);  // a block in which nothing changed
+    b.learn(77, dense({0, 0, 0}), 1, {1, 1}, 0.5);  // a block in which nothing changed
     const Beliefs::Packed packed = held(b.pack());
     EXPECT_EQ(packed.block.size(), slots == 0 ? packed.weight.size() : 0);
     if (slots > 0) {
@@ -231,18 +235,20 @@ TEST(Beliefs, PackAndUnpackIsTheSameModelAndGoesOnToTheBit) {
 TEST(Beliefs, ExactOnesArePackedInOrderWithoutThoseThatNeverChanged) {
   Memory memory;
   Beliefs b(0, &memory);
-  b.learn(9, sparse({4'000'000'000u}, {1}), 1, 1, 0.5);
-  b.learn(2, dense({0, 1, 0, 1}), 1, -1, 0.25);
+  b.learn(9, sparse({4'000'000'000u}, {1}), 1, {1, 2}, 0.5);
+  b.learn(2, dense({0, 1, 0, 1}), 1, {-1, 0}, 0.25);
   const auto packed = b.pack();
   EXPECT_EQ(packed.block, (Column<std::uint32_t>{2, 2, 9}));
   EXPECT_EQ(packed.feature, (Column<std::uint32_t>{1, 3, 4'000'000'000u}));
   EXPECT_EQ(packed.weight, (Column<float>{-1, -1, 1}));
+  EXPECT_EQ(packed.second, (Column<float>{0, 0, 2}));
   EXPECT_FLOAT_EQ(packed.information[0], 1.0F / 3);  // s = 3/4
   EXPECT_EQ(packed.information[2], 1);               // s = 1/2
 }
 
 TEST(Beliefs, UnpackRefusesWhatCannotBeAndChangesNothing) {
-  const Beliefs::Packed good{{2, 2, 9}, {1, 3, 0}, {-1, 0, 1}, {0.5, 1, 0}}, table{{}, {}, {1, 2, 3}, {0, 1, 2}};
+  const Beliefs::Packed good{{2, 2, 9}, {1, 3, 0}, {-1, 0, 1}, {1, 0, 2}, {0.5, 1, 0}},
+      table{{}, {}, {1, 2, 3}, {3, 2, 1}, {0, 1, 2}};
   Memory memory;
   Beliefs b(0, &memory);
   EXPECT_NO_THROW(b.unpack({}));
@@ -257,11 +263,13 @@ TEST(Beliefs, UnpackRefusesWhatCannotBeAndChangesNothing) {
   const float nan = std::nanf(""), infinite = std::numeric_limits<float>::infinity();
   for (const Beliefs::Packed& start : {good, table}) {
     refused(start, [](auto& p) { edit(p.weight)->pop_back(); });
+    refused(start, [](auto& p) { edit(p.second)->pop_back(); });
     refused(start, [](auto& p) { edit(p.information)->push_back(0); });
     refused(start, [](auto& p) { edit(p.block)->push_back(10); });
     refused(start, [](auto& p) { edit(p.feature)->push_back(10); });
     for (const float value : {nan, infinite, -infinite}) {
       refused(start, [&](auto& p) { edit(p.weight)->at(1) = value; });
+      refused(start, [&](auto& p) { edit(p.second)->at(1) = value; });
       refused(start, [&](auto& p) { edit(p.information)->at(2) = value; });
     }
     refused(start, [](auto& p) { edit(p.information)->at(0) = -1e-6F; });

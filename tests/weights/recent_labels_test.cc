@@ -33,7 +33,8 @@ Made made(std::size_t features, Task task) {
 TEST(RecentLabels, KeepTheLatestAndGoRoundThem) {
   RecentLabels kept(std::pmr::get_default_resource());
   const Task all = 3 * RecentLabels::kMost + 10;
-  for (Task i = 0; i < all; ++i) kept.add(made(i % 5, i).example(), i % 2 == 0 ? 1 : -1, i);
+  for (Task i = 0; i < all; ++i)
+    kept.add(made(i % 5, i).example(), {i % 2 == 0 ? 1.0 : -1.0, static_cast<double>(i), 2.0 * i});
   EXPECT_EQ(kept.size(), RecentLabels::kMost);
   for (std::size_t round = 0; round < 2; ++round)
     for (Task i = all - RecentLabels::kMost; i < all; ++i) {
@@ -44,20 +45,21 @@ TEST(RecentLabels, KeepTheLatestAndGoRoundThem) {
       EXPECT_TRUE(std::ranges::equal(e.x.value, m.value));
       EXPECT_EQ(item->y, i % 2 == 0 ? 1 : -1);
       EXPECT_EQ(item->alpha, i);
+      EXPECT_EQ(item->second, 2.0 * i);
     }
 }
 
 TEST(RecentLabels, StayWithinTheirPartOfTheMemoryWhateverTheSizesAre) {
-  for (const std::size_t limit : {200u, 2'000u, 24'000u, 200'000u}) {
+  for (const std::size_t limit : {200u, 2'000u, 28'000u, 200'000u}) {
     Memory memory(limit);
     RecentLabels kept(&memory);
     Rng rng = make_rng(7, 0);
     for (Task i = 0; i < 5'000; ++i) {
-      kept.add(made(below(10, rng) == 0 ? below(1'000, rng) : below(20, rng), i).example(), 1, 0);
+      kept.add(made(below(10, rng) == 0 ? below(1'000, rng) : below(20, rng), i).example(), {1, 0, 0});
       EXPECT_LE(memory.bytes(), limit / 16) << limit << ' ' << i;
     }
-    EXPECT_EQ(kept.size() > 2, limit == 200'000 || limit == 24'000) << limit;
-    kept.add(made(limit, 1).example(), 1, 0);  // larger than all room: not kept
+    EXPECT_EQ(kept.size() > 2, limit == 200'000 || limit == 28'000) << limit;
+    kept.add(made(limit, 1).example(), {1, 0, 0});  // larger than all room: not kept
     EXPECT_LE(memory.peak(), limit / 16);
   }
 }
@@ -68,7 +70,7 @@ TEST(RecentLabels, SavedAndLoadedTheyGoOnAsIfNeverSaved) {
     RecentLabels one(&here);
     Rng rng = make_rng(3, 0);
     for (Task i = 0; i < 700; ++i) {
-      one.add(made(below(12, rng), i).example(), -1, 0.25);
+      one.add(made(below(12, rng), i).example(), {-1, 0.25, 0.5});
       one.next();
       if (i % 97 != 5) continue;
       Memory there(limit);
@@ -79,8 +81,8 @@ TEST(RecentLabels, SavedAndLoadedTheyGoOnAsIfNeverSaved) {
       }
       for (Task more = 0; more < 40; ++more) {
         const Made m = made(below(12, rng), i + more);
-        one.add(m.example(), 1, more);
-        two.add(m.example(), 1, more);
+        one.add(m.example(), {1, static_cast<double>(more), 0.5});
+        two.add(m.example(), {1, static_cast<double>(more), 0.5});
         const auto [a, of_a] = one.next();
         const auto [b, of_b] = two.next();
         EXPECT_EQ(std::tie(a->task, a->y, a->alpha), std::tie(b->task, b->y, b->alpha));
@@ -92,7 +94,7 @@ TEST(RecentLabels, SavedAndLoadedTheyGoOnAsIfNeverSaved) {
 
 TEST(RecentLabels, ADamagedFileIsRefused) {
   RecentLabels kept(std::pmr::get_default_resource());
-  for (Task i = 0; i < 5; ++i) kept.add(made(3, i).example(), 1, 0);
+  for (Task i = 0; i < 5; ++i) kept.add(made(3, i).example(), {1, 0, 0});
   const auto refused = [&](auto damage) {
     RecentLabels::Packed packed = kept.pack();
     damage(packed);

@@ -3,19 +3,23 @@
 // Source  docs/papers.md section 5; docs/cohort.md has the experiments. Shared and own weights: the complete graph of
 //         Cavallanti et al. Variances: AROW, diagonal. Mixing ratio: exponential weights on past mistakes, as in AMLC.
 // Round   any number of examples; at most one label per example.
-// Shapes  d features; w, s: d, shared; v_i, t_i: d, of task i; s and t are initially 1. Where tasks are in groups (a user's
-//         tasks, one for each class), each group has its own w and s. For an instance
-//           p = E <w, x> + O <v_i, x>,   r = E^2 sum_f s_f x_f^2 + O^2 sum_f t_if x_f^2.
+// Shapes  d features; w_0, w_1, s: d, shared; v_0i, v_1i, t_i: d, of task i; s and t are initially 1. Where tasks are in
+// groups
+//         (a user's tasks, one for each class), each group has its own w and s. For an instance, k = 0, 1,
+//           p_k = E <w_k, x> + O <v_ki, x>,   p = (1 - u) p_0 + u p_1,   r = E^2 sum_f s_f x_f^2 + O^2 sum_f t_if x_f^2.
+//         The means differ in the noise that they expect of labels: nu_0 = nu, nu_1 = 20 nu; u is the share of the second.
 //         Mixing ratio j of kRatio.size(): E_j^2 + O_j^2 = kTotal, O_j^2 / E_j^2 = kRatio[j]; m_j: the number of bought
-//         labels that p_j = E_j <w, x> + O_j <v_i, x> predicted wrong. E and O are the means of E_j and O_j, weighted by
-//         exp(-eta m_j). Two numbers, for all tasks together, so learn how much the tasks have in common.
-// Learn   Update m_j, E, O, p, r. nu = noise times the label's class factor (cohort/classes.h), divided by its weight.
-//         If y p < 1: beta = 1 / (r + nu), alpha = (1 - y p) beta y, then in the shared block, with z = E x: w += alpha s z,
-//         s -= beta (s z)^2, and likewise in the task's own block with z = O x (cohort/two_level.h).
-// Replay  The latest labelled examples are kept (recent_labels.h), each with its a = |alpha|, 0 if it caused no update.
-//         Before label n is kept, `replays` of them, in cyclic order (from the 512th on `replays` 512 / n), are learned
-//         again: with x scaled anew and the current p, r and nu, a' = max(0, a + (1 - y p - nu a) / (r + nu)), at most the
-//         label's weight / noise, and w += (a' - a) y s z, likewise v; s and t stay. This is coordinate ascent on the dual
+//         labels that p_j = E_j <w, x> + O_j <v_i, x> predicted wrong, w and v_i mixed with u as p is. E and O are the means
+//         of E_j and O_j, weighted by exp(-eta m_j). Two numbers, for all tasks together, so learn how much the tasks have
+//         in common. u is the mean of 0, 1/4, 1/2, 3/4, 1, weighted likewise by the mistakes of (1 - u_j) p_0 + u_j p_1,
+//         which begin with 0, 3, 6, 9, 12; so it learns how many labels are wrong.
+// Learn   Update m_j, E, O, u, p, r. nu = noise times the label's class factor (cohort/classes.h), divided by its weight.
+//         a_k = max(0, 1 - y p_k) / (r + nu_k), then in the shared block, with z = E x: w_k += a_k y s z, and if a_0 is
+//         not 0 s -= (s z)^2 / (r + 2 nu), and likewise in the task's own block with z = O x (cohort/two_level.h).
+// Replay  The latest labelled examples are kept (recent_labels.h), each with its a_k. Before label n is kept, `replays` of
+//         them, in cyclic order (from the 512th on `replays` 512 / n), are learned again: with x scaled anew and the current
+//         p_k, r and nu, a_k' = max(0, a_k + (1 - y p_k - nu_k a_k) / (r + nu_k)), at most the label's weight nu / (noise
+//         nu_k), and w_k += (a_k' - a_k) y s z, likewise v_k; s and t stay. This is coordinate ascent on the dual
 //         of a hinge loss, of which Learn is the first step. The loss is a square that becomes a line, so that a label on
 //         the wrong side, perhaps a mistake, has a bounded effect. Classes against the rest: the square alone, as
 //         hyperplanes seldom separate them, nu = noise, and no class is rare, as the largest margin of an instance's tasks
@@ -26,15 +30,15 @@
 //         to 0.
 // Decide  The margin is p plus a shift, which depends on `cost` and the calibration (cohort/threshold.h).
 // Guess   an example that is not asked about, while fewer than kGuesses of them caused an update since the last label: y =
-//         sign(p), alpha = (1 - y p) y / (r + noise) times the weight of cohort/guesses.h; s and t stay. So updates end soon
-//         after the last label.
+//         sign(p), a_k with nu = noise, times the weight of cohort/guesses.h; s and t stay. So updates end soon after the
+//         last label.
 // Embed   `represent=svd`, while only counts are scaled: a second model of the same kind learns from embeddings alone: w',
 //         s', v'_i, t'_i, p' and r' with the same E and O (cohort/embedding.h). Learn, Replay and Guess run in each model
 //         with its own p and r, Replay with its own a. Predictions, questions and guesses use (1 - l) p + l p' and
 //         (1 - l) r + l r', l the trust, counted before E and O change. So p is the same as without embeddings, and l
 //         approaches 0 where they do not help.
 // Cost    O(non-zeros) per example for any number of tasks, with embeddings `rank` times as much; a label up to 1 +
-//         `replays` times as much. Memory: exact, 8 bytes for each weight that ever changed, and the kept examples; under a
+//         `replays` times as much. Memory: exact, 12 bytes for each weight that ever changed, and the kept examples; under a
 //         memory limit, two tables of fixed size, and no embeddings.
 // Draws   decide: the draws of the query rule, in order of the examples. learn: none.
 #include <algorithm>
@@ -186,13 +190,13 @@ struct Cohort {
   void guess(const Example& e, const Prediction& j, PlaceOfIt place) {
     if (guesses == 0 || e.task >= tasks.size() || tasks[e.task].labels == 0 || j.p == 0) return;
     const double weight = tasks[e.task].weight_of_guess(j.p, j.r, p.guess), y = predicted(j.p);
-    if (limited && y * j.x.p < 1) {  // no embeddings under a limit
+    if (limited && j.x.teaches(y)) {  // no embeddings under a limit
       mixture.of_x.shared.reserve(e.group, e.x);
       mixture.of_x.own.reserve(e.task, e.x);
     }
     tasks[e.task].add_guess(j.p, weight);
     bool changed = mixture.of_x.guess(e, y, j.x, p.noise, weight, mixture.coupling);
-    if (j.placed && y * j.z.p < 1)
+    if (j.placed)
       changed |= mixture.embedding.model.guess(mixture.embedding.of(e, place()), y, j.z, p.noise, weight, mixture.coupling);
     if (changed) --guesses;
   }
@@ -221,9 +225,11 @@ struct Cohort {
     calibration.add(j.p, y, d.probability / e.weight);
     classes.add(e.group, y, e.weight);
     const double nu = noise(e, y);
-    latest_alpha = mixture.of_x.learn(e, y, j.x, nu, mixture.coupling);
-    latest_beta = j.placed ? mixture.embedding.model.learn(mixture.embedding.of(e, place), y, j.z, nu, mixture.coupling) : 0;
-    return y * j.x.p < 1 || (j.placed && y * j.z.p < 1);
+    const OfMeans alpha = mixture.of_x.learn(e, y, j.x, nu, mixture.coupling);
+    latest = {y, alpha[0], alpha[1]};
+    latest_beta = {};
+    if (j.placed) latest_beta = mixture.embedding.model.learn(mixture.embedding.of(e, place), y, j.z, nu, mixture.coupling);
+    return alpha != OfMeans{} || latest_beta != OfMeans{};
   }
   /// nu of a label y.
   double noise(const Example& e, double y) const {
@@ -249,7 +255,11 @@ struct Cohort {
   void learn_again(RecentLabels::Item& item, const Example& e) {
     Place place;
     const Prediction j = mixture.predict(e, place);
-    item.alpha = mixture.of_x.learn_again(e, item.y, j.x, noise(e, item.y), item.alpha, most_alpha(e), mixture.coupling);
+    const OfMeans before{item.alpha, item.second};
+    const OfMeans alpha =
+        mixture.of_x.learn_again(e, item.y, j.x, noise(e, item.y), before, most_alpha(e), mixture.coupling);
+    item.alpha = alpha[0];
+    item.second = alpha[1];
     if (!j.placed) return;
     const auto at = static_cast<std::size_t>(&item - &recent[0]);
     mixture.embedding.learn_again(at, item.y, mixture.embedding.of(e, place), j.z, *this, mixture.coupling);
@@ -270,8 +280,8 @@ struct Cohort {
   }
 
   double influence(Task to, Task from) const {
-    const auto [E, O] = mixture.coupling;
-    return to == from ? 1 : E * E / (E * E + O * O);
+    const Coupling& c = mixture.coupling;
+    return to == from ? 1 : c.E * c.E / (c.E * c.E + c.O * c.O);
   }
 
   Params p;
@@ -286,8 +296,9 @@ struct Cohort {
   QuestionFloor floor;
   Threshold threshold;
   RecentLabels recent;
-  bool limited;  // whether memory is
-  double latest_alpha = 0, latest_beta = 0;
+  bool limited;                         // whether memory is
+  RecentLabel latest;                   // as it will be kept
+  OfMeans latest_beta{};                // its a of embeddings
   std::uint64_t due = 0;                // replays, in units of 1 / RecentLabels::kMost
   std::vector<Prediction> predictions;  // scratch
 
@@ -298,6 +309,7 @@ struct Cohort {
     visit("v", s.mixture.of_x.own);
     visit("tasks", s.tasks);
     visit("mistakes", s.mixture.ratios.mistakes);
+    visit("mistakes_of_second", s.mixture.seconds.mistakes);
     visit("guesses", s.guesses);
     visit("calibration", s.calibration);
     visit("labels_of", s.classes.labels_of);

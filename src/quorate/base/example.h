@@ -26,7 +26,7 @@ struct Example {
 };
 
 /// Bytes that a learner may keep of its own for each example of a round while it decides.
-inline constexpr std::size_t kBytesOfScratch = 128;
+inline constexpr std::size_t kBytesOfScratch = 192;
 
 /// Examples that arrive before a label is bought.
 struct Round {

@@ -21,14 +21,14 @@ namespace {
 template <class At>
 MarginEstimate evidence(const Features& x, At at) {
   MarginEstimate sum, other;
-  for (std::size_t k = 0; k < x.size(); ++k) {
-    const auto belief = at(x.at(k));
-    const double v = x.value[k];
-    sum.mean += static_cast<double>(belief.weight) * v;
+  for (std::size_t f = 0; f < x.size(); ++f) {
+    const auto belief = at(x.at(f));
+    const double v = x.value[f];
+    for (std::size_t k : {0u, 1u}) sum.mean[k] += static_cast<double>(belief.weight[k]) * v;
     sum.variance += v * v * belief.variance();
     std::swap(sum, other);
   }
-  return {sum.mean + other.mean, sum.variance + other.variance};
+  return {{sum.mean[0] + other.mean[0], sum.mean[1] + other.mean[1]}, sum.variance + other.variance};
 }
 
 }  // namespace
@@ -46,13 +46,15 @@ void Beliefs::prefetch(std::uint32_t block, const Features& x) const {
   std::visit([&](const auto& store) { store.prefetch(block, x); }, store_);
 }
 
-void Beliefs::learn(std::uint32_t block, const Features& x, double scale, double alpha, double beta) {
+void Beliefs::learn(std::uint32_t block, const Features& x, double scale, const OfMeans& alpha, double beta) {
   constexpr double kMost = 1 - 0x1p-20;  // largest share of a variance that one example removes: never all
   constexpr double kLargest = 1e36;      // largest stored number: huge values and a tiny noise never make it infinite
-  const auto change = [&](std::size_t k, Belief& b) {
-    const double v = scale * x.value[k], s = b.variance();
-    const double weight = static_cast<double>(b.weight) + alpha * s * v;
-    b.weight = static_cast<float>(std::clamp(weight, -kLargest, kLargest));
+  const auto change = [&](std::size_t f, Belief& b) {
+    const double v = scale * x.value[f], s = b.variance();
+    for (std::size_t k : {0u, 1u}) {
+      const double weight = static_cast<double>(b.weight[k]) + alpha[k] * s * v;
+      b.weight[k] = static_cast<float>(std::clamp(weight, -kLargest, kLargest));
+    }
     if (beta == 0) return;
     const double q = std::min(beta * s * v * v, kMost);  // s (1 - q) = 1 / (1 + information + (1 + information) q / (1 - q))
     const double information = static_cast<double>(b.information);
@@ -79,15 +81,19 @@ Beliefs::Packed Beliefs::pack() const {
     const auto& cells = table->cells();
     return {{},
             {},
-            Column<float>::of(cells.size(), [&cells](std::size_t i) { return cells[i].weight; }),
+            Column<float>::of(cells.size(), [&cells](std::size_t i) { return cells[i].weight[0]; }),
+            Column<float>::of(cells.size(), [&cells](std::size_t i) { return cells[i].weight[1]; }),
             Column<float>::of(cells.size(), [&cells](std::size_t i) { return cells[i].information; }),
             {}};
   }
   const auto& blocks = std::get<SparseBlocks<Belief>>(store_);
   const auto order = blocks.order();
-  return {blocks.block_column(order), blocks.column<Index>(order, [](Index feature, const Belief&) { return feature; }),
-          blocks.column<float>(order, [](Index, const Belief& b) { return b.weight; }),
-          blocks.column<float>(order, [](Index, const Belief& b) { return b.information; }), blocks.rooms(order)};
+  return {blocks.block_column(order),
+          blocks.column<Index>(order, [](Index feature, const Belief&) { return feature; }),
+          blocks.column<float>(order, [](Index, const Belief& b) { return b.weight[0]; }),
+          blocks.column<float>(order, [](Index, const Belief& b) { return b.weight[1]; }),
+          blocks.column<float>(order, [](Index, const Belief& b) { return b.information; }),
+          blocks.rooms(order)};
 }
 
 void Beliefs::unpack(const Packed& packed) {
@@ -95,12 +101,14 @@ void Beliefs::unpack(const Packed& packed) {
   const auto check = [](bool good, const char* why) {
     if (!good) throw DataError(std::string("beliefs: ") + why);
   };
-  check(packed.information.size() == n && packed.feature.size() == named && (named == n || named == 0),
-        "block, feature, weight and information differ in size");
+  check(packed.second.size() == n && packed.information.size() == n && packed.feature.size() == named &&
+            (named == n || named == 0),
+        "block, feature, weight, second and information differ in size");
   std::pair<std::uint32_t, Index> before;
   std::size_t count = 0;  // number of blocks
   for (std::size_t i = 0; i < n; ++i) {
-    check(std::isfinite(packed.weight[i]) && std::isfinite(packed.information[i]) && packed.information[i] >= 0,
+    check(std::isfinite(packed.weight[i]) && std::isfinite(packed.second[i]) && std::isfinite(packed.information[i]) &&
+              packed.information[i] >= 0,
           "expected finite weights, and finite information from 0");
     if (named == 0) continue;
     check(packed.feature[i] <= kMaxIndex + 1 && packed.block[i] != 0xFFFFFFFFu, "a block or a feature out of range");
@@ -109,7 +117,7 @@ void Beliefs::unpack(const Packed& packed) {
     count += i == 0 || place.first != before.first;
     before = place;
   }
-  const auto belief = [&](std::size_t i) { return Belief{packed.weight[i], packed.information[i]}; };
+  const auto belief = [&](std::size_t i) { return Belief{{packed.weight[i], packed.second[i]}, packed.information[i]}; };
   if (n > 0 && named == 0) {
     auto& table = store_.emplace<HashedCells<Belief>>(n, memory_);
     for (std::size_t i = 0; i < n; ++i) table.cells()[i] = belief(i);

@@ -30,8 +30,10 @@ double hedged(std::span<const std::uint64_t, N> mistakes, const std::array<doubl
 template <std::size_t N>
 class Hedge {
  public:
-  /// used: false if nothing is ever counted; then the mean is 0.
-  Hedge(bool used, std::pmr::memory_resource* memory) : mistakes(used ? N : 0, memory) {}
+  /// used: false if nothing is ever counted; then the mean is 0. Candidate j begins with `handicap` j mistakes.
+  Hedge(bool used, std::pmr::memory_resource* memory, std::uint64_t handicap = 0) : mistakes(used ? N : 0, memory) {
+    for (std::size_t j = 0; j < mistakes.size(); ++j) mistakes[j] = handicap * j;
+  }
 
   /// Counts the mistakes: mistaken(j) says whether candidate j made one.
   template <class Mistaken>

@@ -1,6 +1,7 @@
 #include "quorate/weights/recent_labels.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace quorate {
@@ -20,11 +21,11 @@ std::pair<std::size_t, std::size_t> room(std::pmr::memory_resource* memory) {
 
 RecentLabels::RecentLabels(std::pmr::memory_resource* memory) : RecentLabels(memory, room(memory)) {}
 
-bool RecentLabels::add(const Example& e, double y, double alpha) {
+bool RecentLabels::add(const Example& e, const RecentLabel& label) {
   if (!queue_.could_fit(e.x.size()) || !queue_.take_memory()) return false;
   for (; !queue_.fits(e.x.size()); queue_.pop())
     if (turn_ > 0) --turn_;
-  queue_.push(e, {y, alpha});
+  queue_.push(e, label);
   return true;
 }
 
@@ -35,8 +36,10 @@ std::pair<RecentLabels::Item*, Example> RecentLabels::next() {
 }
 
 void RecentLabels::unpack(const Packed& p) {
-  queue_.unpack(p.queue, "recent labels",
-                [](const Item& item) { return std::abs(item.y) == 1 && item.alpha >= 0 && std::isfinite(item.alpha); });
+  queue_.unpack(p.queue, "recent labels", [](const Item& item) {
+    return std::abs(item.y) == 1 &&
+           std::ranges::all_of(std::array{item.alpha, item.second}, [](double a) { return a >= 0 && std::isfinite(a); });
+  });
   if (p.turn > size()) throw DataError("recent labels: a turn out of range");
   turn_ = p.turn;
 }

@@ -10,10 +10,11 @@ namespace quorate {
 
 /// The data kept beside a labelled instance.
 struct RecentLabel {
-  double y = 0;      ///< +1 or -1
-  double alpha = 0;  ///< a number of the learner
+  double y = 0;                  ///< +1 or -1
+  double alpha = 0, second = 0;  ///< numbers of the learner
   static constexpr auto fields() {
-    return std::tuple{std::pair{"y", &RecentLabel::y}, std::pair{"alpha", &RecentLabel::alpha}};
+    return std::tuple{std::pair{"y", &RecentLabel::y}, std::pair{"alpha", &RecentLabel::alpha},
+                      std::pair{"second", &RecentLabel::second}};
   }
 };
 
@@ -31,7 +32,7 @@ class RecentLabels {
 
   std::size_t size() const { return queue_.size(); }
   /// Keeps e; the oldest labels are dropped until it fits. False, and e is not kept, if it cannot fit.
-  bool add(const Example& e, double y, double alpha);
+  bool add(const Example& e, const RecentLabel& label);
   /// The next kept label in cyclic order and its example, valid until add() is called. size() > 0.
   std::pair<Item*, Example> next();
   /// The example that the k-th next call of next() will return, k = 0, 1, ...

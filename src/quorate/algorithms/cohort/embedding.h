@@ -43,15 +43,15 @@ class Embedding {
   static double mixed(double trust, const Estimate& x, const Estimate& z) { return (1 - trust) * x.p + trust * z.p; }
 
   /// The latest label was kept with the alpha `latest`, and may have replaced older ones; `kept` are.
-  void keep(double latest, std::size_t kept) {
+  void keep(const OfMeans& latest, std::size_t kept) {
     if (directions.rank() == 0) return;
-    betas.erase(betas.begin(), betas.end() - static_cast<std::ptrdiff_t>(kept - 1));
-    betas.push_back(latest);
+    betas.erase(betas.begin(), betas.end() - static_cast<std::ptrdiff_t>(2 * (kept - 1)));
+    betas.insert(betas.end(), latest.begin(), latest.end());
   }
   /// Learns the kept label `at` again; z: its embedding, j: its current estimate.
   template <class Loss>
   void learn_again(std::size_t at, double y, const Example& z, const Estimate& j, const Loss& loss, Coupling c) {
-    betas[at] = model.learn_again(z, y, j, loss.noise(z, y), betas[at], loss.most_alpha(z), c);
+    set_beta(at, model.learn_again(z, y, j, loss.noise(z, y), {betas[2 * at], betas[2 * at + 1]}, loss.most_alpha(z), c));
   }
   /// V changed: the model is learned anew from the kept labels, in order, then kTurns times again. scaled(e): e as V needs
   /// it.
@@ -65,10 +65,10 @@ class Embedding {
     for (std::size_t i = 0; i < recent.size(); ++i) {
       Example e = scaled(recent.example(i));
       placed[i] = find(e.x, at(i));
-      betas[i] = 0;
+      set_beta(i, {});
       if (!placed[i]) continue;
       e.x = {{}, at(i)};
-      betas[i] = model.learn(e, recent[i].y, model(e, c), loss.noise(e, recent[i].y), c);
+      set_beta(i, model.learn(e, recent[i].y, model(e, c), loss.noise(e, recent[i].y), c));
     }
     for (int again = 0; again < kTurns; ++again)
       for (std::size_t i = 0; i < recent.size(); ++i) {
@@ -81,15 +81,19 @@ class Embedding {
   void check(std::size_t kept) const {
     const bool used = directions.rank() > 0;
     if (!trusts.has_size(used)) throw DataError("cohort: mistakes_of has another size than its parameters give");
-    if (betas.size() != (used ? kept : 0) || std::ranges::any_of(betas, [](double b) { return !(b >= 0) || std::isinf(b); }))
-      throw DataError("cohort: betas: expected a finite number from 0 for each recent label; none without directions");
+    if (betas.size() != (used ? 2 * kept : 0) ||
+        std::ranges::any_of(betas, [](double b) { return !(b >= 0) || std::isinf(b); }))
+      throw DataError("cohort: betas: expected two finite numbers from 0 for each recent label; none without directions");
   }
 
   Directions directions;
   TwoLevel model;                  ///< w', s', v', t'
-  std::pmr::vector<double> betas;  ///< of the recent labels: a
+  std::pmr::vector<double> betas;  ///< of the recent labels: a of each mean
   Hedge<kTrust.size()> trusts;     ///< mistakes of each trust l_j
   double trust = 0;                ///< l, from trusts
+
+ private:
+  void set_beta(std::size_t at, const OfMeans& a) { std::ranges::copy(a, &betas[2 * at]); }
 };
 
 }  // namespace quorate::cohort

@@ -22,15 +22,23 @@ struct Prediction {
 
 /// E_j^2 + O_j^2 = kTotal and O_j^2 / E_j^2 = kRatio[j]; m_j: the number of bought labels that p_j = E_j <w, x> + O_j <v_i,
 /// x> predicted wrong. E and O are the means of E_j and O_j weighted by exp(-eta m_j): two numbers, for all tasks together,
-/// that learn how much the tasks have in common. The prediction is (1 - l) p + l p', l the trust in embeddings.
+/// that learn how much the tasks have in common. u is the mean of kSecond weighted likewise by the mistakes of
+/// (1 - u_j) p_0 + u_j p_1; it begins near 0, and learns how many labels are wrong. The prediction is (1 - l) p + l p', l
+/// the trust in embeddings.
 class Mixture {
  public:
   static constexpr std::array kRatio{1.0 / 32, 1.0 / 8, 1.0 / 2, 2.0, 8.0};
   static constexpr double kTotal = 1.2;
+  static constexpr std::array kSecond{0.0, 0.25, 0.5, 0.75, 1.0};
+  static constexpr std::uint64_t kHandicap = 3;  // mistakes that each step of kSecond has at first
 
   /// slots: of the own weights' table, 0 for exact storage; rank: of embeddings, 0 for none.
   Mixture(double eta, std::size_t slots, std::size_t rank, std::pmr::memory_resource* memory)
-      : of_x(slots / 4, slots, memory), embedding(rank, memory), ratios(true, memory), eta_(eta) {
+      : of_x(slots / 4, slots, memory),
+        embedding(rank, memory),
+        ratios(true, memory),
+        seconds(true, memory, kHandicap),
+        eta_(eta) {
     lean();
   }
 
@@ -45,23 +53,25 @@ class Mixture {
     combine(j);
     return j;
   }
-  /// Counts who predicted the label wrong, and mixes anew: E, O, l, and the prediction.
+  /// Counts the candidates that predicted the label wrong, and mixes anew: E, O, u, l, and the prediction.
   void count(double y, Prediction& j) {
     const Estimate& x = j.x;
-    ratios.count([&](std::size_t l) { return mistaken(y, E_j(l) * x.shared.mean + O_j(l) * x.own.mean); });
+    const double w = mixed(x.shared.mean, coupling.u), v = mixed(x.own.mean, coupling.u);
+    ratios.count([&](std::size_t l) { return mistaken(y, E_j(l) * w + O_j(l) * v); });
+    seconds.count([&](std::size_t l) { return mistaken(y, mixed(x.p_of, kSecond[l])); });
     if (j.placed)
       embedding.trusts.count([&](std::size_t l) { return mistaken(y, Embedding::mixed(Embedding::kTrust[l], x, j.z)); });
     lean();
     combine(j);
   }
-  /// E, O and l from the mistakes.
+  /// E, O, u and l from the mistakes.
   void lean() {
     std::array<double, kRatio.size()> E, O;
     for (std::size_t j = 0; j < kRatio.size(); ++j) {
       E[j] = E_j(j);
       O[j] = O_j(j);
     }
-    coupling = {ratios.mean(E, eta_), ratios.mean(O, eta_)};
+    coupling = {ratios.mean(E, eta_), ratios.mean(O, eta_), seconds.mean(kSecond, eta_)};
     embedding.trust = embedding.trusts.mean(Embedding::kTrust, eta_);
   }
   /// The part of each feature. With embeddings a margin is a sum over features only for a fixed length of V^T x, as here.
@@ -77,8 +87,8 @@ class Mixture {
       const Index index = e.x.at(k);
       const Features alone{{&index, 1}, {&e.x.value[k], 1}};
       const auto add = [&](double share, const TwoLevel& model, const Features& x) {
-        out[k].shared += share * coupling.E * model.shared(e.group, x).mean;
-        if (e.task != kUntracked) out[k].own += share * coupling.O * model.own(e.task, x).mean;
+        out[k].shared += share * coupling.E * mixed(model.shared(e.group, x).mean, coupling.u);
+        if (e.task != kUntracked) out[k].own += share * coupling.O * mixed(model.own(e.task, x).mean, coupling.u);
       };
       const auto variance_of = [&](const TwoLevel& model, const Features& x) {
         return model({e.task, x, e.group}, coupling).r;
@@ -99,7 +109,8 @@ class Mixture {
   }
   /// After loading; `kept`: recent labels. Throws DataError.
   void check(std::size_t kept) {
-    if (!ratios.has_size(true)) throw DataError("cohort: mistakes has another size than its parameters give");
+    if (!ratios.has_size(true) || !seconds.has_size(true))
+      throw DataError("cohort: mistakes has another size than its parameters give");
     embedding.check(kept);
     lean();
   }
@@ -107,7 +118,8 @@ class Mixture {
   TwoLevel of_x;  ///< w, s, v, t
   Embedding embedding;
   Hedge<kRatio.size()> ratios;  ///< m_j
-  Coupling coupling;            ///< E and O, from ratios
+  Hedge<kSecond.size()> seconds;
+  Coupling coupling;  ///< E and O, from ratios; u, from seconds
 
  private:
   static double E_j(std::size_t j) { return std::sqrt(kTotal / (1 + kRatio[j])); }

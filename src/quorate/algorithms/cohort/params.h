@@ -39,7 +39,7 @@ struct StoreHashed {
   std::uint64_t bits = 22;
   static constexpr auto fields() {
     return std::tuple{
-        Field{&StoreHashed::bits, "bits", Interval{4, 31}, "size of the tables: 10 bytes times 2^bits", "docs/cohort.md"}};
+        Field{&StoreHashed::bits, "bits", Interval{4, 31}, "size of the tables: 15 bytes times 2^bits", "docs/cohort.md"}};
   }
 };
 
