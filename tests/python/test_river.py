@@ -96,10 +96,11 @@ def test_progressive_validation_after_a_scaler():
 
 
 def test_few_labels_do_as_well_as_all_do_for_rivers_perceptron():
-    model, other = wrap(quorate.Cohort()), preprocessing.StandardScaler() | linear_model.Perceptron()
-    score = [evaluate.progressive_val_score(datasets.Phishing(), m, metrics.Accuracy()).get() for m in (model, other)]
-    assert score[0] > score[1] + 0.005
-    assert model.learner_.n_labels_ < 200
+    models = [wrap(quorate.Cohort(seed=seed)) for seed in range(1, 5)]
+    other = preprocessing.StandardScaler() | linear_model.Perceptron()
+    *ours, other = [evaluate.progressive_val_score(datasets.Phishing(), m, metrics.Accuracy()).get() for m in (*models, other)]
+    assert sum(ours) / len(ours) > other + 0.005  # one seed differs by 0.008
+    assert all(model.learner_.n_labels_ < 200 for model in models)
 
 
 def test_limit_of_labels_holds_in_rivers_loops():
