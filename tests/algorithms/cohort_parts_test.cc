@@ -7,7 +7,7 @@
 #include "quorate/algorithms/cohort/classes.h"
 #include "quorate/algorithms/cohort/guesses.h"
 #include "quorate/algorithms/cohort/mixture.h"
-#include "quorate/algorithms/cohort/question_floor.h"
+#include "quorate/algorithms/cohort/questions.h"
 #include "quorate/algorithms/cohort/threshold.h"
 #include "quorate/algorithms/cohort/two_level.h"
 #include "quorate/weights/hedge.h"
@@ -66,29 +66,35 @@ TEST(CohortParts, NoiseBalancesTheClasses) {
   EXPECT_DOUBLE_EQ(classes.factor(0, 1), 1) << "of another group";
   EXPECT_EQ(classes.bought(), 16U);
   EXPECT_EQ(classes.rarer_labels(), 1);
-  EXPECT_TRUE(classes.is_rare(1, true) && classes.any_rare());
+  EXPECT_TRUE(classes.is_rare(1, true));
+  EXPECT_EQ(classes.weight(1), 3);
+  EXPECT_EQ(classes.weight(-1), 15);
 }
 
 TEST(CohortParts, GuessesCountByTheLabelsOfTheTaskAndTheBalanceOfGuesses) {
   OfTask task{60};
-  EXPECT_NEAR(task.weight_of_guess(2, 0, 1), 0.5, 1e-12) << "certain, half at 60 labels";
-  EXPECT_NEAR(task.weight_of_guess(1, 3, 0.5), 0.25 * std::sqrt(0.5), 1e-12);
+  EXPECT_NEAR(task.weight_of_guess(2, 0, 50, 1), 0.5, 1e-12) << "certain, half at 60 labels";
+  EXPECT_NEAR(task.weight_of_guess(2, 0, -0.6, 1), 0.5 * std::tanh(0.3), 1e-12);
+  EXPECT_NEAR(task.weight_of_guess(1, 3, 50, 0.5), 0.25 * std::sqrt(0.5), 1e-12);
   task.add_guess(1, 0.9);
-  EXPECT_NEAR(task.weight_of_guess(2, 0, 1), 0.5 * std::pow(0.1, 3), 1e-6) << "(0.1 / 1)^3";
-  EXPECT_NEAR(task.weight_of_guess(-2, 0, 1), 0.5, 1e-6);
+  EXPECT_NEAR(task.weight_of_guess(2, 0, 50, 1), 0.5 * std::pow(0.1, 3), 1e-6) << "(0.1 / 1)^3";
+  EXPECT_NEAR(task.weight_of_guess(-2, 0, -50, 1), 0.5, 1e-6);
 }
 
 TEST(CohortParts, FewLabelsAreAskedForAtLeast) {
   Classes classes(1, heap());
-  QuestionFloor floor(1, heap());
-  EXPECT_EQ(floor(0, 0.3, classes), 1) << "no label";
+  EXPECT_EQ(least_probability(evidence(classes, 0)), 1) << "no label";
   for (int n = 0; n < 50; ++n) classes.add(0, n % 2 == 0 ? 1 : -1, 1);
-  const double h = 4 * 25.5 * 25.5 / 50;
-  EXPECT_NEAR(floor(0, 0.3, classes), 2 / (1 + h), 1e-12);
-  for (int n = 0; n < 450; ++n) classes.add(0, -1, 1);
-  const double rare = QuestionFloor::of(QuestionFloor::evidence(classes, 0));
-  EXPECT_GT(floor(0, 40, classes), 2 * rare) << "towards the rare class";
-  EXPECT_LT(floor(0, -40, classes), rare);
+  EXPECT_NEAR(least_probability(evidence(classes, 0)), 2 / (1 + 4 * 25.5 * 25.5 / 50), 1e-12);
+}
+
+TEST(CohortParts, MarginsThatAreUnusualTowardsARareClassCountAsUncertain) {
+  Classes classes(1, heap());
+  Margins margins(1, heap());
+  for (int n = 0; n < 10; ++n) classes.add(0, -1, 1);
+  EXPECT_NEAR(margins.most_odds(0, 1.5, classes), std::exp(0.5) / 2, 1e-12) << "mean 0, variance 1 at first";
+  for (int n = 0; n < 10; ++n) classes.add(0, 1, 1);
+  EXPECT_TRUE(std::isinf(margins.most_odds(0, 1.5, classes))) << "none is rare";
 }
 
 TEST(CohortParts, TheThresholdFollowsCostsAndTheShareOfLabels) {

@@ -139,7 +139,8 @@ def went_everywhere(lines, stream, model, query):
     assert (len(asked) == len(lines)) == everything
     assert any(t["updated"] for t in asked)
     assert (model.learner.taught > 0) == (model.learner.guess > 0 and not everything)
-    assert len(set(model.learner.m)) > 1 or stream.K == 1
+    # One ratio is not yet better than another where few labels are bought.
+    assert len(set(model.learner.m)) > 1 or stream.K == 1 or len(asked) < 100
 
 
 @pytest.mark.parametrize("query, scale, guess, stream",
@@ -203,13 +204,12 @@ def with_few(y, n=300, share=0.2):
 
 
 @pytest.mark.parametrize("y", [1, -1])
-def test_where_a_class_is_rare_the_floor_asks_about_its_side_more_often(quorate, y):
+def test_where_a_class_is_rare_its_side_is_asked_about_more_often(quorate, y):
     stream = with_few(y)
     spec, model = built(stream, "confidence", "none", ", cost=balanced", cost="balanced")
     lines = trace(quorate, stream, spec)
     check(lines, stream, model)
-    floors = model.learner.floors  # of every example: the floor, and the floor without the margin
-    assert any(least > 1.5 * plain for least, plain in floors) and any(least < 0.8 * plain for least, plain in floors)
+    assert min(model.learner.most) < 0.5 < 10 < max(model.learner.most)
 
 
 @pytest.mark.parametrize("cost, value", [("equal", "equal"), ("balanced", "balanced"), ("missed(times=20)", 20.0), ("missed(times=0.1)", 0.1)])

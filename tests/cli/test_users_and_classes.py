@@ -142,7 +142,7 @@ def test_every_step_of_cohort_without_users_equals_the_literal_reference(quorate
             assert t["margin"] == pytest.approx(d["margin"], **FLOAT)
             assert t["probability"] == pytest.approx(d["probability"], rel=9e-5, abs=1e-6)
             assert t["asked"] == d["asked"]
-            floored += d["probability"] == model.learner.least(c, d["margin"])
+            floored += d["probability"] == model.learner.least(c)
         for c, (t, d) in enumerate(zip(r, decisions)):
             if t["asked"]:
                 assert t["updated"] == model.learn(c, pair_of(row), scheme.feedback(c, NAMES.index(row.label)), d)

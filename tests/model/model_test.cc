@@ -337,7 +337,7 @@ std::vector<Reduction> reductions() {
 TEST(Model, LearnsFromALabelThatComesAtOnceAsFromOneThatComesLater) {
   for (const Reduction& reduction : reductions()) {
     const auto make = [&] {
-      return Model::make(parse_spec("cohort(represent=none)"), {.labels = {"150"}}, {}, Labels(), reduction);
+      return Model::make(parse_spec("cohort(represent=none)"), {.labels = {"80"}}, {}, Labels(), reduction);
     };
     Model at_once = make(), later = make();
     Rng rng = make_rng(17, 0);
@@ -367,9 +367,9 @@ TEST(Model, LearnsFromALabelThatComesAtOnceAsFromOneThatComesLater) {
         EXPECT_FALSE(later.answer(ticket, reduction.label_of(truth))) << "a second answer changes nothing";
       }
     }
-    EXPECT_EQ(asked, 150U);
+    EXPECT_EQ(asked, 80U);
     EXPECT_GT(right, 120U);
-    EXPECT_EQ(later.session.total().labels, 150U);
+    EXPECT_EQ(later.session.total().labels, 80U);
   }
 }
 

@@ -10,11 +10,9 @@ has a w and s of its own; below w and s are those of the task's group. Of an ins
     and O_j weighted by exp(-eta m_j).
   Second mean: u is the mean of u_j = 0, 1/4, 1/2, 3/4, 1 weighted by exp(-eta m'_j), m'_j the labels bought so far that
     (1 - u_j) p_0 + u_j p_1 would have got wrong, and 0, 3, 6, 9, 12 more.
-  Decide, a round: margin p, plus (ln cost + c') / a', at most 100, a and c of the calibration. Where less than a quarter of the
-    labels, k, are of one class: a' = a, and c' = c k / (k + 30) if costs are equal, else c, from 100 labels on, before it 0. Where
-    no class has so few: l = ln((n_+ + 1) / (n_- + 1)), v = 1 / (n_+ + 1) + 1 / (n_- + 1), n of all groups; c' = 0 if c l <= 0,
-    else (c + l) / 2 max(0, 1 - 5 v / l^2), and if costs are equal k / (k + 100 min(1, u^4)) times that, u = a^2 (variance of the
-    calibration's margins under its curvature), and a' = (h a + 2 * 3) / (h + 2), h the curvature of a.
+  Decide, a round: margin p, plus (ln cost + c') / a, at most 100, a and c of the calibration. l = ln((n_+ + 1) / (n_- + 1)), v = 1 /
+    (n_+ + 1) + 1 / (n_- + 1), n of all groups; c' = 0 if c l <= 0, else c max(0, 1 - 5 v / l^2), times
+    k / (k + 30) if the cost is equal, k the smaller of n_+ and n_-.
     With cost "balanced" it is instead t / (t + 200) (c - ln(q / (1 - q))) / a, at most 100 either way, 0 while t = 0: q the mean of
     the calibration's probabilities (from 10^-6 to 1 - 10^-6) of the p decided on in earlier rounds since labels of 5 positives
     and 5 negatives were bought, t their number, at most 2000; each is counted as 1 / t, itself among the t.
@@ -30,11 +28,11 @@ has a w and s of its own; below w and s are those of the task's group. Of an ins
     and 1 / (20 noise) for k = 1, w_k and v_ki moved by (a_k' - a_k) y s z, s and t not; a_k = a_k'.
     The latest 512 are kept. Label n replays `replays` of them, from the 512th on replays * 512 / n on average.
   Guess, while guesses are left: y = sign(p); the same with nu = noise and without the variances, a_k times
-      guess * n / (n + 60) * sqrt(|p| / sqrt(p^2 + r)) * min(1, (g_-y + 0.1) / (g_y + 0.1))^3,
-    n the labels bought for the task, g_y the sum of these weights of the task's guesses y so far. One guess less is left.
+      guess * n / (n + 60) * tanh(|D| / 2) * sqrt(|p| / sqrt(p^2 + r)) * min(1, (g_-y + 0.1) / (g_y + 0.1))^3,
+    n the labels bought for the task, D the log-odds of p by the calibration, g_y the sum of these weights of the task's guesses y so far. One guess less is left.
   Query "confidence": ask with probability 1 / (1 + (doubt / b)^3), and at least 2 / (1 + h), h = 4 (n_+ + 0.01 n) (n_- + 0.01
-    n) / n, n = n_+ + n_- the labels bought in the group, 1 without any. Where n >= 5 and 4 n_y < n the least is multiplied by
-    2 exp(min(z - 1/2, 3)), z = y (p - mean) / sqrt(variance) of the margins p decided on in the group before; with f = max(0.01,
+    n) / n, n = n_+ + n_- the labels bought in the group, 1 without any. Then, where n >= 5 and 4 n_y < n, doubt is at most
+    exp(2 - z) / 2, z = y (p - mean) / sqrt(variance) of the margins p decided on in the group before; with f = max(0.01,
     1 / (2 + their number)) then mean += f (p - mean) [p cut at 10^6], variance = (1 - f) (variance + f (p - old mean)^2), 0 and 1 at first. Where 4 n_y < n for y = sign(p), doubt is at most
     |log-odds of the calibration|.  Where tasks exclude each other (classes against the rest) nu = noise, doubt stays as it
     is, and without users h is the number of labels of the task.  A shared annotator goes by doubt, all else by |p|.
@@ -49,8 +47,8 @@ Settled here
   - "Not asked about" is what the rule says: an example that it asks about while no label is left is not guessed.
   - A guess of p = 0 is none (sign 0), and so is one of a task without labels. g counts every other guess, also one that
     taught nothing because y p_k >= 1 for both k; of the 64 only those count that taught something.
-  - The calibration's numbers are those of calibration.cc: slope 3 and curvature I / 10 at first, which does not fade; all else
-    fades by 0.998 at each label; a label counts at most 20 times; p (1 - p) is at least 0.001; margins are cut at 10^6;
+  - The calibration's numbers are those of calibration.cc: slope 3 and curvature diag(0.1, 1) at first, which does not fade; all else
+    fades by 0.998 at each label; a label counts at most 3 times; p (1 - p) is at least 0.001; margins are cut at 10^6;
     a stays from 0 to 10^6.
 """
 import math
@@ -68,14 +66,10 @@ NOISES = [1.0, 20.0]
 class Calibration:
     def __init__(self):
         self.theta = np.array([3.0, 0.0])  # a, c
-        self.curvature = np.zeros((2, 2))  # without the prior, I / 10
+        self.curvature = np.zeros((2, 2))  # without the prior, diag(0.1, 1)
 
     def slope(self):
         return float(self.theta[0])
-
-    def spread(self):
-        (mm, m), (_, one) = self.curvature + 0.1 * np.eye(2)
-        return float(self.theta[0] ** 2 * (mm / one - (m / one) ** 2))
 
     def probability(self, m):
         z = float(self.theta[0] * m + self.theta[1])
@@ -87,11 +81,11 @@ class Calibration:
     def add(self, margin, y, asked):
         m = min(max(margin, -1e6), 1e6)
         features = np.array([m, 1.0])
-        weight = min(1.0 / max(asked, 1e-12), 20.0)
+        weight = min(1.0 / max(asked, 1e-12), 3.0)
         p = self.probability(m)
         self.curvature = 0.998 * self.curvature + weight * max(p * (1.0 - p), 1e-3) * np.outer(features, features)
         gradient = weight * ((1.0 if y > 0 else 0.0) - p) * features
-        self.theta = self.theta + np.linalg.solve(0.1 * np.eye(2) + self.curvature, gradient)
+        self.theta = self.theta + np.linalg.solve(np.diag([0.1, 1.0]) + self.curvature, gradient)
         self.theta[0] = min(max(self.theta[0], 0.0), 1e6)
 
 
@@ -140,7 +134,7 @@ class Cohort:
         self.left = 0  # guesses until the next label
         self.calibration = Calibration()
         self.taught = 0  # guesses that moved weights, for tests
-        self.floors = []  # what each example was asked about with at least, and without its margin, for tests
+        self.most = []  # bounds of the doubt where a class is rare, for tests
         self.compared = []  # numbers whose sign decided something in the latest call, for tests
 
     def leanings(self):
@@ -192,6 +186,8 @@ class Cohort:
             doubt, n = self.calibration.slope() * abs(p), self.n[task % self.groups]
             if not self.exclusive and 4 * n[self.sign(p)] < n[+1] + n[-1]:
                 doubt = min(doubt, abs(self.calibration.log_odds(p)))
+            if not self.exclusive and self.floor:
+                doubt = min(doubt, self.most_doubt(task, p))
             doubts.append(doubt)
         if self.chooser is not None:
             margins = [abs(p + shift) for p, r in judged]
@@ -200,7 +196,7 @@ class Cohort:
             decisions = []
             for task, (p, r), doubt, draw in zip(tasks, judged, doubts, draws):
                 probability, asked = self.query(p + shift, doubt, draw)
-                least = self.least(task, p) if self.floor else 0.0
+                least = self.least(task) if self.floor else 0.0
                 if probability < least:
                     probability = least
                     asked = draw < probability
@@ -220,39 +216,35 @@ class Cohort:
             odds = t / (t + 200) * (float(self.calibration.theta[1]) - math.log(q / (1.0 - q)))
             return min(max(odds / max(self.calibration.slope(), 1e-3), -100.0), 100.0)
         odds = 0.0 if self.cost == "equal" else math.log(self.cost)
-        positive, negative = (sum(n[y] for n in self.n) for y in (+1, -1))
-        k, offset, slope = min(positive, negative), float(self.calibration.theta[1]), self.calibration.slope()
-        if 4 * k < positive + negative:
-            if positive + negative >= 100:
-                odds += offset * (k / (k + 30) if self.cost == "equal" else 1.0)
-        else:
-            share = math.log((positive + 1) / (negative + 1))
-            if share * offset > 0.0:
-                variance = 1.0 / (positive + 1) + 1.0 / (negative + 1)
-                sure = (offset + share) / 2.0 * max(0.0, 1.0 - 5.0 * variance / share ** 2)
-                odds += sure * (k / (k + 100.0 * min(1.0, self.calibration.spread() ** 4)) if self.cost == "equal" else 1.0)
-            if self.cost == "equal":
-                known = float(self.calibration.curvature[0, 0]) + 0.1
-                slope = (known * slope + 2.0 * 3.0) / (known + 2.0)
-        return min(max(odds / max(slope, 1e-3), -100.0), 100.0)
+        positive, negative = (sum(n[y] for n in self.n) + 1 for y in (+1, -1))
+        offset, share = float(self.calibration.theta[1]), math.log(positive / negative)
+        if share * offset > 0.0:
+            k = min(positive, negative) - 1
+            supported = k / (k + 30.0) if self.cost == "equal" else 1.0
+            odds += supported * offset * max(0.0, 1.0 - 5.0 * (1.0 / positive + 1.0 / negative) / share ** 2)
+        return min(max(odds / max(self.calibration.slope(), 1e-3), -100.0), 100.0)
 
     @staticmethod
     def sign(p):
         return +1 if p > 0.0 else -1
 
-    def least(self, task, p):
+    def least(self, task):
         if self.exclusive and self.groups == 1:
             return min(1.0, 2.0 / (1.0 + self.labels[task]))
         group = task % self.groups
         positive, negative = self.n[group][+1], self.n[group][-1]
         n = positive + negative
-        plain = least = 2.0 / (1.0 + 4.0 * (positive + 0.01 * n) * (negative + 0.01 * n) / n) if n > 0 else 1.0
-        if not self.exclusive:
-            z = self.deviations(group, p)
-            if n >= 5 and 4 * min(positive, negative) < n:
-                least *= 2.0 * math.exp(min((z if positive < negative else -z) - 0.5, 3.0))
-        self.floors.append((least, plain))
-        return min(1.0, least)
+        return min(1.0, 2.0 / (1.0 + 4.0 * (positive + 0.01 * n) * (negative + 0.01 * n) / n)) if n > 0 else 1.0
+
+    def most_doubt(self, task, p):
+        group = task % self.groups
+        positive, negative = self.n[group][+1], self.n[group][-1]
+        z = self.deviations(group, p)
+        if positive + negative < 5 or 4 * min(positive, negative) >= positive + negative:
+            return math.inf
+        most = math.exp(min(2.0 - (z if positive < negative else -z), 700.0)) / 2.0
+        self.most.append(most)
+        return most
 
     def deviations(self, group, p):
         """How many standard deviations p is from the mean of the group's margins before; then p counts."""
@@ -276,7 +268,8 @@ class Cohort:
         y = +1 if p > 0.0 else -1
         sure = abs(p) / math.sqrt(p * p + r)
         balance = min(1.0, (self.g[task][-y] + 0.1) / (self.g[task][y] + 0.1))
-        weight = self.guess * n / (n + 60) * math.sqrt(sure) * balance ** 3
+        certain = math.tanh(abs(self.calibration.log_odds(p)) / 2.0)
+        weight = self.guess * n / (n + 60) * certain * math.sqrt(sure) * balance ** 3
         self.g[task][y] += weight
         a = [weight * a_k for a_k in self.steps(by_mean, r, y, self.noise)]
         if max(a) > 0.0:

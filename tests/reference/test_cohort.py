@@ -46,22 +46,23 @@ def test_tasks_of_another_group_share_nothing():
 
 def test_a_guess_by_hand():
     # After the first round above: x = (1, 0), p_0 = E 0.428120 + O 0.333159 = 0.550393, p_1 = 0.057677, p = 0.304035,
-    # r = E^2 0.763522 + O^2 0.856794 = 0.822178, sure = p / sqrt(p^2 + r) = 0.317903; weight = 1/61 sqrt(sure) = 0.009243;
-    # a_0 = weight (1 - p_0) / (r + 0.5) = 0.003143; w_00 += a_0 s_0 E = 0.001922, v_000 += a_0 t_00 O = 0.001678
+    # r = E^2 0.763522 + O^2 0.856794 = 0.822178, sure = p / sqrt(p^2 + r) = 0.317903; the calibration's only label had
+    # the margin 0, so slope 3, offset 0.5 / 1.25 = 0.4: weight = 1/61 sqrt(sure) tanh((3 p + 0.4) / 2) = 0.005322;
+    # a_0 = weight (1 - p_0) / (r + 0.5) = 0.001810; w_00 += a_0 s_0 E = 0.001106, v_000 += a_0 t_00 O = 0.000966
     model = Cohort(2, 2, query=by_margin(common.random(0.0)), noise=0.5, eta=0.0, replays=0)
     x = np.array([1.0, 0.0])
     model.learn(0, x, 1, {"probability": 1.0})
     s, t = model.s.copy(), model.t.copy()
     model.decide([0, 1], [x, x], [0.5, 0.5])
-    assert model.w[0][0][0] == pytest.approx(0.428120 + 0.001922, abs=2e-6)
-    assert model.v[0][0][0] == pytest.approx(0.333159 + 0.001678, abs=2e-6)
-    assert model.g == [{1: pytest.approx(0.009243, abs=1e-6), -1: 0.0}, {1: 0.0, -1: 0.0}]  # task 1 has no label
+    assert model.w[0][0][0] == pytest.approx(0.428120 + 0.001106, abs=2e-6)
+    assert model.v[0][0][0] == pytest.approx(0.333159 + 0.000966, abs=2e-6)
+    assert model.g == [{1: pytest.approx(0.005322, abs=1e-6), -1: 0.0}, {1: 0.0, -1: 0.0}]  # task 1 has no label
     assert (model.s == s).all() and (model.t == t).all() and model.left == 63
-    # Balance: the next guess of +1 counts ((0 + 0.1) / (0.009243 + 0.1))^3 = 0.767051 times.
+    # Balance: the next guess of +1 counts ((0 + 0.1) / (0.005322 + 0.1))^3 = 0.855949 times.
     before = model.g[0][1]
     p, r = model.judge(0, x)
     model.decide([0], [x], [0.5])
-    assert model.g[0][1] - before == pytest.approx(0.767051 / 61 * math.sqrt(p / math.sqrt(p * p + r)), rel=1e-4)
+    assert model.g[0][1] - before == pytest.approx(0.855949 / 61 * math.tanh(model.calibration.log_odds(p) / 2) * math.sqrt(p / math.sqrt(p * p + r)), rel=1e-4)
 
 
 def test_confidence_asks_half_at_a_doubt_of_b():

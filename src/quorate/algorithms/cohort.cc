@@ -24,10 +24,10 @@
 //         the wrong side, perhaps a mistake, has a bounded effect. Classes against the rest: the square alone, as
 //         hyperplanes seldom separate them, nu = noise, and no class is rare, as the largest margin of an instance's tasks
 //         wins.
-// Query   confidence, while it is not paced: with at least the probability of cohort/question_floor.h; classes against the
-//         rest: h is, without users, the number of labels of the class's task. Where a class has less than a quarter of the
-//         labels, the uncertainty of an example of it follows its margin or its calibrated log-odds, whichever is nearer
-//         to 0.
+// Query   confidence of the calibrated odds; where a class has less than a quarter of the labels, an example of it counts
+//         by its margin or its calibrated log-odds, whichever is nearer to 0, and one with an unusual margin towards this
+//         class as uncertain (cohort/questions.h). While nothing paces it, at least with the probability of
+//         cohort/questions.h; classes against the rest: h is, without users, the number of labels of the class's task.
 // Decide  The margin is p plus a shift, which depends on `cost` and the calibration (cohort/threshold.h).
 // Guess   an example that is not asked about, while fewer than kGuesses of them caused an update since the last label: y =
 //         sign(p), a_k with nu = noise, times the weight of cohort/guesses.h; s and t stay. So updates end soon after the
@@ -36,7 +36,7 @@
 //         s', v'_i, t'_i, p' and r' with the same E and O (cohort/embedding.h). Learn, Replay and Guess run in each model
 //         with its own p and r, Replay with its own a. Predictions, questions and guesses use (1 - l) p + l p' and
 //         (1 - l) r + l r', l the trust, counted before E and O change. So p is the same as without embeddings, and l
-//         approaches 0 where they do not help.
+//         approaches 0 where they do not help. Where p is certain (mixture.h) no embedding is computed, and none learns.
 // Cost    O(non-zeros) per example for any number of tasks, with embeddings `rank` times as much; a label up to 1 +
 //         `replays` times as much. Memory: exact, 12 bytes for each weight that ever changed, and the kept examples; under a
 //         memory limit, two tables of fixed size, and no embeddings.
@@ -50,7 +50,7 @@
 #include "quorate/algorithms/cohort/guesses.h"
 #include "quorate/algorithms/cohort/mixture.h"
 #include "quorate/algorithms/cohort/params.h"
-#include "quorate/algorithms/cohort/question_floor.h"
+#include "quorate/algorithms/cohort/questions.h"
 #include "quorate/algorithms/cohort/threshold.h"
 #include "quorate/base/memory.h"
 #include "quorate/base/prefetch.h"
@@ -88,7 +88,7 @@ struct Cohort {
         exclusive(context.exclusive),
         groups(context.tasks_per_name),
         classes(groups, context.memory),
-        floor(groups, context.memory),
+        margins(groups, context.memory),
         threshold(params.cost),
         recent(context.memory),
         limited(is_limited(context.memory)) {
@@ -117,14 +117,14 @@ struct Cohort {
   double shift() const { return exclusive ? 0 : threshold.shift(calibration, classes); }
   double score(const Example& e) const {
     Place place;
-    return mixture.predict(e, place).p + shift();
+    return mixture.predict(e, calibration.slope(), place).p + shift();
   }
   double variance(const Example& e) const {
     Place place;
-    return mixture.predict(e, place).r;
+    return mixture.predict(e, calibration.slope(), place).r;
   }
   void explain(const Example& e, std::span<Contribution> out) const {
-    mixture.explain(e, out);
+    mixture.explain(e, calibration.slope(), out);
     for (std::size_t k = 0; k < e.x.size(); ++k)
       if (e.x.at(k) == 0 && e.x.value[k] != 0) out[k].shared += shift();
   }
@@ -141,63 +141,65 @@ struct Cohort {
   void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
     renew(predictions, round.size());
     const double shifted = shift();
+    const bool asks_by_confidence = std::holds_alternative<ConfidenceQuery>(p.query);
     Place place;
     const auto again = [&](std::size_t n, std::size_t before) {
       const Features &x = round[n].x, &other = round[before].x;
       return x.value.data() == other.value.data() && x.size() == other.size();
     };
     for (std::size_t n = 0; n < round.size(); ++n) {
-      const Prediction* same_instance = n > 0 && again(n, n - 1) ? &predictions[n - 1] : nullptr;
-      const Prediction& j = predictions.emplace_back(mixture.predict(round[n], place, same_instance));
+      if (n > 0 && !again(n, n - 1)) place.known = false;
+      const Prediction& j = predictions.emplace_back(mixture.predict(round[n], calibration.slope(), place));
       out[n].margin = j.p + shifted;
       threshold.count(j.p, calibration, classes);
       out[n].selection_score = calibration.slope() * std::abs(j.p);
-      if (!exclusive && classes.is_rare(round[n].group, j.p > 0))
+      if (exclusive) continue;
+      if (classes.is_rare(round[n].group, j.p > 0))
         out[n].selection_score = std::min(out[n].selection_score, std::abs(calibration.log_odds(j.p)));
+      if (asks_by_confidence)
+        out[n].selection_score = std::min(out[n].selection_score, margins.most_odds(round[n].group, j.p, classes));
     }
     query(round, rng, out);
-    if (std::holds_alternative<ConfidenceQuery>(p.query) && query.scale() == 1)
+    if (asks_by_confidence && query.scale() == 1)
       for (std::size_t n = 0; n < round.size(); ++n) {
-        const double least = least_probability(round[n], predictions[n].p);
+        const double least = cohort::least_probability(evidence_for(round[n]));
         if (out[n].probability >= least) continue;
         out[n].probability = least;
         out[n].ask = out[n].draw < least;
       }
-    std::size_t placed = round.size() - 1;  // index of the example whose embedding is in `place`
+    std::size_t placed = round.size() - 1;  // index of the example whose embedding `place` is
     for (std::size_t n = 0; n < round.size() && p.guess > 0; ++n)
-      if (!out[n].ask)
-        guess(round[n], predictions[n], [&]() -> const Place& {
-          if (!again(n, placed)) mixture.embedding.find(round[n].x, place);
-          placed = n;
-          return place;
-        });
+      if (!out[n].ask) {
+        if (!again(n, placed)) place.known = false;
+        placed = n;
+        guess(round[n], predictions[n], place);
+      }
   }
-  /// Of asking about e, whose margin is counted.
-  double least_probability(const Example& e, double margin) {
-    if (!exclusive) return floor(e.group, margin, classes);
-    if (groups > 1) return std::min(1.0, QuestionFloor::of(QuestionFloor::evidence(classes, e.group)));
-    return std::min(1.0, QuestionFloor::of(e.task < tasks.size() ? tasks[e.task].labels : 0));
+  /// h of the labels that e's decision rests on.
+  double evidence_for(const Example& e) const {
+    if (!exclusive || groups > 1) return evidence(classes, e.group);
+    return e.task < tasks.size() ? tasks[e.task].labels : 0;
   }
   void release_scratch() { predictions = {}; }
 
   void look(const Example& e) {
     if (p.guess == 0) return;
     Place place;
-    const Prediction j = mixture.predict(e, place);
-    guess(e, j, [&]() -> const Place& { return place; });
+    const Prediction j = mixture.predict(e, calibration.slope(), place);
+    guess(e, j, place);
   }
-  template <class PlaceOfIt>
-  void guess(const Example& e, const Prediction& j, PlaceOfIt place) {
+  /// `place`: of e's instance, or of none.
+  void guess(const Example& e, const Prediction& j, Place& place) {
     if (guesses == 0 || e.task >= tasks.size() || tasks[e.task].labels == 0 || j.p == 0) return;
-    const double weight = tasks[e.task].weight_of_guess(j.p, j.r, p.guess), y = predicted(j.p);
+    const double weight = tasks[e.task].weight_of_guess(j.p, j.r, calibration.log_odds(j.p), p.guess), y = predicted(j.p);
     if (limited && j.x.teaches(y)) {  // no embeddings under a limit
       mixture.of_x.shared.reserve(e.group, e.x);
       mixture.of_x.own.reserve(e.task, e.x);
     }
     tasks[e.task].add_guess(j.p, weight);
     bool changed = mixture.of_x.guess(e, y, j.x, p.noise, weight, mixture.coupling);
-    if (j.placed)
-      changed |= mixture.embedding.model.guess(mixture.embedding.of(e, place()), y, j.z, p.noise, weight, mixture.coupling);
+    if (j.placed && mixture.embedding.find(e.x, place))
+      changed |= mixture.embedding.model.guess(mixture.embedding.of(e, place), y, j.z, p.noise, weight, mixture.coupling);
     if (changed) --guesses;
   }
 
@@ -220,7 +222,7 @@ struct Cohort {
     }
     guesses = kGuesses;
     Place place;
-    Prediction j = mixture.predict(e, place);
+    Prediction j = mixture.predict(e, calibration.slope(), place);
     mixture.count(y, j);
     calibration.add(j.p, y, d.probability / e.weight);
     classes.add(e.group, y, e.weight);
@@ -254,7 +256,7 @@ struct Cohort {
   double most_alpha(const Example& e) const { return exclusive ? std::numeric_limits<double>::max() : e.weight / p.noise; }
   void learn_again(RecentLabels::Item& item, const Example& e) {
     Place place;
-    const Prediction j = mixture.predict(e, place);
+    const Prediction j = mixture.predict(e, calibration.slope(), place);
     const OfMeans before{item.alpha, item.second};
     const OfMeans alpha =
         mixture.of_x.learn_again(e, item.y, j.x, noise(e, item.y), before, most_alpha(e), mixture.coupling);
@@ -293,7 +295,7 @@ struct Cohort {
   bool exclusive;  // the largest margin of an instance's tasks wins, so a rare "yes" is no rare class
   std::size_t groups;
   Classes classes;
-  QuestionFloor floor;
+  Margins margins;
   Threshold threshold;
   RecentLabels recent;
   bool limited;                         // whether memory is
@@ -314,7 +316,7 @@ struct Cohort {
     visit("calibration", s.calibration);
     visit("labels_of", s.classes.labels_of);
     visit("weight_of", s.classes.weight_of);
-    visit("margins", s.floor.margins);
+    visit("margins", s.margins.margins);
     visit("share", s.threshold.share);
     visit("decided", s.threshold.decided);
     visit("recent", s.recent);
@@ -334,7 +336,7 @@ struct Cohort {
       throw DataError("cohort: guesses " + std::to_string(guesses) + ", due " + std::to_string(due) + "; expected at most " +
                       std::to_string(kGuesses) + ", and less than " + std::to_string(RecentLabels::kMost));
     classes.check(groups);
-    floor.check(groups);
+    margins.check(groups);
     threshold.check();
     calibration.check();
   }

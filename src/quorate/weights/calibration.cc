@@ -6,8 +6,8 @@
 namespace quorate {
 namespace {
 
-constexpr double kFade = 0.998;     // of the sums, at each label: a memory of about 500 labels
-constexpr double kMostWeight = 20;  // cap, so that a label with a tiny probability of asking does not dominate
+constexpr double kFade = 0.998;    // of the sums, at each label: a memory of about 500 labels
+constexpr double kMostWeight = 3;  // cap, so that a label with a tiny probability of asking does not dominate
 constexpr double kMostMargin = 1e6;
 
 double limited(double margin) { return std::clamp(margin, -kMostMargin, kMostMargin); }
@@ -20,9 +20,9 @@ void Calibration::add(double margin, double y, double asked) {
   const double p = (*this)(m), weight = std::min(1 / std::max(asked, 1e-12), kMostWeight);
   const double curve = weight * std::max(p * (1 - p), 1e-3), pull = weight * ((y > 0 ? 1 : 0) - p);
   // The prior does not fade.
-  mm_ = kPrior + kFade * (mm_ - kPrior) + curve * m * m;
+  mm_ = kSlopePrior + kFade * (mm_ - kSlopePrior) + curve * m * m;
   m_ = kFade * m_ + curve * m;
-  one_ = kPrior + kFade * (one_ - kPrior) + curve;
+  one_ = kOffsetPrior + kFade * (one_ - kOffsetPrior) + curve;
   const double det = mm_ * one_ - m_ * m_;
   a_ += pull * (one_ * m - m_) / det;
   c_ += pull * (mm_ - m_ * m) / det;
@@ -34,9 +34,9 @@ double Calibration::log_odds(double margin) const { return a_ * limited(margin) 
 
 void Calibration::check() const {
   const auto good = [](double v, double least) { return std::isfinite(v) && v >= least; };
-  if (!good(a_, 0) || !std::isfinite(c_) || !good(mm_, kPrior) || !good(one_, kPrior) || !(m_ * m_ < mm_ * one_))
+  if (!good(a_, 0) || !std::isfinite(c_) || !good(mm_, kSlopePrior) || !good(one_, kOffsetPrior) || !(m_ * m_ < mm_ * one_))
     throw DataError(
-        "model file: calibration: expected a from 0, mm and one from 0.1, m * m below mm * one, and c, all finite");
+        "model file: calibration: expected a from 0, mm from 0.1, one from 1, m * m below mm * one, and c, all finite");
 }
 
 }  // namespace quorate

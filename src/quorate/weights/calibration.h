@@ -21,11 +21,7 @@ class Calibration {
   double operator()(double margin) const { return logistic(log_odds(margin)); }
 
   double slope() const { return a_; }
-  /// The slope shrunk towards its initial value: their mean, weighted by curvature. curvature: of the initial value.
-  double slope_drawn_back(double curvature) const { return (mm_ * a_ + curvature * kSlope) / (mm_ + curvature); }
   double offset() const { return c_; }
-  /// The variance of a m + c over the labels, each weighted by its curvature.
-  double spread() const { return a_ * a_ * (mm_ / one_ - (m_ / one_) * (m_ / one_)); }
 
   template <class S>
   static void state(S& s, auto&& v) {
@@ -38,9 +34,10 @@ class Calibration {
   void check() const;  ///< after loading: throws DataError for values out of range
 
  private:
-  static constexpr double kSlope = 3, kPrior = 0.1;  // weak prior: a margin of 1 is right in 95 % of cases
+  static constexpr double kSlope = 3, kSlopePrior = 0.1,
+                          kOffsetPrior = 1;  // curvatures of a weak prior: a margin of 1 is right in 95 % of cases
   double a_ = kSlope, c_ = 0;
-  double mm_ = kPrior, m_ = 0, one_ = kPrior;  // curvature: sums of weight p (1 - p) times m^2, m, 1
+  double mm_ = kSlopePrior, m_ = 0, one_ = kOffsetPrior;  // curvature: sums of weight p (1 - p) times m^2, m, 1
 };
 
 }  // namespace quorate

@@ -44,10 +44,8 @@ class Classes {
     const double* of_group = &weight_of[2 * group];
     return is_rare(of_group[positive], of_group[0] + of_group[1]);
   }
-  double rarer_weight() const { return std::min(positive_, all_ - positive_); }
-  bool any_rare() const { return is_rare(rarer_weight(), all_); }
-  double positive_weight() const { return positive_; }
-  double negative_weight() const { return all_ - positive_; }
+  /// Of the labels y of all groups.
+  double weight(double y) const { return y > 0 ? positive_ : all_ - positive_; }
 
   /// After loading. Throws DataError.
   void check(std::size_t groups) {

@@ -16,7 +16,11 @@
 
 namespace quorate::cohort {
 
-using Place = std::array<double, Directions::kMostRank>;
+/// The embedding of an instance, computed once where it is needed.
+struct Place {
+  std::array<double, Directions::kMostRank> z;
+  bool known = false, found = false;
+};
 
 /// The embedding of x is z = V^T x / |V^T x|, V from all examples (directions.h); none if V^T x is 0. Trust l is the mean of
 /// 0, 1/4, 1/2, 3/4, weighted by the mistakes of (1 - l_j) p + l_j p'. Cost: `rank` times that of TwoLevel.
@@ -29,6 +33,12 @@ class Embedding {
   Embedding(std::size_t rank, std::pmr::memory_resource* memory)
       : directions(rank, memory), model(0, 0, memory), betas(memory), trusts(directions.rank() > 0, memory) {}
 
+  /// False if there is none. `place` is of x or of no instance.
+  bool find(const Features& x, Place& place) const {
+    if (!place.known) place.found = find(x, std::span(place.z));
+    place.known = true;
+    return place.found;
+  }
   /// Writes z; false if no feature of x is known.
   bool find(const Features& x, std::span<double> z) const {
     const double length = directions.place(x, z);
@@ -37,8 +47,8 @@ class Embedding {
     return true;
   }
   /// e with its embedding instead of x.
-  Example of(const Example& e, std::span<const double> z) const {
-    return {e.task, {{}, z.first(directions.rank())}, e.group, e.weight};
+  Example of(const Example& e, const Place& place) const {
+    return {e.task, {{}, std::span(place.z).first(directions.rank())}, e.group, e.weight};
   }
   static double mixed(double trust, const Estimate& x, const Estimate& z) { return (1 - trust) * x.p + trust * z.p; }
 

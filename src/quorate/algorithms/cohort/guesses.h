@@ -8,6 +8,7 @@
 
 #include "quorate/base/column.h"
 #include "quorate/base/error.h"
+#include "quorate/base/portable_math.h"
 #include "quorate/base/segmented_vector.h"
 
 namespace quorate::cohort {
@@ -17,14 +18,15 @@ struct OfTask {
   std::uint32_t labels = 0;          // bought
   float positive = 0, negative = 0;  // sums of the weights of its guesses: g
 
-  /// The weight of a guess sign(p), p with variance r: guess n / (n + kHalf) sqrt(|p| / sqrt(p^2 + r)) min(1, (g_-y + 0.1) /
-  /// (g_y + 0.1))^3, n the task's labels; so a task without labels learns nothing from guesses, and guesses do not drive out
-  /// a rare class.
-  double weight_of_guess(double p, double r, double guess) const {
+  /// The weight of a guess sign(p), p with variance r and calibrated log-odds d: guess n / (n + kHalf) tanh(|d| / 2)
+  /// sqrt(|p| / sqrt(p^2 + r)) min(1, (g_-y + 0.1) / (g_y + 0.1))^3, n the task's labels. So a task without labels learns
+  /// nothing from guesses, nor does any while predictions are right by chance, and guesses do not drive out a rare class.
+  double weight_of_guess(double p, double r, double log_odds, double guess) const {
     constexpr double kHalf = 60;  // labels until guesses count half
     const double n = labels, certain = std::abs(p) / std::sqrt(p * p + r), of_this = p > 0 ? positive : negative,
                  of_other = p > 0 ? negative : positive, balance = std::min(1.0, (of_other + 0.1) / (of_this + 0.1));
-    return guess * (n / (n + kHalf)) * std::sqrt(certain) * (balance * balance * balance);
+    return guess * (n / (n + kHalf)) * (2 * logistic(std::abs(log_odds)) - 1) * std::sqrt(certain) *
+           (balance * balance * balance);
   }
   void add_guess(double p, double weight) {
     float& of_this = p > 0 ? positive : negative;

@@ -17,19 +17,20 @@ namespace quorate::cohort {
 struct Prediction {
   Estimate x, z;
   double p = 0, r = 0;
-  bool placed = false;  ///< there is an embedding
+  bool placed = false;  ///< z is of an embedding
 };
 
 /// E_j^2 + O_j^2 = kTotal and O_j^2 / E_j^2 = kRatio[j]; m_j: the number of bought labels that p_j = E_j <w, x> + O_j <v_i,
 /// x> predicted wrong. E and O are the means of E_j and O_j weighted by exp(-eta m_j): two numbers, for all tasks together,
 /// that learn how much the tasks have in common. u is the mean of kSecond weighted likewise by the mistakes of
 /// (1 - u_j) p_0 + u_j p_1; it begins near 0, and learns how many labels are wrong. The prediction is (1 - l) p + l p', l
-/// the trust in embeddings.
+/// the trust in embeddings; p alone where (1 - l) |p| is kCertain in log-odds or more, as no p' would change it.
 class Mixture {
  public:
   static constexpr std::array kRatio{1.0 / 32, 1.0 / 8, 1.0 / 2, 2.0, 8.0};
   static constexpr double kTotal = 1.2;
   static constexpr std::array kSecond{0.0, 0.25, 0.5, 0.75, 1.0};
+  static constexpr double kCertain = 3;
   static constexpr std::uint64_t kHandicap = 3;  // mistakes that each step of kSecond has at first
 
   /// slots: of the own weights' table, 0 for exact storage; rank: of embeddings, 0 for none.
@@ -42,12 +43,12 @@ class Mixture {
     lean();
   }
 
-  /// same_instance: the prediction for another task of the same instance, whose embedding `place` still holds.
-  Prediction predict(const Example& e, Place& place, const Prediction* same_instance = nullptr) const {
+  /// slope: of the calibration. `place` is of e's instance, or of none.
+  Prediction predict(const Example& e, double slope, Place& place) const {
     Prediction j;
     j.x = of_x(e, coupling);
-    if (embedding.directions.any()) {
-      j.placed = same_instance != nullptr ? same_instance->placed : embedding.find(e.x, place);
+    if (embedding.directions.any() && (1 - embedding.trust) * slope * std::abs(j.x.p) < kCertain) {
+      j.placed = embedding.find(e.x, place);
       if (j.placed) j.z = embedding.model(embedding.of(e, place), coupling);
     }
     combine(j);
@@ -75,12 +76,12 @@ class Mixture {
     embedding.trust = embedding.trusts.mean(Embedding::kTrust, eta_);
   }
   /// The part of each feature. With embeddings a margin is a sum over features only for a fixed length of V^T x, as here.
-  void explain(const Example& e, std::span<Contribution> out) const {
+  void explain(const Example& e, double slope, std::span<Contribution> out) const {
     Place place, part, with, without;
-    const Prediction whole = predict(e, place);
+    const Prediction whole = predict(e, slope, place);
     const Directions& directions = embedding.directions;
-    const double length = whole.placed ? directions.place(e.x, part) : 1, trust = whole.placed ? embedding.trust : 0;
-    const auto dense = [&](const Place& z) { return Features{{}, std::span<const double>(z).first(directions.rank())}; };
+    const double length = whole.placed ? directions.place(e.x, part.z) : 1, trust = whole.placed ? embedding.trust : 0;
+    const auto dense = [&](const Place& z) { return embedding.of(e, z).x; };
     for (std::size_t k = 0; k < e.x.size(); ++k) {
       out[k] = {};
       if (e.x.value[k] == 0) continue;
@@ -96,11 +97,11 @@ class Mixture {
       add(1 - trust, of_x, alone);
       out[k].uncertainty = (1 - trust) * variance_of(of_x, alone);
       if (trust == 0) continue;
-      directions.place(alone, part);
+      directions.place(alone, part.z);
       for (std::size_t a = 0; a < directions.rank(); ++a) {
-        part[a] /= length;
-        with[a] = place[a] + part[a];
-        without[a] = place[a] - part[a];
+        part.z[a] /= length;
+        with.z[a] = place.z[a] + part.z[a];
+        without.z[a] = place.z[a] - part.z[a];
       }
       add(trust, embedding.model, dense(part));
       out[k].uncertainty +=

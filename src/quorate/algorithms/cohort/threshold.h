@@ -28,18 +28,14 @@ using Cost = std::variant<CostEqual, CostBalanced, CostOfPositives>;
 /// accurate, so the shift is shrunk (docs/cohort.md). c, a: offset and slope of the calibration; n_+, n_-: weights of
 /// labels.
 ///
-/// Where a class has less than a quarter of kManyLabels labels or more, the margin is positive where the calibrated odds are
-/// above even; with costs, above 1 to the cost. With equal costs c is replaced by c k / (k + kFewRare), k the labels of the
-/// rare class, as few of them say little about its share.
-/// Where no class is so rare the offset is (c + l) / 2 max(0, 1 - kDoubt v / l^2), from the first label on: l = ln((n_+ + 1)
-/// / (n_- + 1)), v = 1 / (n_+ + 1) + 1 / (n_- + 1) its variance. As the noise balances the classes, the log-odds of p = 0
-/// should be l. The offset is 0 where c and l differ in sign. With equal costs it is multiplied by k / (k + kFewOfEither
-/// min(1, u^4)), u the variance of the calibrated log-odds over the labels: where u is small, features are uninformative,
-/// and the more frequent class is most often correct. To become a margin, the offset is divided by a, which is shrunk
-/// towards its initial value 3 as by labels of curvature kSlopeDoubt. `balanced`: positive where the calibrated probability
-/// is above its own mean q over the examples decided on, which is the share of positives in the stream, not among labels: p
-/// is moved by t / (t + kFewDecided) (c - ln(q / (1 - q))) / a, t the number of examples counted, from kFewest labels of
-/// each class on; the latest weighs at least 1 / kMostDecided.
+/// The log-odds of p = 0 are c max(0, 1 - kDoubt v / l^2), l = ln((n_+ + 1) / (n_- + 1)), v = 1 / (n_+ + 1) + 1 / (n_- + 1)
+/// its variance, or 0 where c and l differ in sign: as the noise balances the classes, they should be l. So they count where
+/// the share of labels is surely other than a half. With equal costs they are multiplied by k / (k + kFewRare), k the labels
+/// of the rarer class: few of them say little about its share. The margin is positive where the odds are above even; with a
+/// cost, above 1 to the cost. `balanced`: positive where the calibrated probability is above its own mean q
+/// over the examples decided on, which is the share of positives in the stream, not among labels: p is moved by t / (t +
+/// kFewDecided) (c - ln(q / (1 - q))) / a, t the number of examples counted, from kFewest labels of each class on; the
+/// latest weighs at least 1 / kMostDecided.
 ///
 /// Cost O(1).
 class Threshold {
@@ -55,10 +51,8 @@ class Threshold {
       return t == 0 ? 0 : moved(t / (t + kFewDecided) * (calibration.offset() - odds), calibration.slope());
     }
     const auto* missed = std::get_if<CostOfPositives>(&cost_);
-    double odds = missed != nullptr ? log_positive(missed->times) : 0;
-    odds += offset(calibration, classes);
-    return moved(odds,
-                 missed != nullptr || classes.any_rare() ? calibration.slope() : calibration.slope_drawn_back(kSlopeDoubt));
+    const double odds = missed != nullptr ? log_positive(missed->times) : 0;
+    return moved(odds + offset(calibration, classes), calibration.slope());
   }
   /// Of cost=balanced: counts the margin p of an example that is decided on, once there are enough labels to calibrate it.
   void count(double margin, const Calibration& calibration, const Classes& classes) {
@@ -76,27 +70,22 @@ class Threshold {
 
  private:
   static constexpr double kMostShift = 100;
-  static constexpr double kFewest = 5;                     // labels of each class before q is counted
-  static constexpr std::uint64_t kManyLabels = 100;        // before a class can count as rare here
-  static constexpr double kFewRare = 30;                   // labels of the rare class until its share counts half
-  static constexpr double kFewOfEither = 100, kDoubt = 5;  // the same if none is rare; of the variance of l
-  static constexpr double kSlopeDoubt = 2;                 // curvature of the slope's initial value
+  static constexpr double kFewest = 5;    // labels of each class before q is counted
+  static constexpr double kDoubt = 5;     // of the variance of l
+  static constexpr double kFewRare = 30;  // labels of the rarer class until the offset counts half
   static constexpr double kFewDecided = 200, kMostDecided = 2000, kLeastShare = 1e-6;
 
   bool balanced() const { return std::holds_alternative<CostBalanced>(cost_); }
   static double moved(double odds, double slope) {
     return odds == 0 ? 0 : std::clamp(odds / std::max(slope, 1e-3), -kMostShift, kMostShift);
   }
-  /// Log-odds of +1 at a margin of 0, shrunk where labels are few.
+  /// Log-odds of +1 at p = 0, as far as labels support them.
   double offset(const Calibration& calibration, const Classes& classes) const {
-    const double k = classes.rarer_weight(), c = calibration.offset();
-    if (classes.any_rare()) return classes.bought() < kManyLabels ? 0 : equal() ? c * k / (k + kFewRare) : c;
-    const double positive = classes.positive_weight() + 1, negative = classes.negative_weight() + 1,
-                 l = log_positive(positive / negative);
+    const double positive = classes.weight(1) + 1, negative = classes.weight(-1) + 1, l = log_positive(positive / negative),
+                 c = calibration.offset(), k = std::min(positive, negative) - 1;
     if (l * c <= 0) return 0;
-    const double variance = 1 / positive + 1 / negative,
-                 certain = (c + l) / 2 * std::max(0.0, 1 - kDoubt * variance / (l * l)), u = calibration.spread();
-    return equal() ? certain * k / (k + kFewOfEither * std::min(1.0, u * u * u * u)) : certain;
+    const double certain = c * std::max(0.0, 1 - kDoubt * (1 / positive + 1 / negative) / (l * l));
+    return equal() ? certain * k / (k + kFewRare) : certain;
   }
 
   Cost cost_;

@@ -1,0 +1,70 @@
+// What is asked about besides uncertain predictions: few labels are weak evidence, and rare positives are worth finding.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory_resource>
+#include <vector>
+
+#include "quorate/algorithms/cohort/classes.h"
+#include "quorate/base/error.h"
+#include "quorate/base/portable_math.h"
+
+namespace quorate::cohort {
+
+/// The least probability of asking, by the evidence h of the labels: 2 / (1 + h).
+inline double least_probability(double h) { return std::min(1.0, 2 / (1 + h)); }
+/// h = 4 (n_+ + 0.01 n) (n_- + 0.01 n) / n, n = n_+ + n_- labels of the group; 0 without labels.
+inline double evidence(const Classes& classes, std::uint32_t group) {
+  const double positive = classes.labels(group, 1), negative = classes.labels(group, -1), n = positive + negative;
+  return n > 0 ? 4 * (positive + 0.01 * n) * (negative + 0.01 * n) / n : 0;
+}
+
+/// The margins p decided on in each group: mean and variance, each p weighing 1 / kMostMargins or more (initially mean 0,
+/// variance 1). Cost O(1).
+class Margins {
+ public:
+  Margins(std::size_t groups, std::pmr::memory_resource* memory) : margins(3 * groups, memory) {
+    for (std::size_t g = 0; g < groups; ++g) margins[3 * g + 1] = 1;
+  }
+
+  /// At most what the log-odds count for the question whether to ask: 1/2 exp(2 - z), z the number of standard deviations of
+  /// p towards a class with less than a quarter of kFewest labels or more; infinite where no class is so rare. Counts p.
+  double most_odds(std::uint32_t group, double p, const Classes& classes) {
+    const double positive = classes.labels(group, 1), negative = classes.labels(group, -1), n = positive + negative,
+                 z = deviations(group, p), x = positive < negative ? z : -z;
+    if (n < kFewest || !Classes::is_rare(std::min(positive, negative), n)) return std::numeric_limits<double>::infinity();
+    return 0.5 * (x < kFar ? 1 / exp_negative(x - kFar) : exp_negative(kFar - x));
+  }
+  /// After loading. Throws DataError.
+  void check(std::size_t groups) const {
+    bool good = margins.size() == 3 * groups;
+    for (std::size_t g = 0; g < groups && good; ++g)
+      good = std::isfinite(margins[3 * g]) && margins[3 * g + 1] >= 0 && std::isfinite(margins[3 * g + 1]) &&
+             margins[3 * g + 2] >= 0 && margins[3 * g + 2] <= kMostMargins;
+    if (!good) throw DataError("cohort: mean and variance of margins out of range");
+  }
+
+  std::pmr::vector<double> margins;  ///< of each group: mean, variance, count up to kMostMargins
+
+ private:
+  static constexpr double kFewest = 5;         // labels before a class can count as rare here
+  static constexpr double kFar = 2;            // standard deviations at which an example counts like log-odds of 1/2
+  static constexpr double kMostMargin = 1e6;   // beyond it margins are cut
+  static constexpr double kMostMargins = 100;  // largest count; from then on each weighs 1 / 100
+
+  /// Standard deviations of the margin from the mean of the group's earlier ones; then counts it.
+  double deviations(std::uint32_t group, double margin) {
+    double &mean = margins[3 * group], &variance = margins[3 * group + 1], &count = margins[3 * group + 2];
+    const double apart = std::clamp(margin, -kMostMargin, kMostMargin) - mean, deviation = std::sqrt(variance),
+                 z = deviation > 1e-9 ? apart / deviation : 0, share = std::max(1 / kMostMargins, 1 / (count + 2));
+    mean += share * apart;
+    variance = (1 - share) * (variance + share * apart * apart);
+    count = std::min(count + 1, kMostMargins);
+    return z;
+  }
+};
+
+}  // namespace quorate::cohort
