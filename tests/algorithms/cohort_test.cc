@@ -11,6 +11,7 @@
 #include "quorate/metrics/metrics.h"
 #include "quorate/registry.h"
 #include "quorate/store/tensors.h"
+#include "quorate/weights/beliefs.h"
 #include "support/make.h"
 
 namespace quorate::test {
