@@ -34,8 +34,8 @@ class Calibration {
   void check() const;  ///< after loading: throws DataError for values out of range
 
  private:
-  static constexpr double kSlope = 3, kSlopePrior = 0.1,
-                          kOffsetPrior = 1;  // curvatures of a weak prior: a margin of 1 is right in 95 % of cases
+  static constexpr double kSlope = 3;                           // at first: a margin of 1 is right in 95 % of cases
+  static constexpr double kSlopePrior = 0.1, kOffsetPrior = 1;  // curvatures of the first slope and offset
   double a_ = kSlope, c_ = 0;
   double mm_ = kSlopePrior, m_ = 0, one_ = kOffsetPrior;  // curvature: sums of weight p (1 - p) times m^2, m, 1
 };

@@ -1,0 +1,159 @@
+"""What twice and half of each constant of `cohort` change: the last two columns of the table "Constants" in docs/cohort.md.
+
+    python3 research/constants.py [--runs 4] [--only kHandicap,noise] [--write docs/cohort.md]
+
+Builds the program with constants that the environment sets, in build/constants, and prints a row for each: differences to the
+constant as it is, in points of each set's measure, means of the sets in NAMES with their label budget spread evenly and as
+`cohort` asks, then the set with the largest loss in standard errors. --write puts them into the rows of the page's table. The
+data sets are those of starving.py; one that is not there is left out.
+"""
+
+import argparse
+import math
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import starving
+
+ROOT = Path(__file__).resolve().parent.parent
+COPY = ROOT / "build/constants"
+NAMES = ("spam-b", "reviews", "news", "landmine", "school", "walking", "sitting", "flipped", "weak", "rare", "emails", "digits")
+OF_COHORT = "src/quorate/algorithms/cohort"
+# Name -> the file that defines it.
+IN_CODE = {
+    "kGuesses": f"{OF_COHORT}.cc",
+    "kHalf": f"{OF_COHORT}/guesses.h",
+    "kTotal": f"{OF_COHORT}/mixture.h",
+    "kHandicap": f"{OF_COHORT}/mixture.h",
+    "kCertain": f"{OF_COHORT}/mixture.h",
+    "kNoiseOfVariance": f"{OF_COHORT}/two_level.h",
+    "kTurns": f"{OF_COHORT}/embedding.h",
+    "kFar": f"{OF_COHORT}/questions.h",
+    "kMostMargins": f"{OF_COHORT}/questions.h",
+    "kDoubt": f"{OF_COHORT}/threshold.h",
+    "kFewRare": f"{OF_COHORT}/threshold.h",
+    "kMostWeight": "src/quorate/weights/calibration.cc",
+    "kSlope": "src/quorate/weights/calibration.h",
+    "kSlopePrior": "src/quorate/weights/calibration.h",
+    "kOffsetPrior": "src/quorate/weights/calibration.h",
+}
+PARAMETERS = {"noise": 0.1, "eta": 0.3, "replays": 10, "query__b": 0.5, "represent__rank": 32}
+HELPER = """#pragma once
+#include <cstdlib>
+namespace quorate {
+template <class T>
+T constant(const char* name, T value) {
+  const char* set = std::getenv(name);
+  return set != nullptr ? static_cast<T>(std::atof(set)) : value;
+}
+}
+"""
+
+
+def build() -> tuple[Path, dict[str, float]]:
+    """The program, and the value of each constant as it is."""
+    shutil.rmtree(COPY / "source", ignore_errors=True)
+    for part in ("CMakeLists.txt", "CMakePresets.json", "cmake", "src", "apps", "LICENCES-THIRD-PARTY.txt", "LICENSE", "docs", "tests", "bench"):
+        source = ROOT / part
+        if source.is_dir():
+            shutil.copytree(source, COPY / "source" / part)
+        elif source.exists():
+            (COPY / "source").mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, COPY / "source" / part)
+    (COPY / "source/src/quorate/base/constant.h").write_text(HELPER)
+    values = {}
+    for name, file in IN_CODE.items():
+        path = COPY / "source" / file
+        lines = path.read_text().split("\n")
+        at = next(i for i, line in enumerate(lines) if re.search(rf"\bconst(expr)?\b.*\b{name} = ", line) and "//" not in line.split(name)[0])
+        value = re.search(rf"\b{name} = ([-\d.e]+)", lines[at])
+        if value is None:
+            sys.exit(f"{file}: {name}: expected a number")
+        values[name] = float(value[1])
+        line = lines[at].replace("static constexpr", "static inline const").replace("constexpr", "const")
+        kind = re.search(r"const ([\w:]+) k", line)[1]
+        lines[at] = line.replace(value[0], f'{name} = constant<{kind}>("QUORATE_{name}", {value[1]})')
+        text = "\n".join(lines)
+        include = '#include "quorate/base/constant.h"\n'
+        if include not in text:
+            text = text.replace("#include", include + "#include", 1)
+        path.write_text(text)
+    subprocess.run(["cmake", "--preset", "release"], cwd=COPY / "source", check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["ninja", "-C", "build/release", "-j2", "quorate_cli"], cwd=COPY / "source", check=True, stdout=subprocess.DEVNULL)
+    return COPY / "source/build/release/quorate", values
+
+
+class Experiment:
+    def __init__(self, o: argparse.Namespace, program: Path) -> None:
+        self.o = argparse.Namespace(quorate=program, runs=o.runs, seed=1)
+        self.base: dict[tuple[str, bool], list[float] | None] = {}
+
+    def run(self, name: str, paced: bool, learner: str = "cohort") -> list[float] | None:
+        budget = ("--labels", str(starving.SETS[name][4]), "--pace", "even") if paced else ()
+        runs = starving.simulated(name, learner, self.o, "--threads", "1", *budget)
+        return None if runs is None else [100 * run[starving.SETS[name][3]] for run in runs]
+
+    def changed(self, name: str, value: float) -> str:
+        """Means of the differences, and the worst set."""
+        learner = "cohort"
+        if name in PARAMETERS:
+            of, _, part = name.partition("__")
+            outer = {"query": "confidence", "represent": "svd"}.get(of)
+            learner = f"cohort({of}={outer}({part}={value:g}))" if part else f"cohort({of}={value:g})"
+        else:
+            os.environ[f"QUORATE_{name}"] = repr(value)
+        cases = [(of, paced) for paced in (True, False) for of in NAMES]
+        with ThreadPoolExecutor(2) as pool:
+            found = list(pool.map(lambda case: self.run(*case, learner), cases))
+        os.environ.pop(f"QUORATE_{name}", None)
+        means: dict[bool, list[float]] = {True: [], False: []}
+        worst = (0.0, "")
+        for (of, paced), values in zip(cases, found):
+            base = self.base.get((of, paced))
+            if values is None or base is None:
+                continue
+            d = [new - old for new, old in zip(values, base)]
+            mean = statistics.mean(d)
+            error = statistics.stdev(d) / math.sqrt(len(d)) if len(d) > 1 else 0
+            means[paced].append(mean)
+            if mean < 0:
+                worst = min(worst, (mean / max(error, 0.05), f"{of} {mean:+.1f} +- {error:.1f}"))
+        return " ".join(f"{statistics.mean(m):+.1f}" for m in means.values() if m) + (f" ({worst[1]})" if worst[1] else "")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Twice and half of each constant of cohort. Markdown.")
+    parser.add_argument("--runs", type=int, default=4)
+    parser.add_argument("--only", default=",".join([*PARAMETERS, *IN_CODE]), help="constants, as kHandicap,noise")
+    parser.add_argument("--write", type=Path, help="the page whose table gets the columns")
+    parser.add_argument("--smallest", action="store_true", help="one run of one constant: does it run at all")
+    o = parser.parse_args()
+    if o.smallest:
+        o.runs, o.only = 1, "kHandicap"
+    program, values = build()
+    values.update(PARAMETERS)
+    experiment = Experiment(o, program)
+    with ThreadPoolExecutor(2) as pool:
+        cases = [(name, paced) for paced in (True, False) for name in NAMES]
+        experiment.base = dict(zip(cases, pool.map(lambda case: experiment.run(*case), cases)))
+    rows = {}
+    for name in o.only.split(","):
+        rows[name] = [experiment.changed(name, values[name] * 2), experiment.changed(name, values[name] / 2)]
+        print(f"| `{name}` | {values[name]:g} | {rows[name][0]} | {rows[name][1]} |", flush=True)
+    if o.write:
+        text = o.write.read_text()
+        for name, (twice, half) in rows.items():
+            text, n = re.subn(rf"^(\| [^|\n]*`{re.escape(name.replace('__', '.'))}`[^|\n]*(?:\|[^|\n]*){{3}})\|.*$", rf"\1| {twice} | {half} |", text, flags=re.M)
+            if n == 0:
+                print(f"constants: {o.write} has no row of {name}", file=sys.stderr)
+        o.write.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
