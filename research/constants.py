@@ -1,10 +1,10 @@
-"""What twice and half of each constant of `cohort` change: the last two columns of the table "Constants" in docs/cohort.md.
+"""What twice and half of each constant of `cohort` change: the last table of docs/cohort.md.
 
     python3 research/constants.py [--runs 4] [--only kHandicap,noise] [--write docs/cohort.md]
 
 Builds the program with constants that the environment sets, in build/constants, and prints a row for each: differences to the
 constant as it is, in points of each set's measure, means of the sets in NAMES with their label budget spread evenly and as
-`cohort` asks, then the set with the largest loss in standard errors. --write puts them into the rows of the page's table. The
+`cohort` asks, then the set with the largest loss in standard errors. --write puts the table under the page's heading HEADING. The
 data sets are those of starving.py; one that is not there is left out.
 """
 
@@ -44,6 +44,7 @@ IN_CODE = {
     "kOffsetPrior": "src/quorate/weights/calibration.h",
 }
 PARAMETERS = {"noise": 0.1, "eta": 0.3, "replays": 10, "query__b": 0.5, "represent__rank": 32}
+HEADING = "### Twice and half"
 HELPER = """#pragma once
 #include <cstdlib>
 namespace quorate {
@@ -131,7 +132,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Twice and half of each constant of cohort. Markdown.")
     parser.add_argument("--runs", type=int, default=4)
     parser.add_argument("--only", default=",".join([*PARAMETERS, *IN_CODE]), help="constants, as kHandicap,noise")
-    parser.add_argument("--write", type=Path, help="the page whose table gets the columns")
+    parser.add_argument("--write", type=Path, help="the page that the table ends")
     parser.add_argument("--smallest", action="store_true", help="one run of one constant: does it run at all")
     o = parser.parse_args()
     if o.smallest:
@@ -142,17 +143,20 @@ def main() -> None:
     with ThreadPoolExecutor(2) as pool:
         cases = [(name, paced) for paced in (True, False) for name in NAMES]
         experiment.base = dict(zip(cases, pool.map(lambda case: experiment.run(*case), cases)))
-    rows = {}
+    rows = ["| constant | value | twice | half |", "| --- | --- | --- | --- |"]
+    print("\n".join(rows), flush=True)
     for name in o.only.split(","):
-        rows[name] = [experiment.changed(name, values[name] * 2), experiment.changed(name, values[name] / 2)]
-        print(f"| `{name}` | {values[name]:g} | {rows[name][0]} | {rows[name][1]} |", flush=True)
+        value = values[name]
+        twice, half = experiment.changed(name, value * 2), experiment.changed(name, value / 2)
+        rows.append(f"| `{name.replace('__', '.')}` | {value:g} | {twice} | {half} |")
+        print(rows[-1], flush=True)
     if o.write:
-        text = o.write.read_text()
-        for name, (twice, half) in rows.items():
-            text, n = re.subn(rf"^(\| [^|\n]*`{re.escape(name.replace('__', '.'))}`[^|\n]*(?:\|[^|\n]*){{3}})\|.*$", rf"\1| {twice} | {half} |", text, flags=re.M)
-            if n == 0:
-                print(f"constants: {o.write} has no row of {name}", file=sys.stderr)
-        o.write.write_text(text)
+        text, found, _ = o.write.read_text().partition(HEADING)
+        if not found:
+            sys.exit(f"{o.write}: expected the heading {HEADING}")
+        sets = len({name for (name, _), runs in experiment.base.items() if runs})
+        said = f"Points, means of {sets} sets, {o.runs} splits: with their label budgets spread evenly, as it asks (worst set)."
+        o.write.write_text(f"{text}{HEADING}\n\n{said}\n\n" + "\n".join(rows) + "\n")
 
 
 if __name__ == "__main__":

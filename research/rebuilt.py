@@ -1,5 +1,5 @@
 """A model that learned from a stream beside the one that `quorate rebuild` makes of its kept labels: the table of
-docs/cohort.md, "Kept labels and rebuilding".
+docs/decisions/cohort.md, "Rebuilding from kept labels".
 
     python3 research/rebuilt.py [--runs 20] [--seed 1] [--only spam-b,news]
 

@@ -1,4 +1,4 @@
-"""Does a run starve, and do its probabilities hold? The tables of docs/cohort.md, "Runs that starve", and its figures of
+"""Does a run starve, and do its probabilities hold? The tables of docs/decisions/cohort.md, "Runs that starve", and its figures of
 calibration.
 
     python3 research/starving.py [--runs 100] [--seed 1] [--learner cohort] [--only spam-b,sitting] [--json FILE]

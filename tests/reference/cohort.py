@@ -14,8 +14,8 @@ has a w and s of its own; below w and s are those of the task's group. Of an ins
     (n_+ + 1) + 1 / (n_- + 1), n of all groups; c' = 0 if c l <= 0, else c max(0, 1 - 5 v / l^2), times
     k / (k + 30) if the cost is equal, k the smaller of n_+ and n_-.
     With cost "balanced" it is instead t / (t + 200) (c - ln(q / (1 - q))) / a, at most 100 either way, 0 while t = 0: q the mean of
-    the calibration's probabilities (from 10^-6 to 1 - 10^-6) of the p decided on in earlier rounds since labels of 5 positives
-    and 5 negatives were bought, t their number, at most 2000; each is counted as 1 / t, itself among the t.
+    the calibration's probabilities (from 10^-6 to 1 - 10^-6) of the p of examples not asked about, and of labelled ones before they
+    are learned, since labels of 5 positives and 5 negatives were bought, t their number, at most 2000; each is counted as 1 / t, itself among the t.
     doubt = slope of the calibration times |p|; the query rule. Then, in the round's order, every
     example that the rule does not ask about is guessed.
   Learn, a bought label y: labels of the task + 1; 64 guesses left; m_j, m'_j, E, O, u anew; p_k, p, r anew; calibration.add(p, y,
@@ -35,7 +35,7 @@ has a w and s of its own; below w and s are those of the task's group. Of an ins
     exp(2 - z) / 2, z = y (p - mean) / sqrt(variance) of the margins p decided on in the group before; with f = max(0.01,
     1 / (2 + their number)) then mean += f (p - mean) [p cut at 10^6], variance = (1 - f) (variance + f (p - old mean)^2), 0 and 1 at first. Where 4 n_y < n for y = sign(p), doubt is at most
     |log-odds of the calibration|.  Where tasks exclude each other (classes against the rest) nu = noise, doubt stays as it
-    is, and without users h is the number of labels of the task.  A shared annotator goes by doubt, all else by |p|.
+    is, and without users h is the number of labels of the task.  A shared annotator and the rule `margin` go by |p + shift|.
   Calibration: Pr[y = +1 | m] = 1 / (1 + exp(-(a m + c))). Each label is one Newton step of logistic regression, weighted by
     1 / (probability of asking), what is known before fading.
 
@@ -176,11 +176,6 @@ class Cohort:
         judged = [self.judge(task, x) for task, x in zip(tasks, xs)]
         by_means = [self.by_mean(task, x)[0] for task, x in zip(tasks, xs)]
         shift = self.shift()
-        if self.cost == "balanced" and all(sum(n[y] for n in self.n) >= 5 for y in (+1, -1)):
-            for p, r in judged:
-                q, t = self.decided
-                t = min(t + 1, 2000)
-                self.decided = (q + (min(max(self.calibration.probability(p), 1e-6), 1.0 - 1e-6) - q) / t, t)
         doubts = []
         for task, (p, r) in zip(tasks, judged):
             doubt, n = self.calibration.slope() * abs(p), self.n[task % self.groups]
@@ -203,6 +198,8 @@ class Cohort:
                 decisions.append({"probability": probability, "asked": asked, "draw": draw})
         for decision, (p, r) in zip(decisions, judged):
             decision["margin"] = p + shift
+            if not decision["asked"]:
+                self.count_share(p)
         for task, x, (p, r), by_mean, decision in zip(tasks, xs, judged, by_means, decisions):
             if not decision["asked"]:
                 self.make_guess(task, x, p, by_mean, r)
@@ -223,6 +220,12 @@ class Cohort:
             supported = k / (k + 30.0) if self.cost == "equal" else 1.0
             odds += supported * offset * max(0.0, 1.0 - 5.0 * (1.0 / positive + 1.0 / negative) / share ** 2)
         return min(max(odds / max(self.calibration.slope(), 1e-3), -100.0), 100.0)
+
+    def count_share(self, p):
+        if self.cost == "balanced" and all(sum(n[y] for n in self.n) >= 5 for y in (+1, -1)):
+            q, t = self.decided
+            t = min(t + 1, 2000)
+            self.decided = (q + (min(max(self.calibration.probability(p), 1e-6), 1.0 - 1e-6) - q) / t, t)
 
     @staticmethod
     def sign(p):
@@ -288,6 +291,7 @@ class Cohort:
         self.labels[task] += 1
         self.left = 64
         self.compared = []
+        self.count_share(self.judge(task, x)[0])
         u = self.second()
         w, v = ((1.0 - u) * means[0] + u * means[1] for means in (self.w[:, task % self.groups], self.v[:, task]))
         shared, own = float(np.sum(w * x)), float(np.sum(v * x))

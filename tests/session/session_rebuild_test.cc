@@ -263,7 +263,8 @@ TEST_P(Rebuild, WithoutWhatWasTakenBackItIsTheModelThatNeverHadIt) {
 
 // All but what the query rule has seen.
 TEST(RebuildOfAll, PredictsToTheBitAsTheLiveModel) {
-  for (const char* text : {"cohort", "cohort(query=margin(b=0.3), scale=idf)", "cohort(query=always)"}) {
+  for (const char* text :
+       {"cohort", "cohort(query=margin(b=0.3), scale=idf)", "cohort(query=always)", "cohort(cost=balanced)"}) {
     const NameTable names = task_names(kUsers);
     Session session(parse_spec(text), {.seed = 3,
                                        .limits = {.total = 150},  // so that some questions are not asked

@@ -1,6 +1,7 @@
 // cohort: shared and per-task weights with variances; the mixing ratio of the two is learned online.
 //
-// Source  docs/papers.md section 5; docs/cohort.md has the experiments. Shared and own weights: the complete graph of
+// Source  docs/papers.md section 5; docs/cohort.md; docs/decisions/cohort.md has the experiments. Shared and own weights:
+// the complete graph of
 //         Cavallanti et al. Variances: AROW, diagonal. Mixing ratio: exponential weights on past mistakes, as in AMLC.
 // Round   any number of examples; at most one label per example.
 // Shapes  d features; w_0, w_1, s: d, shared; v_0i, v_1i, t_i: d, of task i; s and t are initially 1. Where tasks are in
@@ -129,7 +130,7 @@ struct Cohort {
       if (e.x.at(k) == 0 && e.x.value[k] != 0) out[k].shared += shift();
   }
   /// `margin` includes the shift. The result never contradicts the prediction, as after few labels the sign of the margin is
-  /// more accurate (docs/cohort.md), except with cost=balanced or cost=missed.
+  /// more accurate (docs/decisions/cohort.md), except with cost=balanced or cost=missed.
   double log_odds(double margin) const {
     const double z = calibration.log_odds(margin - shift());
     if (!threshold.equal()) return z;
@@ -151,7 +152,6 @@ struct Cohort {
       if (n > 0 && !again(n, n - 1)) place.known = false;
       const Prediction& j = predictions.emplace_back(mixture.predict(round[n], calibration.slope(), place));
       out[n].margin = j.p + shifted;
-      threshold.count(j.p, calibration, classes);
       out[n].selection_score = calibration.slope() * std::abs(j.p);
       if (exclusive) continue;
       if (classes.is_rare(round[n].group, j.p > 0))
@@ -167,6 +167,8 @@ struct Cohort {
         out[n].probability = least;
         out[n].ask = out[n].draw < least;
       }
+    for (std::size_t n = 0; n < round.size(); ++n)
+      if (!out[n].ask) threshold.count(predictions[n].p, calibration, classes);
     std::size_t placed = round.size() - 1;  // index of the example whose embedding `place` is
     for (std::size_t n = 0; n < round.size() && p.guess > 0; ++n)
       if (!out[n].ask) {
@@ -183,10 +185,10 @@ struct Cohort {
   void release_scratch() { predictions = {}; }
 
   void look(const Example& e) {
-    if (p.guess == 0) return;
     Place place;
     const Prediction j = mixture.predict(e, calibration.slope(), place);
-    guess(e, j, place);
+    threshold.count(j.p, calibration, classes);
+    if (p.guess > 0) guess(e, j, place);
   }
   /// `place`: of e's instance, or of none.
   void guess(const Example& e, const Prediction& j, Place& place) {
@@ -223,6 +225,7 @@ struct Cohort {
     guesses = kGuesses;
     Place place;
     Prediction j = mixture.predict(e, calibration.slope(), place);
+    threshold.count(j.p, calibration, classes);
     mixture.count(y, j);
     calibration.add(j.p, y, d.probability / e.weight);
     classes.add(e.group, y, e.weight);

@@ -9,8 +9,9 @@ namespace {
 
 constexpr std::uint64_t kRebuildStream = 4;  // of the run's seed; HACKING.md has them all
 constexpr std::size_t kMostUnasked = 20'000;
-constexpr std::uint64_t kMostLooks = 64;   // between two labels
-constexpr std::uint64_t kMostRounds = 16;  // of a rebuild through the unasked examples that are kept (docs/cohort.md)
+constexpr std::uint64_t kMostLooks = 64;  // between two labels
+constexpr std::uint64_t kMostRounds =
+    16;  // of a rebuild through the unasked examples that are kept (docs/decisions/cohort.md)
 
 /// Whether there was memory for it. If not, the learner is as it was.
 template <class Work>

@@ -13,7 +13,7 @@ namespace quorate {
 /// Source: Platt 1999; the update is recursive least squares with forgetting on the logistic loss. Cost O(1).
 class Calibration {
  public:
-  /// margin: when the label was asked for; y: +1 or -1; asked: the probability of asking, 0 to 1.
+  /// margin: of the label's example, now; y: +1 or -1; asked: the probability of asking, 0 to 1.
   void add(double margin, double y, double asked);
   /// a m + c. Margins are cut at 10^6.
   double log_odds(double margin) const;

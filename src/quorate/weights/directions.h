@@ -27,7 +27,7 @@ struct PlainInstance {
 /// in the order of the columns. All by additions and multiplications in a fixed order: the same bits everywhere.
 ///
 /// Cost: O(kept non-zeros rank + (instances + features) rank^2) at each computation, so O(rank (non-zeros + rank)) for each
-/// instance on average. Memory: the kept instances, at most 4 MB, and 4 rank + 12 bytes for each of at most kMostFeatures
+/// instance on average. Memory: the kept instances, at most 4 MB, and 4 rank + 25 bytes for each of at most kMostFeatures
 /// features; twice as much during a computation. Under a memory limit nothing is kept, and there are no directions.
 ///
 /// Thread-safety: several threads may call const members at the same time if no other member runs.

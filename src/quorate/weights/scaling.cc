@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint64_t kLookAt = 32;    // examples until `auto` decides whether data are dense
 constexpr std::uint64_t kSparse = 8;     // counts are non-zero in less than 1 / kSparse of the features
 constexpr double kRounding = 0x1p-44;    // relative error of a whole number divided and multiplied by a norm
-constexpr double kMore = 0.3;            // `auto`: weight of a word's repetitions; docs/cohort.md
+constexpr double kMore = 0.3;            // `auto`: weight of a word's repetitions; docs/decisions/cohort.md
 constexpr double kLarge = 32;            // least mean of whole values that are numbers
 constexpr double kSeveral = 1.5;         // least mean of frequent whole values that are numbers, if texts are short
 constexpr std::uint64_t kShort = 32;     // largest mean length of a short text, in words

@@ -24,7 +24,7 @@ struct Prediction {
 /// x> predicted wrong. E and O are the means of E_j and O_j weighted by exp(-eta m_j): two numbers, for all tasks together,
 /// that learn how much the tasks have in common. u is the mean of kSecond weighted likewise by the mistakes of
 /// (1 - u_j) p_0 + u_j p_1; it begins near 0, and learns how many labels are wrong. The prediction is (1 - l) p + l p', l
-/// the trust in embeddings; p alone where (1 - l) |p| is kCertain in log-odds or more, as no p' would change it.
+/// the trust in embeddings; p alone where (1 - l) |p| is kCertain in log-odds or more, where p' seldom changes its sign.
 class Mixture {
  public:
   static constexpr std::array kRatio{1.0 / 32, 1.0 / 8, 1.0 / 2, 2.0, 8.0};

@@ -45,9 +45,10 @@ struct StoreHashed {
 
 struct RepresentNone : Tag<"none", "instances alone"> {};
 struct RepresentSvd {
-  static constexpr std::string_view name = "svd", meaning =
-                                                      "of texts and other counts also their place in a truncated SVD of all "
-                                                      "examples, labelled or not; without a memory limit";
+  static constexpr std::string_view name = "svd",
+                                    meaning =
+                                        "of texts and other counts also their embedding by a truncated SVD of all "
+                                        "examples, labelled or not; without a memory limit";
   std::uint64_t rank = 32;
   static constexpr auto fields() {
     return std::tuple{Field{&RepresentSvd::rank, "rank", Interval{1, static_cast<double>(Directions::kMostRank)},

@@ -30,8 +30,8 @@ class Margins {
     for (std::size_t g = 0; g < groups; ++g) margins[3 * g + 1] = 1;
   }
 
-  /// At most what the log-odds count for the question whether to ask: 1/2 exp(2 - z), z the number of standard deviations of
-  /// p towards a class with less than a quarter of kFewest labels or more; infinite where no class is so rare. Counts p.
+  /// The most that the log-odds of p count when a question is decided on: 1/2 exp(2 - z), z the standard deviations from the
+  /// mean to p, towards the rarer class, if it has less than a quarter of at least kFewest labels; else infinite. Counts p.
   double most_odds(std::uint32_t group, double p, const Classes& classes) {
     const double positive = classes.labels(group, 1), negative = classes.labels(group, -1), n = positive + negative,
                  z = deviations(group, p), x = positive < negative ? z : -z;

@@ -25,15 +25,15 @@ struct CostOfPositives {
 using Cost = std::variant<CostEqual, CostBalanced, CostOfPositives>;
 
 /// The shift after which 0 is where the odds, weighted by the costs of mistakes, are even. With few labels p itself is more
-/// accurate, so the shift is shrunk (docs/cohort.md). c, a: offset and slope of the calibration; n_+, n_-: weights of
-/// labels.
+/// accurate, so the shift is shrunk (docs/decisions/cohort.md). c, a: offset and slope of the calibration; n_+, n_-: weights
+/// of labels.
 ///
 /// The log-odds of p = 0 are c max(0, 1 - kDoubt v / l^2), l = ln((n_+ + 1) / (n_- + 1)), v = 1 / (n_+ + 1) + 1 / (n_- + 1)
 /// its variance, or 0 where c and l differ in sign: as the noise balances the classes, they should be l. So they count where
 /// the share of labels is surely other than a half. With equal costs they are multiplied by k / (k + kFewRare), k the labels
 /// of the rarer class: few of them say little about its share. The margin is positive where the odds are above even; with a
 /// cost, above 1 to the cost. `balanced`: positive where the calibrated probability is above its own mean q
-/// over the examples decided on, which is the share of positives in the stream, not among labels: p is moved by t / (t +
+/// over the examples, which is the share of positives in the stream, not among labels: p is moved by t / (t +
 /// kFewDecided) (c - ln(q / (1 - q))) / a, t the number of examples counted, from kFewest labels of each class on; the
 /// latest weighs at least 1 / kMostDecided.
 ///
@@ -54,7 +54,8 @@ class Threshold {
     const double odds = missed != nullptr ? log_positive(missed->times) : 0;
     return moved(odds + offset(calibration, classes), calibration.slope());
   }
-  /// Of cost=balanced: counts the margin p of an example that is decided on, once there are enough labels to calibrate it.
+  /// Of cost=balanced: counts the margin p of an example, when it is not asked about or before its label is learned, once
+  /// there are enough labels to calibrate it.
   void count(double margin, const Calibration& calibration, const Classes& classes) {
     if (!balanced() || (decided == 0 && classes.rarer_labels() < kFewest)) return;
     decided = std::min(decided + 1, kMostDecided);
