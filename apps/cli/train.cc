@@ -270,6 +270,7 @@ int run(const TrainOptions& o) {
       with_task += item.task != kOnlyTask;
       prefetcher.tasks([&](std::size_t ahead) { return examples.coming_task(ahead); });
       const Task task = model.task(item.task);
+      prefetcher.example({session.known_task(examples.coming_task(1)), examples.coming_features()});
       builder.add({task, item.x, item.weight, item.id}, item.label, item.time, task == kUntracked ? hash64(item.task) : 0);
       lines(seen - o.skip);
       if (o.save_every > 0 && (seen - o.skip) % o.save_every == 0) saved |= save_meanwhile(o, model);

@@ -197,6 +197,11 @@ std::string ExampleReader::unmet() const {
   return out;
 }
 
+Features ExampleReader::coming_features() const {
+  if (block_ == nullptr || row_ >= block_->rows.size()) return {};
+  return block_->x(row_);
+}
+
 std::string_view ExampleReader::coming_task(std::size_t ahead) const {
   if (block_ == nullptr || row_ + ahead > block_->rows.size()) return {};
   return block_->task(row_ + ahead - 1);

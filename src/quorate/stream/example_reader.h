@@ -50,6 +50,8 @@ class ExampleReader {
 
   /// The task of the `ahead`-th example after the one that next() returned last; "" if it is not read yet, or has no task.
   std::string_view coming_task(std::size_t ahead) const;
+  /// The features of the next example, perhaps in another order; none if they are not read yet.
+  Features coming_features() const;
 
   const std::string& path() const { return reader_->path(); }
   std::uint64_t line_number() const { return at_.line; }               ///< where the last example ended, from 1
