@@ -161,22 +161,19 @@ void print_confusion(const ClassConfusion& confusion, const std::vector<std::str
   std::cout << "\nrows: true label, columns: predicted label\n" << table(rows);
 }
 
-int run(const EvaluateOptions& o) {
-  const std::stop_token stop = interrupt();
-  check_output({"standard output", "-"}, {{"--model", o.model}, data_file("--data", o.data)});
-  Model model = Model::load(o.model);
-  ReadOptions reading = o.read.options();
-  reading.labelled = true;
-  ExampleReader examples(o.data, reading, model.featurizer, model.labels);
-  const Learner& learner = model.session.learner();
-  if (o.threshold) check_has_threshold(model, o.model, "--threshold");
-  if (o.thresholds) check_has_threshold(model, o.model, "--thresholds");
-  const bool calibrated = learner.capabilities().calibrated;
-  const Reduction& reduction = model.reduction;
-  const bool tasks = reduction.by_task();
+/// The examples with a label, judged, and how many there were of the others.
+struct Judgements {
   std::vector<Judged> all;
-  std::map<std::string, std::vector<Judged>> of_task;
-  std::uint64_t unlabelled = 0, unknown = 0;
+  std::map<std::string, std::vector<Judged>> of_task;  // with --per-task, of models with tasks
+  std::uint64_t unlabelled = 0, of_unknown_tasks = 0;
+};
+
+Judgements judge(const EvaluateOptions& o, const Model& model, ExampleReader& examples) {
+  const std::stop_token stop = interrupt();
+  const Learner& learner = model.session.learner();
+  const Reduction& reduction = model.reduction;
+  const bool calibrated = learner.capabilities().calibrated, tasks = reduction.by_task();
+  Judgements out;
   std::atomic<std::uint64_t> seen = 0, consumed = 0;
   {
     const Progress progress_line(o.progress, share_read(examples.path(), consumed), [&] { return seen.load(); });
@@ -186,11 +183,11 @@ int run(const EvaluateOptions& o) {
       ++seen;
       consumed = examples.consumed();
       if (!item.label.known()) {
-        ++unlabelled;
+        ++out.unlabelled;
         continue;
       }
       const Task place = model.known_task(item.task);
-      unknown += tasks && place == kUntracked;
+      out.of_unknown_tasks += tasks && place == kUntracked;
       const auto [said, margin] = model.predict(place, item.x, work, true);
       Judged j{reduction.number_of(item.label), said, margin,
                calibrated ? work.probabilities[reduction.towards(said)] : NAN};
@@ -199,72 +196,96 @@ int run(const EvaluateOptions& o) {
         j.margin = learner.log_odds(margin) - std::log(t / (1 - t));
         j.predicted = predicted(j.margin) == kYes;
       }
-      all.push_back(j);
-      if (o.per_task && tasks) of_task[std::string(item.task)].push_back(j);
+      out.all.push_back(j);
+      if (o.per_task && tasks) out.of_task[std::string(item.task)].push_back(j);
     }
   }
   report_skipped(examples);
   if (stop.stop_requested()) throw Interrupted("interrupted after example " + grouped(seen));
-  if (all.empty())
+  if (out.all.empty())
     throw DataError(examples.path() + ": none of " + counted(seen, "example") +
                     " has a label; expected --label-column to name theirs");
-  const auto warn = [&](const std::string& what) { std::cerr << "quorate: " << examples.path() << ": " << what << "\n"; };
-  if (model.labels.other_words())
-    warn("none of " + counted(all.size(), "labelled example") + " " + model.labels.no_positive());
-  if (const std::string unmet = examples.unmet(); !unmet.empty()) warn(unmet);
-  const std::vector<Measured> overall = measured(all, reduction);
-  const std::vector<std::string> names = model.labels.names();
-  const ClassConfusion truths = confusion_of(all, names.size());
-  std::size_t most = 0;
-  for (std::size_t c = 1; c < truths.classes(); ++c)
-    if (truths.count(c) > truths.count(most)) most = c;
-  const double always = static_cast<double>(truths.count(most)) / static_cast<double>(all.size());
-  const std::optional<double> threshold = o.threshold ? o.threshold : model.threshold();
-  if (o.json) {
-    Json out{{"model", o.model},
-             {"learner", to_text(model.session.spec())},
-             {"examples", all.size()},
-             {"unlabelled", unlabelled},
-             {"of_unknown_tasks", unknown},
-             {"skipped_lines", examples.skipped()},
-             {"measures", json_of(overall)},
-             {"labels", names},
-             {"confusion", json_of(truths)},
-             {"always", {{"label", names[most]}, {"accuracy", always}}},
-             {"threshold", threshold ? Json(*threshold) : Json(nullptr)}};
-    if (o.thresholds) {
-      out["thresholds"] = Json::array();
-      for (const AtThreshold& t : at_thresholds(all))
-        out["thresholds"].push_back({{"threshold", t.threshold},
-                                     {"recall", number(t.recall)},
-                                     {"precision", number(t.precision)},
-                                     {"balanced_accuracy", number(t.balanced_accuracy)},
-                                     {"alarms_per_1000", t.alarms}});
-    }
-    if (o.per_task && tasks) {
-      out["tasks"] = Json::object();
-      for (const auto& [name, judged] : of_task) {
-        Json& entry = out["tasks"][name] = {{"examples", judged.size()}, {"measures", json_of(measured(judged, reduction))}};
-        entry["confusion"] = json_of(confusion_of(judged, names.size()));
-      }
-    }
-    std::cout << out.dump(2) << "\n";
-    return kDone;
+  return out;
+}
+
+/// What is said of the judgements.
+struct Evaluation {
+  std::vector<Measured> measures;
+  std::vector<std::string> names;  // of the labels
+  ClassConfusion confusion;
+  std::size_t most = 0;  // the most frequent label
+  double always = 0;     // the accuracy of always answering it
+  std::optional<double> threshold;
+};
+
+Json json_of(const EvaluateOptions& o, const Model& model, const Judgements& judged, const Evaluation& e,
+             std::uint64_t skipped) {
+  Json out{{"model", o.model},
+           {"learner", to_text(model.session.spec())},
+           {"examples", judged.all.size()},
+           {"unlabelled", judged.unlabelled},
+           {"of_unknown_tasks", judged.of_unknown_tasks},
+           {"skipped_lines", skipped},
+           {"measures", json_of(e.measures)},
+           {"labels", e.names},
+           {"confusion", json_of(e.confusion)},
+           {"always", {{"label", e.names[e.most]}, {"accuracy", e.always}}},
+           {"threshold", e.threshold ? Json(*e.threshold) : Json(nullptr)}};
+  if (o.thresholds) {
+    out["thresholds"] = Json::array();
+    for (const AtThreshold& t : at_thresholds(judged.all))
+      out["thresholds"].push_back({{"threshold", t.threshold},
+                                   {"recall", number(t.recall)},
+                                   {"precision", number(t.precision)},
+                                   {"balanced_accuracy", number(t.balanced_accuracy)},
+                                   {"alarms_per_1000", t.alarms}});
   }
-  std::cout << o.model << ": " << to_text(model.session.spec()) << "\n" << counted(all.size(), "example");
-  if (unlabelled > 0) std::cout << ", " << grouped(unlabelled) << " without a label left out";
-  if (unknown > 0)
-    std::cout << "; " << grouped(unknown) << " of tasks that the model does not know, predicted with what all share";
+  if (o.per_task && model.reduction.by_task()) {
+    out["tasks"] = Json::object();
+    for (const auto& [name, of_task] : judged.of_task)
+      out["tasks"][name] = {{"examples", of_task.size()},
+                            {"measures", json_of(measured(of_task, model.reduction))},
+                            {"confusion", json_of(confusion_of(of_task, e.names.size()))}};
+  }
+  return out;
+}
+
+void print_tasks(const Judgements& judged, const Reduction& reduction, const std::vector<std::string>& names) {
+  const bool ranked = !reduction.has_classes();
+  std::vector<std::vector<std::string>> rows{
+      {"task", "examples", "accuracy", "95 % interval", "balanced", "F1", ranked ? "AUC" : ""}};
+  for (const auto& [name, of_task] : judged.of_task) {
+    const NamedMeasures m = measures_of(of_task, reduction, 1, ~std::size_t{0});
+    const auto right = std::count_if(of_task.begin(), of_task.end(), [](const Judged& j) { return j.truth == j.predicted; });
+    const Measured accuracy = share("accuracy", static_cast<double>(right), static_cast<double>(of_task.size()));
+    rows.push_back({name, grouped(of_task.size()), percent(accuracy.value),
+                    text_of(accuracy.low) + " to " + text_of(accuracy.high), text_of(m[1].second), text_of(m[2].second),
+                    ranked ? text_of(m[3].second) : ""});
+  }
+  std::cout << "\n" << table(rows);
+  if (ranked) return;
+  for (const auto& [name, of_task] : judged.of_task) {
+    std::cout << "\n" << name << ":";
+    print_confusion(confusion_of(of_task, names.size()), names);
+  }
+}
+
+void print(const EvaluateOptions& o, const Model& model, const Judgements& judged, const Evaluation& e) {
+  std::cout << o.model << ": " << to_text(model.session.spec()) << "\n" << counted(judged.all.size(), "example");
+  if (judged.unlabelled > 0) std::cout << ", " << grouped(judged.unlabelled) << " without a label left out";
+  if (judged.of_unknown_tasks > 0)
+    std::cout << "; " << grouped(judged.of_unknown_tasks)
+              << " of tasks that the model does not know, predicted with what all share";
   std::cout << "\n\n";
   std::vector<std::vector<std::string>> rows{{"", "value", "95 % interval"}};
-  for (const Measured& m : overall)
+  for (const Measured& m : e.measures)
     rows.push_back({m.name, text_of(m.value), std::isfinite(m.low) ? text_of(m.low) + " to " + text_of(m.high) : "-"});
-  std::cout << table(rows) << always_text(names[most], always) << "\n";
-  if (threshold) std::cout << names[1] << " is predicted from a probability of " << text_of(*threshold) << " on\n";
-  print_confusion(truths, names);
+  std::cout << table(rows) << always_text(e.names[e.most], e.always) << "\n";
+  if (e.threshold) std::cout << e.names[1] << " is predicted from a probability of " << text_of(*e.threshold) << " on\n";
+  print_confusion(e.confusion, e.names);
   if (o.thresholds) {
-    rows = {{names[1] + " from", "recall", "precision", "balanced", "of 1,000"}};
-    for (const AtThreshold& t : at_thresholds(all)) {
+    rows = {{e.names[1] + " from", "recall", "precision", "balanced", "of 1,000"}};
+    for (const AtThreshold& t : at_thresholds(judged.all)) {
       char from[16], alarms[32];
       std::snprintf(from, sizeof from, "%.2f", t.threshold);
       std::snprintf(alarms, sizeof alarms, "%.1f", t.alarms);
@@ -272,23 +293,34 @@ int run(const EvaluateOptions& o) {
     }
     std::cout << "\n" << table(rows);
   }
-  if (!o.per_task || !tasks) return kDone;
-  const bool ranked = !reduction.has_classes();
-  rows = {{"task", "examples", "accuracy", "95 % interval", "balanced", "F1", ranked ? "AUC" : ""}};
-  for (const auto& [name, judged] : of_task) {
-    const NamedMeasures m = measures_of(judged, reduction, 1, ~std::size_t{0});
-    const auto right = std::count_if(judged.begin(), judged.end(), [](const Judged& j) { return j.truth == j.predicted; });
-    const Measured accuracy = share("accuracy", static_cast<double>(right), static_cast<double>(judged.size()));
-    rows.push_back({name, grouped(judged.size()), percent(accuracy.value),
-                    text_of(accuracy.low) + " to " + text_of(accuracy.high), text_of(m[1].second), text_of(m[2].second),
-                    ranked ? text_of(m[3].second) : ""});
-  }
-  std::cout << "\n" << table(rows);
-  if (!ranked)
-    for (const auto& [name, judged] : of_task) {
-      std::cout << "\n" << name << ":";
-      print_confusion(confusion_of(judged, names.size()), names);
-    }
+  if (o.per_task && model.reduction.by_task()) print_tasks(judged, model.reduction, e.names);
+}
+
+int run(const EvaluateOptions& o) {
+  check_output({"standard output", "-"}, {{"--model", o.model}, data_file("--data", o.data)});
+  Model model = Model::load(o.model);
+  ReadOptions reading = o.read.options();
+  reading.labelled = true;
+  ExampleReader examples(o.data, reading, model.featurizer, model.labels);
+  if (o.threshold) check_has_threshold(model, o.model, "--threshold");
+  if (o.thresholds) check_has_threshold(model, o.model, "--thresholds");
+  const Judgements judged = judge(o, model, examples);
+  const auto warn = [&](const std::string& what) { std::cerr << "quorate: " << examples.path() << ": " << what << "\n"; };
+  if (model.labels.other_words())
+    warn("none of " + counted(judged.all.size(), "labelled example") + " " + model.labels.no_positive());
+  if (const std::string unmet = examples.unmet(); !unmet.empty()) warn(unmet);
+  const std::vector<std::string> names = model.labels.names();
+  Evaluation e{.measures = measured(judged.all, model.reduction),
+               .names = names,
+               .confusion = confusion_of(judged.all, names.size()),
+               .threshold = o.threshold ? o.threshold : model.threshold()};
+  for (std::size_t c = 1; c < e.confusion.classes(); ++c)
+    if (e.confusion.count(c) > e.confusion.count(e.most)) e.most = c;
+  e.always = static_cast<double>(e.confusion.count(e.most)) / static_cast<double>(judged.all.size());
+  if (o.json)
+    std::cout << json_of(o, model, judged, e, examples.skipped()).dump(2) << "\n";
+  else
+    print(o, model, judged, e);
   return kDone;
 }
 

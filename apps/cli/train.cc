@@ -203,6 +203,58 @@ bool save_meanwhile(const TrainOptions& o, const Model& model) {
   }
 }
 
+/// What became of the examples of a run.
+struct Numbers {
+  std::uint64_t learned, unknown, again, without_task;
+  bool interrupted, out_of_memory;
+};
+
+/// The last words of a run, for people or as JSON, on standard output.
+void summarize(const TrainOptions& o, const Model& model, const ExampleReader& examples, const ProgressiveCount& progressive,
+               const Numbers& n) {
+  const Report report(model);
+  if (o.json) {
+    std::cout << Json{{"model", o.model},
+                      {"examples", n.learned},
+                      {"skipped_lines", examples.skipped()},
+                      {"examples_unknown", n.unknown},
+                      {"examples_again", n.again},
+                      {"examples_without_task", n.without_task},
+                      {"progressive_accuracy", number(progressive.accuracy())},
+                      {"progressive_always", number(progressive.always())},
+                      {"progressive_f1", number(progressive.f1())},
+                      {"report", to_json(report)},
+                      {"interrupted", n.interrupted}}
+                     .dump(2)
+              << "\n";
+  } else if (!o.progress.quiet) {
+    std::cout << o.model << ": " << report.learner << "\nlearned from " << counted(n.learned, "example");
+    if (progressive.total() > 0)
+      std::cout << ", progressive accuracy " << percent(progressive.accuracy()) << " ("
+                << always_text(model.labels.name(progressive.most_frequent()), progressive.always()) << ")";
+    std::cout << "\n"
+              << "total: " << examples_text(model) << ", " << counted(report.answered, "label") << " bought, "
+              << counted(report.model_bytes, "byte") << "\n";
+    if (n.without_task > 0 && model.session.tasks().size() > 1) {
+      const auto column = model.featurizer.schema().column_of(ColumnKind::kTask);
+      std::cout << counted(n.without_task, "example") << " without a " << (column ? *column : task_column(o))
+                << (n.without_task == 1 ? " is" : " are") << " of the task '" << kOnlyTask << "'\n";
+    }
+    if (report.audit) std::cout << audit_text(*report.audit, report.classes);
+    if (report.untracked_examples > 0)
+      std::cout << counted(report.untracked_examples, "example")
+                << " of tasks beyond the memory limit, predicted with the weights that all tasks share\n";
+    if (report.names_left_out > 0)
+      std::cout << counted(report.names_left_out, "feature")
+                << " left out: the names exceed the quarter of the memory limit that is for names; --bits 18 "
+                   "needs no names\n";
+    if (report.unanswered > 0)
+      std::cout << counted(report.unanswered, "label")
+                << (!n.out_of_memory ? " asked for where the example has none (--label-column names the column)\n"
+                                     : " asked for and not learned: the example has none, or memory ran out\n");
+  }
+}
+
 int run(const TrainOptions& o) {
   if (o.model == "-") throw UsageError("--model -: expected a file");
   const std::stop_token stop = interrupt();
@@ -310,48 +362,8 @@ int run(const TrainOptions& o) {
                  "tasks alternate\n";
   const std::uint64_t without_task = model.reduction.by_task() ? all - with_task : 0;
   const std::uint64_t learned = all > open ? all - open : 0;
-  const Report report(model);
-  if (o.json) {
-    std::cout << Json{{"model", o.model},
-                      {"examples", learned},
-                      {"skipped_lines", examples.skipped()},
-                      {"examples_unknown", unknown},
-                      {"examples_again", again},
-                      {"examples_without_task", without_task},
-                      {"progressive_accuracy", number(builder.progressive().accuracy())},
-                      {"progressive_always", number(builder.progressive().always())},
-                      {"progressive_f1", number(builder.progressive().f1())},
-                      {"report", to_json(report)},
-                      {"interrupted", stop.stop_requested()}}
-                     .dump(2)
-              << "\n";
-  } else if (!o.progress.quiet) {
-    std::cout << o.model << ": " << report.learner << "\nlearned from " << counted(learned, "example");
-    if (builder.progressive().total() > 0)
-      std::cout << ", progressive accuracy " << percent(builder.progressive().accuracy()) << " ("
-                << always_text(model.labels.name(builder.progressive().most_frequent()), builder.progressive().always())
-                << ")";
-    std::cout << "\n"
-              << "total: " << examples_text(model) << ", " << counted(report.answered, "label") << " bought, "
-              << counted(report.model_bytes, "byte") << "\n";
-    if (without_task > 0 && session.tasks().size() > 1) {
-      const auto column = model.featurizer.schema().column_of(ColumnKind::kTask);
-      std::cout << counted(without_task, "example") << " without a " << (column ? *column : task_column(o))
-                << (without_task == 1 ? " is" : " are") << " of the task '" << kOnlyTask << "'\n";
-    }
-    if (report.audit) std::cout << audit_text(*report.audit, report.classes);
-    if (report.untracked_examples > 0)
-      std::cout << counted(report.untracked_examples, "example")
-                << " of tasks beyond the memory limit, predicted with the weights that all tasks share\n";
-    if (report.names_left_out > 0)
-      std::cout << counted(report.names_left_out, "feature")
-                << " left out: the names exceed the quarter of the memory limit that is for names; --bits 18 "
-                   "needs no names\n";
-    if (report.unanswered > 0)
-      std::cout << counted(report.unanswered, "label")
-                << (out_of_memory.empty() ? " asked for where the example has none (--label-column names the column)\n"
-                                          : " asked for and not learned: the example has none, or memory ran out\n");
-  }
+  summarize(o, model, examples, builder.progressive(),
+            {learned, unknown, again, without_task, stop.stop_requested(), !out_of_memory.empty()});
   if (!out_of_memory.empty()) {
     std::cerr << "quorate: " << examples.path() << ":" << examples.line_number() << ": " << out_of_memory << "; " << o.model
               << " is saved with what was learned before\n";
