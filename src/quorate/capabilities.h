@@ -24,6 +24,7 @@ struct Capabilities {
   bool additive = false;         ///< a margin is a sum over features: explain()
   bool groups = false;           ///< tasks may be in groups that share nothing with each other: Example::group
   bool rebuilds = false;         ///< can be learned again from kept labels alone: restart()
+  bool judges = false;           ///< decides an example without changing anything: judge(). Not with a rule for whole rounds
   bool weighs = false;           ///< learns a label of any weight in one step; others repeat the step
   bool peer_benefit = false;     ///< counts how often listening to other tasks helped and hurt: peer_benefit()
 
@@ -53,6 +54,7 @@ inline constexpr std::array kCapabilities{
                    &Capabilities::groups},
     CapabilityInfo{"rebuilds", "can be learned again from the labels it keeps, without those that are taken back",
                    &Capabilities::rebuilds},
+    CapabilityInfo{"judges", "decides without changing its state: machines can share one model", &Capabilities::judges},
     CapabilityInfo{"weighs", "learns a label of any weight in one step; others repeat the step", &Capabilities::weighs},
     CapabilityInfo{"peer-benefit", "counts whether listening to other tasks helps", &Capabilities::peer_benefit}};
 

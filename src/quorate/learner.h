@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "quorate/base/answer.h"
 #include "quorate/base/example.h"
@@ -21,6 +22,10 @@ struct Contribution {
   double own = 0;          ///< from the task's own weights
   double uncertainty = 0;  ///< its part of the margin's variance, 0 for learners without variances
 };
+
+/// What a caller of Learner::judge() keeps for it from example to example; empty at first. cohort: mean and variance of the
+/// margins judged, to find unusual ones.
+using JudgeMemory = std::vector<double>;
 
 /// Optional verbs may be called only if capabilities() has the flag named with them.
 ///
@@ -46,6 +51,12 @@ class Learner {
   /// that the learner's file documents. Throws MemoryError.
   virtual void decide(const Round& round, Rng& rng, std::span<Decision> out) = 0;
 
+  /// judges: the decision about e alone that decide() would make if it neither counted e nor learned from it. The margin is
+  /// score(e)'s, to the bit. query_scale: as set_query_scale(), for this example; draw: uniform in [0, 1), in place of the
+  /// query rule's draw. Changes nothing but `memory`, so threads with a memory each may judge at once. O(non-zeros) unless
+  /// the learner's file says otherwise.
+  virtual Decision judge(const Example& e, double query_scale, double draw, JudgeMemory& memory) const = 0;
+
   /// Learns from one answer, maybe long after decide(); `d` is the decision made about `e` then. Returns whether the model
   /// changed. After MemoryError nothing was learned.
   virtual bool learn(const Example& e, const Decision& d, Answer y, Rng& rng) = 0;
@@ -54,6 +65,8 @@ class Learner {
   /// `recount`; afterwards call count() for each instance. After MemoryError the learner is unusable.
   virtual void restart(const LearnerContext& context, bool recount) = 0;
   virtual void count(const Features& x) = 0;
+  /// Makes room for a task as decide() does. After MemoryError nothing has changed.
+  virtual void make_task(Task task) = 0;
   /// learns_unasked: makes the update that decide() would make for e without a label, and nothing else. May do nothing.
   /// O(non-zeros).
   virtual void look(const Example& e) = 0;

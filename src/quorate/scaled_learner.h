@@ -69,6 +69,7 @@ struct Stages {
   bool embeds = false;       ///< directions(), turn(scaled): learns from embeddings too, anew when directions change
   bool shifts = false;       ///< shift(): what score() adds to the sum over features
   bool varies = false;       ///< variance(e): of the margin
+  bool judges = false;       ///< judge(e, scale, draw, memory): where it is more than score(e) and the query rule
   bool reserves = false;     ///< reserve(e): before learn(e), takes the memory that it needs
   bool makes_room = false;   ///< make_room(round): the same, before decide()
   bool has_scratch = false;  ///< release_scratch()
@@ -104,6 +105,9 @@ constexpr Stages stages_found() {
 , .varies = requires(const A c, const Example& e) {
   { c.variance(e) } -> std::same_as<double>;
 }
+, .judges = requires(const A c, const Example& e, JudgeMemory& memory) {
+  { c.judge(e, 1.0, 0.5, memory) } -> std::same_as<Decision>;
+}
 , .reserves = requires(A a, const Example& e) { a.reserve(e); }
 , .makes_room = requires(A a, std::span<const Example> round) { a.make_room(round); }
 , .has_scratch = requires(A a) { a.release_scratch(); }
@@ -132,6 +136,7 @@ struct WithScale : A::Params {
     out.paced |= rule.paced;
     out.selects |= rule.selects;
     out.draws |= rule.draws;
+    out.judges &= !rule.by_round;
     if constexpr (requires { this->refine(out); }) this->refine(out);
     return out;
   }
@@ -157,10 +162,21 @@ class ScaledLearner final : public Learner {
   const Capabilities& capabilities() const override { return can_; }
 
   double score(const Example& e) const override {
-    prefetch(e);
-    if (!scaling_.changes()) return finite(a_->score(e));
-    thread_local std::vector<double> values;  // several threads may read one learner
-    return finite(a_->score(scaled(e, values)));
+    return read(e, [this](const Example& x) { return finite(a_->score(x)); });
+  }
+  Decision judge(const Example& e, [[maybe_unused]] double query_scale, [[maybe_unused]] double draw,
+                 [[maybe_unused]] JudgeMemory& memory) const override {
+    return read(e, [&](const Example& x) {
+      Decision d;
+      if constexpr (kStages.judges) {
+        d = a_->judge(x, query_scale, draw, memory);
+      } else if constexpr (kCan.judges) {
+        d.margin = a_->score(x);
+        a_->query.judge(query_scale, draw, d);
+      }
+      d.margin = finite(d.margin);
+      return d;
+    });
   }
   void explain([[maybe_unused]] const Example& e, [[maybe_unused]] std::span<Contribution> out) const override {
     if constexpr (kCan.additive) {
@@ -257,6 +273,12 @@ class ScaledLearner final : public Learner {
         a_->turn([this](const Example& e) { return scaled(e, values_); });
     }
   }
+  void make_task([[maybe_unused]] Task task) override {
+    if constexpr (kStages.grows)
+      a_->ensure_tasks(std::size_t{task} + 1);
+    else if constexpr (kStages.has_graph)
+      if (task != kUntracked) a_->A.ensure_tasks(std::size_t{task} + 1);
+  }
   void look(const Example& e) override {
     if constexpr (kStages.looks) a_->look(scaling_.changes() ? scaled(e, values_) : e);
   }
@@ -346,6 +368,13 @@ class ScaledLearner final : public Learner {
     if (values.size() < e.x.size()) values.resize(e.x.size());
     return {e.task, scaling_(e.x, values), e.group, e.weight};
   }
+  /// work(e scaled), changing nothing: several threads may read one learner.
+  auto read(const Example& e, auto work) const {
+    prefetch(e);
+    if (!scaling_.changes()) return work(e);
+    thread_local std::vector<double> values;
+    return work(scaled(e, values));
+  }
   /// Huge weights in a model file may overflow a margin; the result is always a finite number.
   static double finite(double margin) {
     constexpr double kLargest = std::numeric_limits<double>::max();
@@ -357,10 +386,7 @@ class ScaledLearner final : public Learner {
   }
   bool learn_once(const Example& e, const Decision& d, Answer y, Rng& rng) {
     if constexpr (requires { a_->query.reserve_task(e.task); }) a_->query.reserve_task(e.task);
-    if constexpr (kStages.grows)  // unsolicited label or rebuild: the task may be new
-      a_->ensure_tasks(std::size_t{e.task} + 1);
-    else if constexpr (kStages.has_graph)
-      if (e.task != kUntracked) a_->A.ensure_tasks(std::size_t{e.task} + 1);
+    make_task(e.task);  // unsolicited label or rebuild: the task may be new
     if constexpr (kStages.reserves)
       if (y != kNeither) a_->reserve(e);
     if constexpr (kCan.additive)

@@ -92,9 +92,10 @@ TEST(CohortParts, MarginsThatAreUnusualTowardsARareClassCountAsUncertain) {
   Classes classes(1, heap());
   Margins margins(1, heap());
   for (int n = 0; n < 10; ++n) classes.add(0, -1, 1);
-  EXPECT_NEAR(margins.most_odds(0, 1.5, classes), std::exp(0.5) / 2, 1e-12) << "mean 0, variance 1 at first";
+  EXPECT_NEAR(Margins::most_odds(margins.margins, 0, 1.5, classes), std::exp(0.5) / 2, 1e-12)
+      << "mean 0, variance 1 at first";
   for (int n = 0; n < 10; ++n) classes.add(0, 1, 1);
-  EXPECT_TRUE(std::isinf(margins.most_odds(0, 1.5, classes))) << "none is rare";
+  EXPECT_TRUE(std::isinf(Margins::most_odds(margins.margins, 0, 1.5, classes))) << "none is rare";
 }
 
 TEST(CohortParts, TheThresholdFollowsCostsAndTheShareOfLabels) {

@@ -41,7 +41,7 @@ Tensors saved(const Session& session) {
   return out;
 }
 
-std::unique_ptr<Session> reloaded(const Session& session) {
+std::unique_ptr<Session> saved_and_read(const Session& session) {
   const Tensors tensors = saved(session);
   Reader reader(tensors);
   auto out = std::make_unique<Session>(Session::load(session.spec(), session.options(), reader));
@@ -119,7 +119,7 @@ TEST_P(SessionAudit, SaveAndContinueEqualsNeverSaved) {
   const SessionOptions options{.seed = 5, .limits = {.total = 70}, .audit = 0.3};
   auto never = std::make_unique<Session>(spec(), options), often = std::make_unique<Session>(spec(), options);
   for (std::size_t n = 0; n < s.size(); ++n) {
-    if (n % 11 == 0) often = reloaded(*often);
+    if (n % 11 == 0) often = saved_and_read(*often);
     const int y = n % 6 == 5 ? 0 : s.y[n];  // which nobody knows
     const Outcome a = feed_one(*never, {never->task(task_name(s.task[n])), s.x[n]}, y);
     const Outcome b = feed_one(*often, {often->task(task_name(s.task[n])), s.x[n]}, y);
@@ -140,7 +140,7 @@ TEST(Audited, AModelWhoseQuestionsWereWithdrawnIsSavedAndGoesOnToTheBit) {
   std::deque<std::uint64_t> open;
   std::uint64_t audits = 0;
   for (std::size_t n = 0; n < s.size(); ++n) {
-    if (n % 7 == 0) often = reloaded(*often);
+    if (n % 7 == 0) often = saved_and_read(*often);
     Outcome outcomes[2];
     for (Session* one : {never.get(), often.get()}) {
       const Example e{one->task(task_name(s.task[n])), s.x[n]};
@@ -249,7 +249,7 @@ TEST(Audited, AnOracleThatThrowsAtAnAuditLeavesASessionThatCanBeSavedAndGoesOn) 
     } catch (const std::runtime_error&) {
       ++thrown;
     }
-    ASSERT_NO_THROW(reloaded(session)) << n;
+    ASSERT_NO_THROW(saved_and_read(session)) << n;
   }
   EXPECT_EQ(thrown, 40);
   EXPECT_GT(session.audit()->bought(), 10u);

@@ -162,6 +162,6 @@ struct Amlc {
 }  // namespace
 
 extern const Algorithm kAmlc;
-constexpr Algorithm kAmlc = registered<Amlc, Capabilities{.joint = true, .peer_benefit = true}>();
+constexpr Algorithm kAmlc = registered<Amlc, Capabilities{.joint = true, .judges = true, .peer_benefit = true}>();
 
 }  // namespace quorate

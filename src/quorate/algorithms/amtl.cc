@@ -8,6 +8,8 @@
 //         O(K non-zeros + K^2): no pass over d is ever made. Memory O(features seen times K + K^2).
 // Draws   decide: the draws of the query rule, in order of the examples. learn: none.
 // Differs The graph is the complete one in the paper; any other may be given, and A^-1 * U is then zero where A^-1 is.
+#include <vector>
+
 #include "quorate/base/portable_math.h"
 #include "quorate/base/simd.h"
 #include "quorate/graph/task_graph.h"
@@ -29,7 +31,7 @@ struct Similarity
 struct Amtl {
   static constexpr std::string_view name = "amtl", title = "Perceptrons coupled by how alike they are",
                                     source = "Saha et al. 2011, eq. 3.1";
-  static constexpr Stages stages{.makes_room = true, .has_graph = true, .grows = true};
+  static constexpr Stages stages{.judges = true, .makes_room = true, .has_graph = true, .grows = true};
   struct Params {
     Graph graph;
     QueryWith<Similarity> query = Always{};
@@ -56,19 +58,33 @@ struct Amtl {
       const Task i = round[n].task;
       ensure_tasks(std::size_t{i} + 1);
       out[n].margin = score(round[n]);
-      if (!std::holds_alternative<Similarity>(p.query)) continue;
-      similarities(i);
-      double b = 0;
-      for (const double u : c) b += u;
-      MarginQuery{b * query.scale()}(rng, out[n]);
+      if (asks_by_similarity()) MarginQuery{similarity(i, c) * query.scale()}(rng, out[n]);
     }
     query(round, rng, out);
+  }
+  Decision judge(const Example& e, double scale, double draw, JudgeMemory&) const {
+    Decision d;
+    d.margin = score(e);
+    query.judge(scale, draw, d);
+    if (!asks_by_similarity()) return d;
+    std::vector<double> u(w.tasks());  // changes nothing, so not the scratch
+    GivenDraw given{draw};
+    MarginQuery{(e.task < w.tasks() ? similarity(e.task, u) : 1) * scale}(given, d);
+    return d;
+  }
+  bool asks_by_similarity() const { return std::holds_alternative<Similarity>(p.query); }
+  /// b of query=similarity, the sum of U(j, i) over j; they are left in u, K numbers.
+  double similarity(Task i, std::span<double> u) const {
+    similarities(i, u);
+    double b = 0;
+    for (const double v : u) b += v;
+    return b;
   }
 
   bool learn(const Example& e, const Decision& d, double y, Rng&) {
     if (!mistaken(y, d.margin)) return false;
     ensure_tasks(std::size_t{e.task} + 1);
-    similarities(e.task);
+    similarities(e.task, c);
     const auto column = A.column(e.task);
     for (Task j = 0; j < c.size(); ++j) {
       const double a = column(j);
@@ -87,10 +103,10 @@ struct Amtl {
   }
 
   double U(Task j, Task i) const { return j == i ? 1 : exp_negative(-G.squared_distance(j, i)); }
-  /// c[j] = U(j, i) for all j.
-  void similarities(Task i) {
-    G.squared_distances(i, c);
-    simd([u = std::span(c)] {
+  /// u[j] = U(j, i) for all j.
+  void similarities(Task i, std::span<double> u) const {
+    G.squared_distances(i, u);
+    simd([u] {
       for (double& v : u) v = exp_negative(-v);
     });
   }
@@ -145,6 +161,7 @@ struct Amtl {
 }  // namespace
 
 extern const Algorithm kAmtl;
-constexpr Algorithm kAmtl = registered<Amtl, Capabilities{.mistake_driven = true, .additive = true, .rebuilds = true}>();
+constexpr Algorithm kAmtl =
+    registered<Amtl, Capabilities{.mistake_driven = true, .additive = true, .rebuilds = true, .judges = true}>();
 
 }  // namespace quorate

@@ -113,6 +113,7 @@ struct BudgetProjectron : WeightedMachine<BudgetProjectron, ProjectionParams> {
 extern const Algorithm kBudgetProjectron;
 constexpr Algorithm kBudgetProjectron =
     registered<BudgetProjectron,
-               Capabilities{.mistake_driven = true, .keeps_instances = true, .forgets = true, .rebuilds = true}>();
+               Capabilities{
+                   .mistake_driven = true, .keeps_instances = true, .forgets = true, .rebuilds = true, .judges = true}>();
 
 }  // namespace quorate

@@ -202,6 +202,7 @@ struct BudgetProjectronShared : KernelMachine<BudgetProjectronShared, Projection
 extern const Algorithm kBudgetProjectronShared;
 constexpr Algorithm kBudgetProjectronShared =
     registered<BudgetProjectronShared,
-               Capabilities{.mistake_driven = true, .keeps_instances = true, .forgets = true, .rebuilds = true}>();
+               Capabilities{
+                   .mistake_driven = true, .keeps_instances = true, .forgets = true, .rebuilds = true, .judges = true}>();
 
 }  // namespace quorate

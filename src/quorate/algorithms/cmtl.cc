@@ -94,6 +94,7 @@ struct Cmtl {
 }  // namespace
 
 extern const Algorithm kCmtl;
-constexpr Algorithm kCmtl = registered<Cmtl, Capabilities{.mistake_driven = true, .additive = true, .rebuilds = true}>();
+constexpr Algorithm kCmtl =
+    registered<Cmtl, Capabilities{.mistake_driven = true, .additive = true, .rebuilds = true, .judges = true}>();
 
 }  // namespace quorate

@@ -74,6 +74,7 @@ struct Cohort {
                                  .embeds = true,
                                  .shifts = true,
                                  .varies = true,
+                                 .judges = true,
                                  .reserves = true,
                                  .has_scratch = true,
                                  .has_tables = true};
@@ -142,7 +143,6 @@ struct Cohort {
   void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
     renew(predictions, round.size());
     const double shifted = shift();
-    const bool asks_by_confidence = std::holds_alternative<ConfidenceQuery>(p.query);
     Place place;
     const auto again = [&](std::size_t n, std::size_t before) {
       const Features &x = round[n].x, &other = round[before].x;
@@ -152,21 +152,10 @@ struct Cohort {
       if (n > 0 && !again(n, n - 1)) place.known = false;
       const Prediction& j = predictions.emplace_back(mixture.predict(round[n], calibration.slope(), place));
       out[n].margin = j.p + shifted;
-      out[n].selection_score = calibration.slope() * std::abs(j.p);
-      if (exclusive) continue;
-      if (classes.is_rare(round[n].group, j.p > 0))
-        out[n].selection_score = std::min(out[n].selection_score, std::abs(calibration.log_odds(j.p)));
-      if (asks_by_confidence)
-        out[n].selection_score = std::min(out[n].selection_score, margins.most_odds(round[n].group, j.p, classes));
+      out[n].selection_score = certainty(round[n].group, j.p, margins.margins);
     }
     query(round, rng, out);
-    if (asks_by_confidence && query.scale() == 1)
-      for (std::size_t n = 0; n < round.size(); ++n) {
-        const double least = cohort::least_probability(evidence_for(round[n]));
-        if (out[n].probability >= least) continue;
-        out[n].probability = least;
-        out[n].ask = out[n].draw < least;
-      }
+    for (std::size_t n = 0; n < round.size(); ++n) ask_least(round[n], query.scale(), out[n]);
     for (std::size_t n = 0; n < round.size(); ++n)
       if (!out[n].ask) threshold.count(predictions[n].p, calibration, classes);
     std::size_t placed = round.size() - 1;  // index of the example whose embedding `place` is
@@ -176,6 +165,33 @@ struct Cohort {
         placed = n;
         guess(round[n], predictions[n], place);
       }
+  }
+  Decision judge(const Example& e, double scale, double draw, JudgeMemory& seen) const {
+    if (seen.size() != 3 * groups) Margins::start(seen, groups);
+    Place place;
+    const double j = mixture.predict(e, calibration.slope(), place).p;
+    Decision d;
+    d.margin = j + shift();
+    d.selection_score = certainty(e.group, j, seen);
+    query.judge(scale, draw, d);
+    ask_least(e, scale, d);
+    return d;
+  }
+  bool asks_by_confidence() const { return std::holds_alternative<ConfidenceQuery>(p.query); }
+  /// The log-odds that the query rule is given, for a margin p; counted among those seen.
+  double certainty(std::uint32_t group, double margin, std::span<double> seen) const {
+    double out = calibration.slope() * std::abs(margin);
+    if (exclusive) return out;
+    if (classes.is_rare(group, margin > 0)) out = std::min(out, std::abs(calibration.log_odds(margin)));
+    return asks_by_confidence() ? std::min(out, Margins::most_odds(seen, group, margin, classes)) : out;
+  }
+  /// Raises the probability of asking to the least one, while nothing paces it.
+  void ask_least(const Example& e, double scale, Decision& d) const {
+    if (!asks_by_confidence() || scale != 1) return;
+    const double least = cohort::least_probability(evidence_for(e));
+    if (d.probability >= least) return;
+    d.probability = least;
+    d.ask = d.draw < least;
   }
   /// h of the labels that e's decision rests on.
   double evidence_for(const Example& e) const {
@@ -355,6 +371,7 @@ constexpr Algorithm kCohort = registered<Cohort,
                                                       .additive = true,
                                                       .groups = true,
                                                       .rebuilds = true,
+                                                      .judges = true,
                                                       .weighs = true},
                                          ScaleAuto>();
 

@@ -121,13 +121,17 @@ struct BudgetForgetron : WeightedMachine<BudgetForgetron, BudgetParams> {
 
 extern const Algorithm kKernelPerceptron, kBudgetRandom, kBudgetForgetron;
 constexpr Algorithm kKernelPerceptron =
-    registered<KernelPerceptron, Capabilities{.mistake_driven = true, .keeps_instances = true, .rebuilds = true}>();
-constexpr Algorithm kBudgetRandom =
-    registered<BudgetRandom,
-               Capabilities{
-                   .draws = true, .mistake_driven = true, .keeps_instances = true, .forgets = true, .rebuilds = true}>();
+    registered<KernelPerceptron,
+               Capabilities{.mistake_driven = true, .keeps_instances = true, .rebuilds = true, .judges = true}>();
+constexpr Algorithm kBudgetRandom = registered<BudgetRandom, Capabilities{.draws = true,
+                                                                          .mistake_driven = true,
+                                                                          .keeps_instances = true,
+                                                                          .forgets = true,
+                                                                          .rebuilds = true,
+                                                                          .judges = true}>();
 constexpr Algorithm kBudgetForgetron =
     registered<BudgetForgetron,
-               Capabilities{.mistake_driven = true, .keeps_instances = true, .forgets = true, .rebuilds = true}>();
+               Capabilities{
+                   .mistake_driven = true, .keeps_instances = true, .forgets = true, .rebuilds = true, .judges = true}>();
 
 }  // namespace quorate

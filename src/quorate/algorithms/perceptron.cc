@@ -54,6 +54,7 @@ struct Perceptron {
 
 extern const Algorithm kPerceptron;
 constexpr Algorithm kPerceptron =
-    registered<Perceptron, Capabilities{.mistake_driven = true, .additive = true, .groups = true, .rebuilds = true}>();
+    registered<Perceptron,
+               Capabilities{.mistake_driven = true, .additive = true, .groups = true, .rebuilds = true, .judges = true}>();
 
 }  // namespace quorate

@@ -16,10 +16,16 @@
 
 namespace quorate {
 
-/// Asks with this probability. One draw.
-inline void ask_with(double probability, Rng& rng, Decision& d) {
+/// A draw that is given, where an Rng makes new ones.
+struct GivenDraw {
+  double value;  ///< in [0, 1)
+};
+inline double uniform(const GivenDraw& given) { return given.value; }
+
+/// Asks with this probability. One draw, of an Rng or given.
+inline void ask_with(double probability, auto& draws, Decision& d) {
   d.probability = probability;
-  d.draw = uniform(rng);
+  d.draw = uniform(draws);
   d.ask = d.draw < probability;
 }
 
@@ -27,7 +33,7 @@ inline void ask_with(double probability, Rng& rng, Decision& d) {
 struct Always : Tag<"always", "buy every label"> {
   static constexpr QueryTraits traits{};
 
-  void operator()(Rng&, Decision& d) const {
+  void operator()(auto&, Decision& d) const {
     d.probability = 1;
     d.ask = true;
   }
@@ -42,7 +48,7 @@ struct RandomQuery {
     return std::tuple{Field{&RandomQuery::p, "p", kProbability, "probability of asking", "Xu et al., baseline Random"}};
   }
 
-  void operator()(Rng& rng, Decision& d) const { ask_with(p, rng, d); }
+  void operator()(auto& draws, Decision& d) const { ask_with(p, draws, d); }
 };
 
 /// Buys labels of uncertain examples: probability b / (b + |margin|). One draw per example.
@@ -55,7 +61,7 @@ struct MarginQuery {
         Field{&MarginQuery::b, "b", kPositive, "larger asks more often", "Cesa-Bianchi et al. 2006; Saha et al. 3.1"}};
   }
 
-  void operator()(Rng& rng, Decision& d) const { ask_with(b / (b + std::abs(d.margin)), rng, d); }
+  void operator()(auto& draws, Decision& d) const { ask_with(b / (b + std::abs(d.margin)), draws, d); }
 };
 
 /// One annotator shared by all tasks of a round. Draws as SharedAnnotator.
@@ -73,8 +79,9 @@ using Query = QueryWith<>;
 /// Whether a rule decides example by example: query(rng, decision). The others are SharedQuery, and rules that read what
 /// only their learner knows, which then decides by them itself (`by_learner`).
 template <class Q>
-concept DecidesAlone = requires(const Q query, Rng& rng, Decision& d) {
+concept DecidesAlone = requires(const Q query, Rng& rng, GivenDraw& given, Decision& d) {
   query(rng, d);
+  query(given, d);
 };
 
 /// The traits of the rule chosen.
@@ -87,7 +94,7 @@ QueryTraits traits_of(const std::variant<Rules...>& rule) {
           return query.SharedAnnotatorParams::traits();
         } else {
           static_assert(
-              DecidesAlone<Q> || requires { Q::by_learner; }, "a rule needs operator()(Rng&, Decision&) const");
+              DecidesAlone<Q> || requires { Q::by_learner; }, "a rule needs operator()(auto& draws, Decision&) const");
           static_assert(
               !DecidesAlone<Q> || Q::traits.paced == requires(Q q) { q.b *= 1.0; }, "what is paced is its b");
           return Q::traits;
@@ -108,14 +115,13 @@ class QueryPolicy {
   /// the round's order.
   void operator()(std::span<const Example> round, Rng& rng, std::span<Decision> out) const {
     if (annotator_) return annotator_->by_margin(round, rng, out);
-    std::visit(
-        [&](auto query) {
-          if constexpr (DecidesAlone<decltype(query)>) {
-            if constexpr (decltype(query)::traits.paced) query.b *= scale_;
-            for (Decision& d : out) query(rng, d);
-          }
-        },
-        rule_);
+    decide_alone(scale_, rng, out);
+  }
+  /// The decision about one example outside of any round, by a draw that is given. scale: in place of scale(). Without
+  /// effect for a rule that decides by_round.
+  void judge(double scale, double draw, Decision& d) const {
+    GivenDraw given{draw};
+    decide_alone(scale, given, {&d, 1});
   }
   std::size_t bytes_for_tasks(std::size_t K) const { return annotator_ ? annotator_->bytes_for_tasks(K) : 0; }
   void reserve_task(Task task) {  ///< as SharedAnnotator
@@ -140,6 +146,17 @@ class QueryPolicy {
   }
 
  private:
+  void decide_alone(double scale, auto& draws, std::span<Decision> out) const {
+    std::visit(
+        [&](auto query) {
+          if constexpr (DecidesAlone<decltype(query)>) {
+            if constexpr (decltype(query)::traits.paced) query.b *= scale;
+            for (Decision& d : out) query(draws, d);
+          }
+        },
+        rule_);
+  }
+
   Rule rule_;
   std::optional<SharedAnnotator> annotator_;  // of SharedQuery
   double scale_ = 1;

@@ -57,6 +57,7 @@ struct ChooseAll : Tag<"all", "every label of the round: watch all"> {};
 /// What a query rule brings to the learner that has it; see Capabilities.
 struct QueryTraits {
   bool paced = false, selects = false, draws = false;
+  bool by_round = false;  ///< decides about the examples of a round together
 };
 
 /// Parameters of a shared annotator.
@@ -74,7 +75,8 @@ struct SharedAnnotatorParams {
   }
   QueryTraits traits() const {
     return {.selects = !std::holds_alternative<ChooseAll>(choose),
-            .draws = std::holds_alternative<ChooseMargin>(choose) || std::holds_alternative<ChooseUniform>(choose)};
+            .draws = std::holds_alternative<ChooseMargin>(choose) || std::holds_alternative<ChooseUniform>(choose),
+            .by_round = true};
   }
 };
 

@@ -65,6 +65,10 @@ class LabelLedger {
   void begin_example(Task task);
   /// Whether this example is audited. If so, record_audit() has to follow before the next example.
   bool draw_audit();
+  /// Instead of draw_audit(): this example was decided elsewhere and is not audited.
+  void pass_audit() {
+    if (audit_) audit_->pass();
+  }
   bool has_label_left(Task task, std::uint64_t pending) const;
   /// Whether a label that the learner `asks` for may be bought to learn from. Tells the pace whether it asks.
   bool may_buy(Task task, std::uint64_t pending, bool asks);

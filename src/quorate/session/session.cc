@@ -1,6 +1,7 @@
 #include "quorate/session/session.h"
 
 #include <algorithm>
+#include <cmath>
 #include <new>
 
 #include "quorate/base/counted.h"
@@ -572,6 +573,45 @@ std::optional<std::uint64_t> Session::ask(const Example& e) {
   decision.ask = true;
   guarded([&] { ledger_.make_room(e.task); });
   return enqueue(e, decision, false);
+}
+
+/// As decide() and next_question() count an example.
+void Session::count_elsewhere(const Example& e, bool looks) {
+  check_whole();
+  check_known(e);
+  end_round();
+  ledger_.begin_round(1);
+  try {
+    guarded([&] {
+      learner_->make_task(e.task);
+      learner_->count(e.x);
+      if (looks) learner_->look(e);
+    });
+  } catch (...) {
+    ledger_.cancel_round(1);
+    throw;
+  }
+  ledger_.begin_example(e.task);
+  ledger_.pass_audit();
+}
+
+void Session::take(const Example& e) {
+  const bool looks = capabilities().learns_unasked;
+  count_elsewhere(e, looks);
+  if (kept_.keeps()) guarded([&] { kept_.add_unasked(e, looks); });
+}
+
+std::optional<std::uint64_t> Session::ask(const Example& e, const Decision& d) {
+  if (!std::isfinite(d.margin) || !(d.probability > 0 && d.probability <= 1))
+    throw UsageError("a decision of margin " + std::to_string(d.margin) + ", probability " + std::to_string(d.probability) +
+                     "; expected a finite margin and a probability above 0, up to 1");
+  count_elsewhere(e, false);
+  std::optional<std::uint64_t> ticket;
+  Decision asked = d;
+  asked.ask = true;
+  if (ledger_.may_ask(e.task, pending_.of_task(e.task))) ticket = enqueue(e, asked, false);
+  if (kept_.keeps()) guarded([&] { kept_.add_asked(e, ticket, capabilities().learns_unasked); });
+  return ticket;
 }
 
 void Session::see(const Features& x) {

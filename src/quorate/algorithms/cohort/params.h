@@ -26,9 +26,9 @@ struct ConfidenceQuery {
         Field{&ConfidenceQuery::b, "b", kPositive, "log-odds at which one label in two is bought", "docs/cohort.md"}};
   }
 
-  void operator()(Rng& rng, Decision& d) const {
+  void operator()(auto& draws, Decision& d) const {
     const double odds = d.selection_score / b;
-    ask_with(1 / (1 + odds * odds * odds), rng, d);
+    ask_with(1 / (1 + odds * odds * odds), draws, d);
   }
 };
 

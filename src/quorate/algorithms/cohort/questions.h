@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory_resource>
+#include <span>
 #include <vector>
 
 #include "quorate/algorithms/cohort/classes.h"
@@ -26,15 +27,19 @@ inline double evidence(const Classes& classes, std::uint32_t group) {
 /// variance 1). Cost O(1).
 class Margins {
  public:
-  Margins(std::size_t groups, std::pmr::memory_resource* memory) : margins(3 * groups, memory) {
+  Margins(std::size_t groups, std::pmr::memory_resource* memory) : margins(memory) { start(margins, groups); }
+  /// As none were decided on.
+  static void start(auto& margins, std::size_t groups) {
+    margins.assign(3 * groups, 0.0);
     for (std::size_t g = 0; g < groups; ++g) margins[3 * g + 1] = 1;
   }
 
   /// The most that the log-odds of p count when a question is decided on: 1/2 exp(2 - z), z the standard deviations from the
-  /// mean to p, towards the rarer class, if it has less than a quarter of at least kFewest labels; else infinite. Counts p.
-  double most_odds(std::uint32_t group, double p, const Classes& classes) {
+  /// mean to p, towards the rarer class, if it has less than a quarter of at least kFewest labels; else infinite. Counts p
+  /// among those seen, three numbers of each group as in `margins`.
+  static double most_odds(std::span<double> seen, std::uint32_t group, double p, const Classes& classes) {
     const double positive = classes.labels(group, 1), negative = classes.labels(group, -1), n = positive + negative,
-                 z = deviations(group, p), x = positive < negative ? z : -z;
+                 z = deviations(seen.subspan(3 * group, 3), p), x = positive < negative ? z : -z;
     if (n < kFewest || !Classes::is_rare(std::min(positive, negative), n)) return std::numeric_limits<double>::infinity();
     return 0.5 * (x < kFar ? 1 / exp_negative(x - kFar) : exp_negative(kFar - x));
   }
@@ -56,8 +61,8 @@ class Margins {
   static constexpr double kMostMargins = 100;  // largest count; from then on each weighs 1 / 100
 
   /// Standard deviations of the margin from the mean of the group's earlier ones; then counts it.
-  double deviations(std::uint32_t group, double margin) {
-    double &mean = margins[3 * group], &variance = margins[3 * group + 1], &count = margins[3 * group + 2];
+  static double deviations(std::span<double> of_group, double margin) {
+    double &mean = of_group[0], &variance = of_group[1], &count = of_group[2];
     const double apart = std::clamp(margin, -kMostMargin, kMostMargin) - mean, deviation = std::sqrt(variance),
                  z = deviation > 1e-9 ? apart / deviation : 0, share = std::max(1 / kMostMargins, 1 / (count + 2));
     mean += share * apart;
