@@ -136,8 +136,9 @@ Command add_serve(CLI::App& app) {
   CLI::App* token = app.add_subcommand("token", "make, list or revoke tokens");
   token->add_option("--dir", t->dir, "folder of the server")->type_name("FOLDER");
   choose(token->add_option("--role", t->role,
-                           "annotator: answer under one name; data: send examples, read predictions; owner: everything"),
-         {"annotator", "data", "owner"});
+                           "annotator: answer under one name; data: send examples, read predictions; worker: judge\n"
+                           "examples elsewhere (quorate work); owner: everything"),
+         {"annotator", "data", "worker", "owner"});
   token->add_option("--name", t->name, "who has the token; of an annotator the name that answers carry");
   token->add_option("--revoke", t->revoke, "make the token of this name useless")->type_name("NAME");
   token->add_flag("--list", t->list, "list names and roles");

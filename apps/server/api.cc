@@ -18,7 +18,7 @@ namespace {
 
 // Who may call what; status_for(), labels() and questions() say what each role reads there (docs/serve.md has the table).
 constexpr Roles kOpen = 0, kOwner = bit(Role::kOwner), kAnnotators = kOwner | bit(Role::kAnnotator),
-                kData = kOwner | bit(Role::kData), kAll = kAnnotators | kData;
+                kData = kOwner | bit(Role::kData), kAll = kAnnotators | kData, kWorkers = kOwner | bit(Role::kWorker);
 
 constexpr std::size_t kShortBody = 4096;  // predicted at once
 constexpr std::uint64_t kPage = 1000;
@@ -34,6 +34,16 @@ struct Page {
     return std::tuple{EventField{&Page::from, "from", event::kWhole,
                                  "the first row: its place, ticket or sequence; 0 if missing", In::kQuery},
                       EventField{&Page::most, "most", {1, 100'000}, "most rows; 1000 if missing", In::kQuery}};
+  }
+};
+
+/// A part of the log.
+struct LogFrom {
+  std::uint64_t from = 0;
+  std::string log;
+  static constexpr auto fields() {
+    return std::tuple{EventField{&LogFrom::from, "from", event::kWhole, "the sequence of the first record", In::kQuery},
+                      EventField{&LogFrom::log, "log", {32, 32}, "which log: what GET /v1/model names", In::kQuery}};
   }
 };
 
@@ -298,6 +308,17 @@ const std::vector<Api::Route>& Api::routes() {
                  "A line has sequence, event and, for examples, examples. A page may end early; the next one begins at the "
                  "last sequence + 1.",
                  kLines, {500}, &Api::journal, kLong),
+      look<LogFrom>(
+          "/v1/log", "log", kWorkers, "The records of the log that are on disk, as a worker applies them.",
+          "Each record is a line with its sequence and its bytes, then these bytes and a newline. A reply may end "
+          "early; the next one begins at the last sequence + 1. 409: the log is another one, or ends before `from`; "
+          "410: the records from `from` on are no longer stored. In both cases start from /v1/model.",
+          "application/octet-stream", {409, 410, 500}, &Api::log, kLong),
+      look<NoFields>(
+          "/v1/model", "model", kWorkers, "The newest snapshot, from which a worker starts.",
+          "A line of JSON with the log, the sequence of the first record after the snapshot, the settings, and the "
+          "bytes of the model and of the desk's state; then these. Both have 0 bytes if there is no snapshot yet.",
+          "application/octet-stream", {500}, &Api::model, kLong),
       look<NoFields>("/metrics", "metrics", kData, "Figures for Prometheus.", "", "text/plain", {}, &Api::metrics, kShort),
       look<NoFields>("/healthz", "healthz", kOpen, "The program runs.", "", "Health", {}, &Api::health, kShort),
       look<NoFields>("/readyz", "readyz", kOpen, "Answers are taken.", "", "Ready", {503}, &Api::ready, kShort)};
@@ -394,7 +415,7 @@ std::optional<Response> Api::identify(const Request& request, Roles roles, Ident
   }
   if ((roles & bit(found->role)) == 0) {
     std::string expected;
-    for (const Role role : {Role::kAnnotator, Role::kData, Role::kOwner})
+    for (const Role role : {Role::kAnnotator, Role::kData, Role::kWorker, Role::kOwner})
       if ((roles & bit(role)) != 0) expected += (expected.empty() ? "" : " or ") + std::string(to_text(role));
     return problem(403, "a token of the role " + std::string(to_text(found->role)) + " does not allow this",
                    "a token of the role " + expected);
@@ -498,6 +519,13 @@ void Api::journal(Call& call) {
   const auto [from, most] = event_of<Page>(call.fields);
   call.reply(text_response(service_.journal(from.value_or(0), most.value_or(kPage)), "application/x-ndjson"));
 }
+
+void Api::log(Call& call) {
+  const auto [from, log] = event_of<LogFrom>(call.fields);
+  call.reply(text_response(service_.log_records(from, log), "application/octet-stream"));
+}
+
+void Api::model(Call& call) { call.reply(text_response(service_.newest_snapshot(), "application/octet-stream")); }
 
 void Api::guidelines(Call& call) {
   if (options_.guidelines.empty()) throw BadRequest{404, "this server has no guidelines", ""};

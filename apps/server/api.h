@@ -85,6 +85,8 @@ class Api {
   void labels(Call& call);
   void questions(Call& call);
   void journal(Call& call);
+  void log(Call& call);
+  void model(Call& call);
   void guidelines(Call& call);
   void health(Call& call);
   void ready(Call& call);

@@ -11,7 +11,7 @@ namespace quorate::server {
 namespace {
 
 constexpr std::size_t kLongestBody = 16'384;  // of fields
-constexpr Role kRoles[] = {Role::kAnnotator, Role::kData, Role::kOwner};
+constexpr Role kRoles[] = {Role::kAnnotator, Role::kData, Role::kWorker, Role::kOwner};
 
 struct Refusal {
   int status;
@@ -94,6 +94,7 @@ Json content_of(std::string_view gives) {
                    {{"type", "string"},
                     {"contentMediaType", "application/json"},
                     {"contentSchema", reference("schemas", "Status")}}}}}}}}}};
+  if (gives == "application/octet-stream") return {{gives, {{"schema", {{"type", "string"}, {"format", "binary"}}}}}};
   if (gives.find('/') != gives.npos) return {{gives, {{"schema", {{"type", "string"}}}}}};
   return {{"application/json", {{"schema", reference("schemas", gives)}}}};
 }

@@ -11,6 +11,7 @@
 #include "quorate/base/hash.h"
 #include "quorate/base/number.h"
 #include "quorate/journal/reader.h"
+#include "quorate/share/replica.h"
 #include "quorate/store/files.h"
 #include "quorate/stream/example_reader.h"
 #include "server/memory_reserve.h"
@@ -340,13 +341,10 @@ void Service::replay(std::uint64_t from) {
 }
 
 void check_replayed(const std::string& dir, std::uint64_t sequence, std::string_view event, const DeskReply& reply) {
-  const Json head = Json::parse(event.substr(0, event.find('\n')), nullptr, false);
-  const Json was = head.is_object() ? head.value("was", Json()) : Json();
-  const Json now = reply.was.empty() ? Json() : Json::parse(reply.was);
-  if (reply.changed && was == now) return;
+  const std::string how = other_result(event, reply);
+  if (how.empty()) return;
   const std::string number = std::to_string(sequence);
-  throw DataError(dir + ": event " + number + " of the journal does not apply: " +
-                  (reply.changed ? "it gives " + now.dump() + "; it gave " + was.dump() : reply.detail()) +
+  throw DataError(dir + ": event " + number + " of the journal does not apply: " + how +
                   "; expected the version of quorate that wrote it. Nothing is lost: quorate journal export --dir " + dir +
                   " gives all answers, and quorate journal rebuild --dir " + dir + " --out FOLDER --until " + number +
                   " a folder that can be served, with what came before");
@@ -753,6 +751,43 @@ std::string Service::journal(std::uint64_t from, std::uint64_t most) const {
     out += event_line(record->sequence, record->payload);
   }
   return out;
+}
+
+std::string Service::log_name() const { return hash128_hex(beginning_); }
+
+std::string Service::log_records(std::uint64_t from, std::string_view log) const {
+  if (log != log_name())
+    throw Refused{Verdict::kConflict, "this is the log " + log_name() + ", not " + std::string(log),
+                  "a start from /v1/model"};
+  const std::uint64_t durable = journal_->durable();
+  if (from > durable)
+    throw Refused{Verdict::kConflict,
+                  "the log ends at record " + std::to_string(durable) + ", before " + std::to_string(from),
+                  "a start from /v1/model"};
+  if (const auto segments = journal_->segments(); !segments.empty() && from < segments.front().first)
+    throw Refused{Verdict::kGone, "records before " + std::to_string(segments.front().first) + " are no longer stored",
+                  "a start from /v1/model"};
+  std::string out;
+  JournalReader reader(options_.dir, from, durable);
+  while (out.size() < kPageBytes) {
+    const auto record = reader.next();
+    if (!record) break;
+    add_to_log(out, record->sequence, record->payload);
+  }
+  return out;
+}
+
+std::string Service::newest_snapshot() const {
+  DeskMoment out{log_name(), 0, beginning_};
+  for (const std::uint64_t sequence : snapshots_of(options_.dir)) try {
+      out.state = read_state(options_.dir, sequence, out.log);
+      out.model = read_file(snapshot_name(options_.dir, sequence) + ".model");
+      out.sequence = sequence;
+      break;
+    } catch (const Error&) {  // replaced by a newer one meanwhile, or damaged: the one before it and more of the log will do
+      out.state.clear();
+    }
+  return out.text();
 }
 
 std::string Service::failed() const {

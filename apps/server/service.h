@@ -96,6 +96,16 @@ class Service {
   /// JournalDamage; FileError.
   std::string journal(std::uint64_t from, std::uint64_t most) const;
 
+  /// Records that are on disk, from record `from` on, as they are, for a worker: "SEQUENCE BYTES\n", the bytes, "\n". Ends
+  /// early after 4 MB; empty if there are none yet. `log`: log_name() of the log that the reader followed so far.
+  /// Throws Refused: the log is another one or ends before `from`; `from` was dropped. JournalDamage; FileError.
+  std::string log_records(std::uint64_t from, std::string_view log) const;
+  /// The newest snapshot: a line of JSON {"log": .., "sequence": .., "settings": {..}, "model": bytes, "state": bytes}, the
+  /// model and the state. Throws FileError, DataError.
+  std::string newest_snapshot() const;
+  /// 32 hexadecimal digits. Each folder's log has another name, unless one is a copy.
+  std::string log_name() const;
+
   /// Empty, or why no event is taken any more.
   std::string failed() const;
   /// Grows with every change that is on disk.

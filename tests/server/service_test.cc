@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "quorate/base/error.h"
+#include "quorate/share/replica.h"
 #include "quorate/store/files.h"
 #include "support/journal.h"
 #include "support/temp.h"
@@ -112,6 +113,40 @@ void work(Service& service, int from) {
   }
   EXPECT_EQ(call(service, R"({"do":"undo","annotator":"ann"})").verdict, Verdict::kDone);
   EXPECT_GT(answer(service, "bo", 5), 0);
+}
+
+TEST(Service, AReplicaFollowsTheLog) {
+  const test::TempDir dir;
+  auto how = options(dir.at("d"));
+  how.keep_snapshots = 2;
+  {
+    Service service(how, fast());
+    Replica replica(service.newest_snapshot());
+    EXPECT_EQ(replica.next(), 0U);
+    EXPECT_EQ(service.log_records(0, service.log_name()), "");
+    work(service, 0);
+    replica.apply(service.log_records(0, service.log_name()));
+    EXPECT_EQ(replica.desk().model().to_bytes(), service.model_bytes());
+    EXPECT_EQ(service.log_records(replica.next(), service.log_name()), "");
+    const auto verdict = [&](std::uint64_t from, const std::string& log) {
+      try {
+        service.log_records(from, log);
+        return Verdict::kDone;
+      } catch (const Refused& e) {
+        return e.verdict;
+      }
+    };
+    EXPECT_EQ(verdict(replica.next() + 1, service.log_name()), Verdict::kConflict);
+    EXPECT_EQ(verdict(0, std::string(32, '0')), Verdict::kConflict) << "the log of another folder";
+  }
+  how.settings.reset();
+  Service service(how, fast());  // the first one left a snapshot
+  Replica replica(service.newest_snapshot());
+  EXPECT_GT(replica.next(), 0U);
+  EXPECT_EQ(replica.desk().model().to_bytes(), service.model_bytes());
+  work(service, 300);
+  replica.apply(service.log_records(replica.next(), replica.log()));
+  EXPECT_EQ(replica.desk().model().to_bytes(), service.model_bytes());
 }
 
 TEST(Service, AReplayEqualsTheLiveRunToTheBit) {
