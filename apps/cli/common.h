@@ -47,7 +47,8 @@ Command add_rebuild(CLI::App& app);
 Command add_convert(CLI::App& app);
 Command add_look(CLI::App& app);
 Command add_generate(CLI::App& app);
-Command add_serve(CLI::App& app);  // these three with QUORATE_SERVER only
+Command add_serve(CLI::App& app);  // these four with QUORATE_SERVER only
+Command add_work(CLI::App& app);
 Command add_journal(CLI::App& app);
 Command add_label(CLI::App& app);
 Command add_labelstudio(CLI::App& app);

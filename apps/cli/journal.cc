@@ -147,7 +147,7 @@ class Collector {
       for (const auto& [ticket, asked] : questions_)
         if (asked.task == event.at("task")) lines_.extract(asked.example);
     if (end == text.size()) return;
-    if (event.at("do") != "examples" || !event.contains("was")) return;
+    if ((event.at("do") != "examples" && event.at("do") != "shared") || !event.contains("was")) return;
     std::string_view lines = text.substr(end + 1);
     for (const Json& id : event["was"].at("ids")) {
       std::string_view line;

@@ -76,6 +76,7 @@ int run(int argc, char** argv) {
       {"rebuild", "learn a model again: without some labels or a task, or with other settings", add_rebuild},
 #ifdef QUORATE_SERVER
       {"serve", "let people answer in a browser what the learner asks", add_serve},
+      {"work", "judge a stream by the model of quorate serve, and ask there, beside other machines", add_work},
       {"label", "answer in a terminal what the learner asks", add_label},
       {"journal", "check, show, export or rebuild what quorate serve keeps", add_journal},
 #endif

@@ -250,6 +250,10 @@ const std::vector<Api::Route>& Api::routes() {
     route.operation.lines = true;
     return route;
   };
+  const auto judged = [](Route route) {
+    route.operation.judged = true;
+    return route;
+  };
   static const std::vector<Route> all{
       change<event::Next>("POST", "/v1/next", "next", kAnnotators, "Leases the question of highest worth to the annotator.",
                           "hold is not for an annotator's token.", "Asked", {409, 422}, &Api::make<event::Next>),
@@ -314,6 +318,10 @@ const std::vector<Api::Route>& Api::routes() {
           "early; the next one begins at the last sequence + 1. 409: the log is another one, or ends before `from`; "
           "410: the records from `from` on are no longer stored. In both cases start from /v1/model.",
           "application/octet-stream", {409, 410, 500}, &Api::log, kLong),
+      judged(change<NoFields>("POST", "/v1/log", "append", kWorkers, "Examples that a worker judged by its replica.",
+                              "Safe to send again: a position counts once. A question is accepted if the label budget "
+                              "allows it now; else the example counts without one.",
+                              "Results", {422, 507}, &Api::append)),
       look<NoFields>(
           "/v1/model", "model", kWorkers, "The newest snapshot, from which a worker starts.",
           "A line of JSON with the log, the sequence of the first record after the snapshot, the settings, and the "
@@ -523,6 +531,26 @@ void Api::journal(Call& call) {
 void Api::log(Call& call) {
   const auto [from, log] = event_of<LogFrom>(call.fields);
   call.reply(text_response(service_.log_records(from, log), "application/octet-stream"));
+}
+
+void Api::append(Call& call) {
+  constexpr std::size_t kMost = 4096;
+  std::string& body = call.request.body;
+  const std::string expected = "application/x-ndjson: a line with source, read, positions and probabilities, then examples";
+  const Json head = Json::parse(body.substr(0, body.find('\n')), nullptr, false);
+  if (!head.is_object()) throw BadRequest{400, "the first line is no JSON object", expected};
+  if (media_type(call.request) != "application/x-ndjson")
+    throw BadRequest{415, "the content type is " + quoted_value(call.request.header("content-type")), expected};
+  for (const FieldRule& rule : rules_of<event::Shared>())
+    if (const auto found = head.find(rule.name); found == head.end() || !rule.accepts_within(*found))
+      throw BadRequest{400, "field " + quoted_value(std::string(rule.name)) + " of the first line", rule.expected()};
+  auto shared = event_of<event::Shared>(head);
+  if (shared.positions.size() > kMost)
+    throw BadRequest{413, std::to_string(shared.positions.size()) + " examples", std::to_string(kMost) + " at most"};
+  body.erase(0, std::min(body.find('\n'), body.size() - 1) + 1);
+  check_lengths(body);
+  service_.submit_shared(std::move(shared), std::move(body),
+                         [respond = call.respond](DeskReply reply) { (*respond)(response_of(std::move(reply))); });
 }
 
 void Api::model(Call& call) { call.reply(text_response(service_.newest_snapshot(), "application/octet-stream")); }

@@ -86,6 +86,7 @@ class Api {
   void questions(Call& call);
   void journal(Call& call);
   void log(Call& call);
+  void append(Call& call);
   void model(Call& call);
   void guidelines(Call& call);
   void health(Call& call);

@@ -55,11 +55,18 @@ Json schema_of(const FieldRule& rule) {
       return {{"type", "boolean"}};
     case FieldRule::kObject:
       return {{"type", "object"}};
+    case FieldRule::kList:
+      return {{"type", "array"}};
   }
   return {};
 }
 
 Json body_of(const Operation& operation) {
+  if (operation.judged)
+    return {{"application/x-ndjson",
+             {{"schema",
+               {{"type", "string"},
+                {"description", "A line with source, read, positions and probabilities, then an example a line."}}}}}};
   if (operation.lines) {
     const Json example = reference("schemas", "Example");
     return {
@@ -100,7 +107,7 @@ Json content_of(std::string_view gives) {
 }
 
 Json operation_json(const Operation& operation) {
-  const bool body = operation.lines || operation.has(In::kBody);
+  const bool body = operation.lines || operation.judged || operation.has(In::kBody);
   Json out{{"operationId", operation.name}, {"summary", operation.summary}};
   std::string description(operation.description);
   if (operation.roles != 0) {

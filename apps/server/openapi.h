@@ -28,8 +28,9 @@ struct Operation {
   /// The statuses of refusals beside those that follow: 400 always; 401 and 403 with roles; 413 and 415 with a body; 503
   /// where an event is made.
   std::vector<int> refusals = {};
-  bool lines = false;  ///< the body has examples, as JSON or as lines of JSON
-  bool event = false;  ///< makes an event
+  bool lines = false;   ///< the body has examples, as JSON or as lines of JSON
+  bool event = false;   ///< makes an event
+  bool judged = false;  ///< the body has a line of fields, then lines of examples: those that a worker judged
 
   bool has(In in) const;
 };

@@ -356,6 +356,10 @@ void Service::submit_examples(std::string lines, Done done) {
   enqueue({event::Examples(), std::move(lines), std::move(done)});
 }
 
+void Service::submit_shared(event::Shared what, std::string lines, Done done) {
+  enqueue({std::move(what), std::move(lines), std::move(done)});
+}
+
 void Service::enqueue(Job job) {
   std::string why = failed();
   if (why.empty()) {
@@ -445,7 +449,8 @@ void Service::tick() {
 
 DeskReply Service::carry_out(Job& job) {
   if (const std::string why = failed(); !why.empty()) return unavailable(why);
-  if (job.lines.empty()) return apply(std::move(job.what));
+  if (auto* shared = std::get_if<event::Shared>(&job.what)) shared->lines = job.lines;
+  if (job.lines.empty() || !std::holds_alternative<event::Examples>(job.what)) return apply(std::move(job.what));
   Chunks chunks(job.lines, options_.chunk_lines, kChunkBytes);
   DeskReply whole;
   std::uint64_t asked = 0;

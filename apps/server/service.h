@@ -80,6 +80,8 @@ class Service {
   /// The same for examples, lines of JSON. Chunks of them are events of their own; the replies are joined. If one is
   /// refused, those before it stay.
   void submit_examples(std::string lines, Done done);
+  /// The same for what a worker judged, with its lines, in one event.
+  void submit_shared(event::Shared what, std::string lines, Done done);
 
   // Requests that change nothing, as the members of Desk. They wait for the event at work, if there is one; not for the
   // model to be rebuilt, unless it has a memory limit: till it is done they see the old one.
@@ -121,7 +123,7 @@ class Service {
  private:
   struct Job {
     event::Any what;
-    std::string lines;  // of event::Examples
+    std::string lines;  // of event::Examples and event::Shared
     Done done;
     std::size_t bytes() const { return sizeof(Job) + lines.size(); }
   };

@@ -24,10 +24,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array kRoles{std::pair{Role::kAnnotator, std::string_view("annotator")},
-                            std::pair{Role::kData, std::string_view("data")},
-                            std::pair{Role::kWorker, std::string_view("worker")},
-                            std::pair{Role::kOwner, std::string_view("owner")}};
+constexpr std::array kRoles{
+    std::pair{Role::kAnnotator, std::string_view("annotator")}, std::pair{Role::kData, std::string_view("data")},
+    std::pair{Role::kWorker, std::string_view("worker")}, std::pair{Role::kOwner, std::string_view("owner")}};
 constexpr std::size_t kLongestName = 100, kTokenBytes = 32;
 constexpr mode_t kMode = 0600;
 

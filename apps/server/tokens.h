@@ -11,8 +11,8 @@
 
 namespace quorate::server {
 
-/// What a token allows: annotators answer questions under their own name, data sends examples and reads, a worker follows the
-/// log and writes what it judged into it, the owner does everything.
+/// What a token allows: annotators answer questions under their own name, data sends examples and reads, a worker follows
+/// the log and writes what it judged into it, the owner does everything.
 enum class Role { kAnnotator, kData, kWorker, kOwner };
 std::string_view to_text(Role role);
 std::optional<Role> role_named(std::string_view name);

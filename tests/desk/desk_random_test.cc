@@ -259,6 +259,7 @@ class RandomOffice {
  private:
   std::uint64_t draw(std::uint64_t n) { return below(n, rng_); }
   std::string some_label() { return draw(40) == 0 ? "nonsense" : choices_[draw(choices_.size())]; }
+  std::uint64_t position_ = 0;  // of the line judged last
   std::string some_task() { return "t" + std::to_string(draw(4)); }
   std::string some_lease() {
     if (given_.empty() || draw(50) == 0) return draw(2) == 0 ? "nonsense" : "7-x";
@@ -276,7 +277,14 @@ class RandomOffice {
     const std::string id = "m" + std::to_string(draw(600)), task = some_task();
     Json example{{"id", id}, {"task", task}, {"text", text}};
     if (draw(20) == 0) example["label"] = choices_[draw(choices_.size())];
-    const Json one = Json::parse(send({{"do", "examples"}}, example.dump()).text())["examples"][0];
+    Json event{{"do", "examples"}};
+    if (!desk.model().reduction.has_classes() && draw(4) == 0)  // judged by a worker
+      event = {{"do", "shared"},
+               {"source", "s" + std::to_string(draw(3))},
+               {"read", 0},
+               {"positions", {++position_}},
+               {"probabilities", Json::array({draw(2) == 0 ? Json(nullptr) : Json(0.5)})}};
+    const Json one = Json::parse(send(event, example.dump() + "\n").text())["examples"][0];
     if (one.contains("learned")) {
       std::erase_if(books.questions, [&](const auto& q) { return q.second.example == id && q.second.answers.empty(); });
       books.gifts.push_back({id, one["task"], example["label"].get<std::string>()});

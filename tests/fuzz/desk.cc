@@ -109,6 +109,12 @@ std::string event(fuzz::Input& in, double now, const std::vector<std::string>& l
       out["do"] = "examples";
       lines = "\n" + bytes(in, in.byte());
       break;
+    case 14:
+      out.update({{"do", "shared"}, {"source", annotator()}, {"read", in.byte()}});
+      out["positions"] = {in.byte(), in.byte()};
+      out["probabilities"] = {in.flag() ? Json() : Json(in.byte() / 128.0), nullptr};
+      lines = "\n" + example(in) + "\n" + example(in) + "\n";
+      break;
     default:
       out["do"] = "examples";
       for (int n = in.byte() % 3; n >= 0; --n) lines += "\n" + example(in);

@@ -21,7 +21,7 @@ def example(number, **more):
 
 class Server:
     def __init__(self, quorate, *args, dir="desk", new=True):
-        self.process = quorate.start("serve", "--dir", dir, "--port", "0", *(SETTINGS if new else []), *args)
+        self.process = quorate.start("serve", "--dir", dir, *(() if "--port" in args else ("--port", "0")), *(SETTINGS if new else []), *args)
         ready, _, _ = select.select([self.process.stdout], [], [], GUARD)
         assert ready, "no address"
         self.url = self.process.stdout.readline().decode().strip()

@@ -21,6 +21,7 @@ constexpr double kHold = 30;  // seconds, if the model cannot be rebuilt
 
 void Desk::note_label(Question& question, const std::optional<Outcome>& outcome) {
   if (outcome && outcome->label) question.labels.push_back(*outcome->label);
+  posted_at_label_ = posted_;
 }
 
 void Desk::give(Question& question, std::span<const Example> round, Label label, std::string_view annotator) {

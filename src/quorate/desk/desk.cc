@@ -142,6 +142,10 @@ Desk::Desk(const DeskSettings& settings, Model model, std::string_view state)
       for (const Json& p : in["ended"]) ended_.emplace_back(p.at(0), p.at(1));
     full_ = in.value("full", full_);
     unlearned_ = in.value("unlearned", unlearned_);
+    shared_ = in.value("shared", shared_);
+    posted_at_label_ = in.value("posted_at_label", posted_at_label_);
+    if (in.contains("sources"))
+      for (const auto& [name, s] : in["sources"].items()) sources_[name] = {s.at(0), s.at(1), s.at(2)};
     if (in.contains("left_out")) {
       left_out_.keys = in["left_out"].at(0).get<std::map<std::string, std::uint64_t>>();
       left_out_.without_task = in["left_out"].at(1);
@@ -226,6 +230,12 @@ void Desk::save(const std::function<void(std::string_view part)>& write) const {
   if (!ended_.empty()) list("ended", ended_, [](const auto& p) { return Json{p.first, p.second}; });
   if (!full_.empty()) put(",\"full\":" + Json(full_).dump());
   if (unlearned_ > 0) put(",\"unlearned\":" + Json(unlearned_).dump());
+  if (posted_at_label_ > 0) put(",\"posted_at_label\":" + Json(posted_at_label_).dump());
+  if (!sources_.empty()) {
+    Json all = Json::object();
+    for (const auto& [name, s] : sources_) all[name] = {s.next, s.read, s.at};
+    put(",\"shared\":" + Json(shared_).dump() + ",\"sources\":" + all.dump());
+  }
   if (!left_out_.keys.empty() || left_out_.without_task > 0)
     put(",\"left_out\":" + Json{left_out_.keys, left_out_.without_task}.dump());
   text += "}";
@@ -302,7 +312,7 @@ void Desk::look_at(std::string_view lines, std::uint64_t before, const std::func
       lines, before,
       [&](const RecordReader& reader) { columns = model_.featurizer.columns(reader.columns(), reader.path()); },
       [&](const Record& record, const Line& line) {
-        use({record, model_.featurizer(record, columns, scratch), columns, line.number});
+        use({record, model_.featurizer(record, columns, scratch), columns, line.number, line.text});
       },
       bad);
 }

@@ -99,6 +99,36 @@ class Desk {
   void rebuild_beside(Session::RunBeside run) { model_.session.rebuild_beside(std::move(run)); }
   const DeskSettings& settings() const { return settings_; }
   const LeftOut& left_out() const { return left_out_; }
+
+  /// What workers read from, by name.
+  struct Source {
+    std::uint64_t next = 0;  ///< position of the next line that counts
+    std::uint64_t read = 0;  ///< lines that were judged
+    double at = 0;           ///< time of its latest event
+  };
+  static constexpr std::size_t kMostSources = 10'000;
+  const std::map<std::string, Source, std::less<>>& sources() const { return sources_; }
+  /// Throws Refused if workers cannot judge for this desk: it has classes, or its learner does not judge.
+  void check_followed() const;
+  /// Examples that were posted here or judged elsewhere: the common clock of an even pace. O(sources).
+  std::uint64_t examples_of_all() const;
+  std::size_t open_questions() const { return open_.size(); }
+  std::uint64_t posted() const { return posted_; }  ///< examples that arrived, judged elsewhere or not
+  std::uint64_t posted_since_label() const { return posted_ - posted_at_label_; }  ///< since the latest label was learned
+  /// A line, read as predict() reads it.
+  struct Look {
+    const Record& record;
+    const Features& x;
+    std::span<const Index> columns;
+    std::uint64_t number;
+    std::string_view line;
+  };
+  using BadLine = std::function<void(std::uint64_t number, const std::string& what)>;
+  /// Calls use() for each good line, bad() for each other one. Throws Refused if the lines cannot be read at all.
+  void look_at(std::string_view lines, std::uint64_t before, const std::function<void(const Look&)>& use,
+               const BadLine& bad) const;
+  /// {"id", "task", the prediction}: of an example that is named by its number if it has no id.
+  Json prediction(const Look& line, const Reduction::Prediction& said, const Reduction::Work& work) const;
   double time() const { return now_; }  ///< of the last event
   /// Time at which the next held answer is due. The first event at that time or later learns from it.
   std::optional<double> due() const { return held_.empty() ? std::nullopt : std::optional(held_.front().first); }
@@ -166,8 +196,12 @@ class Desk {
   static constexpr std::size_t kMostMeasured = 2'000;  // audits that a status evaluates
 
   void note_left_out(const Record& record);
-  Json arrive(const Record& record, const Features& x, std::string_view line);
+  /// What became of an example that was judged elsewhere: asked about with this probability, or not.
+  using Elsewhere = std::optional<double>;
+  Json arrive(const Record& record, const Features& x, std::string_view line, const Elsewhere* elsewhere = nullptr);
+
   DeskReply on(const event::Examples& event);
+  DeskReply on(const event::Shared& event);
   DeskReply on(const event::Next& event);
   DeskReply on(const event::Answer& event);
   DeskReply on(const event::Skip& event);
@@ -256,21 +290,10 @@ class Desk {
     std::string_view text;
     std::uint64_t number;
   };
-  using BadLine = std::function<void(std::uint64_t number, const std::string& what)>;
   /// Calls use(record, line) for each good line, begin(reader) before the first of them, and bad(line number, what) for the
   /// others, including lines without any key known to the model. Numbers count the `before` lines of the same request, too.
   void read(std::string_view lines, std::uint64_t before, const std::function<void(const RecordReader&)>& begin,
             const std::function<void(const Record&, const Line&)>& use, const BadLine& bad) const;
-  /// A readable line, parsed without learning names.
-  struct Look {
-    const Record& record;
-    const Features& x;
-    std::span<const Index> columns;
-    std::uint64_t number;
-  };
-  void look_at(std::string_view lines, std::uint64_t before, const std::function<void(const Look&)>& use,
-               const BadLine& bad) const;
-
   DeskSettings settings_;
   Model model_;
   std::size_t model_bytes_ = 0;
@@ -289,6 +312,9 @@ class Desk {
   std::deque<std::pair<std::string, std::string>> ended_;  // the latest leases that ended without an answer, and why
   LeftOut left_out_;
   std::uint64_t unlearned_ = 0;  // accepted answers that will never be learned from
+  std::map<std::string, Source, std::less<>> sources_;
+  std::uint64_t shared_ = 0;           // of posted_
+  std::uint64_t posted_at_label_ = 0;  // posted_ when the latest label was learned
 };
 
 }  // namespace quorate

@@ -38,6 +38,16 @@ void write(std::string& out, std::string_view name, const Nullable<T>& value) {
 }
 
 template <class T>
+void write(std::string& out, std::string_view name, const std::vector<T>& values) {
+  out += '[';
+  for (std::size_t n = 0; n < values.size(); ++n) {
+    if (n > 0) out += ',';
+    write(out, name, values[n]);
+  }
+  out += ']';
+}
+
+template <class T>
 void write_field(std::string& out, std::string_view name, const T& value) {
   if constexpr (is_optional<T>) {
     if (value) write_field(out, name, *value);
@@ -70,6 +80,9 @@ std::string FieldRule::expected() const {
     case kObject:
       out = "an object";
       break;
+    case kList:
+      out = "a list";
+      break;
   }
   return nullable ? out + ", or null" : out;
 }
@@ -87,6 +100,8 @@ bool FieldRule::accepts(const Json& value) const {
       return value.is_boolean();
     case kObject:
       return value.is_object();
+    case kList:
+      return value.is_array();
   }
   return false;
 }
@@ -129,7 +144,7 @@ std::string to_record(const Event& event) {
         out.append(",\"do\":\"").append(E::kDo).append("\"");
         std::apply([&](const auto&... field) { (write_field(out, field.name, what.*(field.member)), ...); }, E::fields());
         out += '}';
-        if constexpr (std::same_as<E, event::Examples>) out.append("\n").append(what.lines);
+        if constexpr (requires { what.lines; }) out.append("\n").append(what.lines);
       },
       event.what);
   return out;
@@ -152,7 +167,7 @@ Event read_event(std::string_view record) {
   const auto try_one = [&]<class E>(std::type_identity<E>) {
     if (name != E::kDo) return false;
     E one = event_of<E>(fields);
-    if constexpr (std::same_as<E, event::Examples>)
+    if constexpr (requires { one.lines; })
       if (end != record.npos) one.lines = record.substr(end + 1);
     out.what = std::move(one);
     return true;

@@ -28,6 +28,10 @@ template <class T>
 inline constexpr bool is_nullable = false;
 template <class T>
 inline constexpr bool is_nullable<Nullable<T>> = true;
+template <class T>
+inline constexpr bool is_list = false;
+template <class T>
+inline constexpr bool is_list<std::vector<T>> = true;
 /// The type of a field's value: T of T, std::optional<T> and Nullable<T>.
 template <class T>
 struct ValueOf {
@@ -41,7 +45,7 @@ struct ValueOf<T> {
 
 /// What a field of an event may be.
 struct FieldRule {
-  enum Type { kText, kWhole, kNumber, kFlag, kObject };
+  enum Type { kText, kWhole, kNumber, kFlag, kObject, kList };
   std::string_view name;
   Type type;
   Interval range;  ///< of a number, or of a text's length in bytes
@@ -72,6 +76,7 @@ struct EventField {
                                      : std::same_as<V, std::string>   ? FieldRule::kText
                                      : std::same_as<V, std::uint64_t> ? FieldRule::kWhole
                                      : std::same_as<V, double>        ? FieldRule::kNumber
+                                     : is_list<V>                     ? FieldRule::kList
                                                                       : FieldRule::kObject;
     return {name, type, range, meaning, in, !is_optional<T>, is_nullable<T>};
   }
@@ -90,6 +95,25 @@ struct Examples {
   std::string_view lines = {};              ///< must outlive the event
   static constexpr auto fields() {
     return std::tuple{EventField{&Examples::first, "first", kWhole, "lines of the request before these", In::kNowhere}};
+  }
+};
+
+/// Examples that a worker judged by a replica of this desk. The lines are as those of Examples; the record has them after
+/// its first line, and the n-th of each list is about the n-th line.
+struct Shared {
+  static constexpr std::string_view kDo = "shared";
+  std::string source;
+  std::uint64_t read = 0;
+  std::vector<std::uint64_t> positions;
+  std::vector<Nullable<double>> probabilities;
+  std::string_view lines = {};  ///< must outlive the event
+  static constexpr auto fields() {
+    return std::tuple{
+        EventField{&Shared::source, "source", kName, "what the examples are read from: a file, a queue, a partition of one"},
+        EventField{&Shared::read, "read", kWhole, "lines of the source before this one are judged"},
+        EventField{&Shared::positions, "positions", kAny, "whole numbers that grow within a source: a line counts once"},
+        EventField{&Shared::probabilities, "probabilities", kAny,
+                   "with which the worker asks for the label, above 0 and up to 1; null: it does not ask"}};
   }
 };
 
@@ -223,8 +247,8 @@ struct ForgetExample {
   }
 };
 
-using Any =
-    std::variant<Examples, Next, Answer, Skip, Undo, Renew, Put, Decide, Limits, Settings, Tick, ForgetTask, ForgetExample>;
+using Any = std::variant<Examples, Shared, Next, Answer, Skip, Undo, Renew, Put, Decide, Limits, Settings, Tick, ForgetTask,
+                         ForgetExample>;
 
 }  // namespace event
 
@@ -250,10 +274,22 @@ void read_value(const Json& value, double& out);
 void read_value(const Json& value, bool& out);
 void read_value(const Json& value, DeskOptions& out);  ///< throws Refused for an option that is not one
 template <class T>
+void read_value(const Json& value, std::vector<T>& out);
+template <class T>
 requires is_optional<T> || is_nullable<T>
 void read_value(const Json& value, T& out) {
   if (value.is_null()) return;
   read_value(value, out.emplace());
+}
+
+/// Throws Refused for an element of another type.
+template <class T>
+void read_value(const Json& value, std::vector<T>& out) {
+  constexpr FieldRule kElement = EventField{&std::pair<T, int>::first, "an element of a list", kAny, ""}.rule();
+  for (const Json& one : value) {
+    value_of(kElement, Json{{kElement.name, one}});
+    read_value(one, out.emplace_back());
+  }
 }
 
 /// The rules of an event's fields.

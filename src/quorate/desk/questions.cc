@@ -91,7 +91,7 @@ std::string Desk::new_id() const {
     if (std::string id = "#" + std::to_string(n); !seen_.contains(hash64(id))) return id;
 }
 
-Json Desk::arrive(const Record& record, const Features& x, std::string_view line) {
+Json Desk::arrive(const Record& record, const Features& x, std::string_view line, const Elsewhere* elsewhere) {
   Session& session = model_.session;
   const std::string id = record.id.empty() ? new_id() : std::string(record.id);
   const std::string task(record.task.empty() ? kOnlyTask : record.task);
@@ -162,18 +162,33 @@ Json Desk::arrive(const Record& record, const Features& x, std::string_view line
     return out;
   }
   const std::uint64_t no_room = session.no_room();
-  const auto outcomes = model_.decide({&instance, 1}).outcomes;
-  remember();
-  if (session.no_room() > no_room) make_room();  // for later examples; this one goes to the pool
-  for (const Outcome& outcome : outcomes) {
-    work.margins.push_back(outcome.decision.margin);
-    if (outcome.ticket) {
-      question.tickets.push_back(*outcome.ticket);
-      question.audit |= outcome.audited;
-      question.worth = std::max(question.worth, -certainty(outcome.decision.margin));
-      question.probability = std::min(question.probability, outcome.decision.probability);
+  const auto ask = [&](const Decision& decision, std::optional<std::uint64_t> ticket, bool audit) {
+    work.margins.push_back(decision.margin);
+    if (!ticket) return;
+    question.tickets.push_back(*ticket);
+    question.audit |= audit;
+    question.worth = std::max(question.worth, -certainty(decision.margin));
+    question.probability = std::min(question.probability, decision.probability);
+  };
+  if (elsewhere != nullptr) {
+    const Example e = examples_of(instance).front();
+    Decision decision;
+    decision.margin = session.learner().score(e);
+    std::optional<std::uint64_t> ticket;
+    if (*elsewhere) {
+      decision.probability = **elsewhere;
+      ticket = session.ask(e, decision);
+    } else {
+      session.take(e);
     }
+    remember();
+    ask(decision, ticket, false);
+  } else {
+    const auto outcomes = model_.decide({&instance, 1}).outcomes;
+    remember();
+    for (const Outcome& outcome : outcomes) ask(outcome.decision, outcome.ticket, outcome.audited);
   }
+  if (session.no_room() > no_room) make_room();  // for later examples; this one goes to the pool
   if (!question.audit) question.weighed_at = session.total().labels;
   put_prediction(out, model_.predict(work, true), work);
   out["asked"] = !question.tickets.empty();

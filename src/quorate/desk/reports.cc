@@ -44,6 +44,14 @@ void Desk::put_prediction(Json& out, const Reduction::Prediction& p, const Reduc
   }
 }
 
+Json Desk::prediction(const Look& line, const Reduction::Prediction& said, const Reduction::Work& work) const {
+  Json out{{"id", line.record.id.empty() ? std::to_string(line.number) : std::string(line.record.id)},
+           {"task", line.record.task.empty() ? kOnlyTask : line.record.task}};
+  if (!line.record.left_out.empty()) out["left_out"] = line.record.left_out;
+  put_prediction(out, said, work);
+  return out;
+}
+
 DeskReply Desk::predict(std::string_view lines, std::uint64_t first) const {
   std::string results, first_bad;
   std::uint64_t used = 0;
@@ -53,13 +61,9 @@ DeskReply Desk::predict(std::string_view lines, std::uint64_t first) const {
     look_at(
         lines, first,
         [&](const Look& line) {
-          const std::string task(line.record.task.empty() ? kOnlyTask : line.record.task);
           ++used;
-          Json one{{"id", line.record.id.empty() ? std::to_string(line.number) : std::string(line.record.id)},
-                   {"task", task}};
-          if (!line.record.left_out.empty()) one["left_out"] = line.record.left_out;
-          put_prediction(one, model_.known_task(task), line.x, work);
-          add_to_list(results, one);
+          const Task of = model_.known_task(line.record.task.empty() ? kOnlyTask : line.record.task);
+          add_to_list(results, prediction(line, model_.predict(of, line.x, work, true), work));
         },
         [&](std::uint64_t number, const std::string& what) {
           if (first_bad.empty()) first_bad = what;
@@ -292,6 +296,7 @@ DeskReply Desk::status() const {
            {"tasks", Json::array()},
            {"task_count", s.tasks().size()},
            {"left_out", {{"keys", left_out_.keys}, {"without_task", left_out_.without_task}}},
+           {"workers", {{"sources", sources_.size()}, {"shared", shared_}, {"examples_of_all", examples_of_all()}}},
            {"annotators", Json::array()},
            {"questions", Json::array()},
            {"disagreements", Json::array()},

@@ -88,6 +88,11 @@ class Pace {
   void pass(double units) {
     if (rate_) rate_.elapsed = std::min(rate_.elapsed + units, DueLabels::kLargest);
   }
+  /// Of a total, where others buy, too: the examples that came since the start, and the labels that all bought since.
+  void stand_at(double examples, double bought) {
+    even_.elapsed = std::clamp(examples, 0.0, even_.span);
+    even_.bought = std::min(bought, DueLabels::kLargest);
+  }
   bool allows() const { return rate_.allows() && even_.allows(); }
   /// Whether the example was asked for, when it could be.
   void observe(bool asked) { scale_ = std::clamp(scale_ * (1 + kStep * (q_ - (asked ? 1 : 0))), kLeast, 1 / kLeast); }

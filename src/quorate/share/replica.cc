@@ -62,8 +62,9 @@ Replica::Replica(std::string_view moment) {
   }
 }
 
-void Replica::apply(std::string_view log) {
-  while (!log.empty()) {
+std::size_t Replica::apply(std::string_view log, std::uint64_t most) {
+  const std::size_t all = log.size();
+  for (; most > 0 && !log.empty(); --most) {
     const auto sequence = take_number(log, ' ');
     const auto bytes = sequence ? take_number(log, '\n') : std::nullopt;
     if (!bytes || log.size() <= *bytes || log[*bytes] != '\n')
@@ -78,6 +79,7 @@ void Replica::apply(std::string_view log) {
     ++next_;
     log.remove_prefix(*bytes + 1);
   }
+  return all - log.size();
 }
 
 }  // namespace quorate

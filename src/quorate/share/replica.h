@@ -33,10 +33,10 @@ class Replica {
   /// Throws DataError for a text that is not of a DeskMoment of this version.
   explicit Replica(std::string_view moment);
 
-  /// Applies records. Throws DataError, with the sequence, for a text that is not a log's, a record that does not follow on
-  /// the last one, and one that gives another result than it gave: those before it are applied. Then a new replica is
-  /// needed.
-  void apply(std::string_view log);
+  /// Applies records, at most that many; returns their bytes of the text. Throws DataError, with the sequence, for a text
+  /// that is not a log's, a record that does not follow on the last one, and one that gives another result than it gave:
+  /// those before it are applied. Then a new replica is needed.
+  std::size_t apply(std::string_view log, std::uint64_t most = ~std::uint64_t{0});
 
   const Desk& desk() const { return *desk_; }
   const std::string& log() const { return log_; }  ///< its name

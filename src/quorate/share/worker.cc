@@ -1,0 +1,135 @@
+#include "quorate/share/worker.h"
+
+#include <algorithm>
+#include <array>
+
+#include "quorate/base/hash.h"
+#include "quorate/desk/replies.h"
+#include "quorate/stream/example_reader.h"
+
+namespace quorate {
+namespace {
+
+/// Uniform in [0, 1), a function of the example's place: judged again, after a failure, it is decided alike.
+double draw_of(std::uint64_t seed, std::uint64_t position) {
+  const std::array<std::uint64_t, 2> place{seed, position};
+  return static_cast<double>(hash64({reinterpret_cast<const char*>(place.data()), sizeof place}) >> 11) * 0x1p-53;
+}
+
+}  // namespace
+
+/// To what the replica has.
+void Worker::catch_up(const Desk& desk) {
+  const auto found = desk.sources().find(o_.source);
+  if (found == desk.sources().end()) return;
+  const Desk::Source& source = found->second;
+  while (!waiting_.empty() && waiting_.front().position < source.next) {
+    asked_waiting_ -= waiting_.front().probability.has_value();
+    waiting_.pop_front();
+  }
+  next_ = std::max({next_, source.next, source.read});
+  told_ = source.read;
+}
+
+std::uint64_t Worker::next(const Desk& desk) {
+  catch_up(desk);
+  return next_;
+}
+
+bool Worker::done(const Desk& desk) {
+  catch_up(desk);
+  return waiting_.empty() && told_ == next_;
+}
+
+std::size_t Worker::waiting(const Desk& desk) {
+  catch_up(desk);
+  return waiting_.size();
+}
+
+/// On the threshold of the query rule.
+double Worker::factor(const Desk& desk) {
+  const LearningOptions& learning = desk.model().learning;
+  const Session& session = desk.model().session;
+  const std::uint64_t total = session.budget().limits().total;
+  if (!learning.pace || !learning.length || total == LabelLimits::kNone) return 1;
+  if (!pace_) pace_.follow_even(static_cast<double>(total), static_cast<double>(*learning.length));
+  std::uint64_t live = 0, mine = 0;
+  for (const auto& [name, source] : desk.sources()) {
+    live += source.at + o_.live_seconds >= desk.time();
+    if (name == o_.source) mine = source.read;
+  }
+  pace_.stand_at(static_cast<double>(desk.examples_of_all() - mine + next_),
+                 static_cast<double>(session.budget().bought() + asked_waiting_ * std::max<std::uint64_t>(live, 1)));
+  return pace_.factor(0);
+}
+
+/// By what the replica knows: the desk may refuse all the same.
+bool Worker::may_ask(const Desk& desk, Task task) const {
+  const Session& session = desk.model().session;
+  if (desk.open_questions() + asked_waiting_ >= desk.settings().desk.open) return false;
+  const LabelLimits& limits = session.budget().limits();
+  return session.budget().bought() + asked_waiting_ < limits.total && session.budget().free() > 0 &&
+         (task == kUntracked ? limits.per_task > 0 : session.may_ask(task));
+}
+
+bool Worker::shares(const Desk& desk) const {
+  const std::uint64_t own = waiting_.size();
+  return desk.posted() + own < o_.first_examples || desk.posted_since_label() + own < o_.share_examples;
+}
+
+void Worker::judge(const Desk& desk, std::string_view lines, std::string& out) {
+  desk.check_followed();
+  catch_up(desk);
+  const Model& model = desk.model();
+  const std::uint64_t seed = o_.seed ^ hash64(o_.source), first = next_;
+  Reduction::Work work;
+  desk.look_at(
+      lines, first,
+      [&](const Desk::Look& line) {
+        const std::uint64_t position = line.number - 1;
+        const Task task = model.known_task(line.record.task.empty() ? kOnlyTask : line.record.task);
+        const double scale = factor(desk);
+        const Decision d = model.session.learner().judge({.task = task, .x = line.x, .weight = line.record.weight}, scale,
+                                                         draw_of(seed, position), memory_);
+        const bool labelled = !line.record.label.empty();
+        bool asks = d.ask && !labelled && may_ask(desk, task) && (!pace_ || pace_.allows());
+        if (pace_ && !labelled) pace_.observe(asks);
+        Json one = desk.prediction(line, model.predict(task, line.x, work, true), work);
+        one["position"] = position;
+        one["asked"] = asks;
+        out.append(one.dump(-1, ' ', false, Json::error_handler_t::replace)).append("\n");
+        if (!asks && !labelled && !shares(desk)) return;
+        waiting_.push_back({position, asks ? std::optional(d.probability) : std::nullopt, std::string(line.line) + "\n"});
+        asked_waiting_ += asks;
+      },
+      [&](std::uint64_t number, const std::string& what) { out.append(bad_line(number, what).dump()).append("\n"); });
+  next_ = first + static_cast<std::uint64_t>(std::ranges::count(lines, '\n'));
+  if (!lines.empty() && lines.back() != '\n') ++next_;
+}
+
+std::optional<event::Shared> Worker::to_send(const Desk& desk, std::size_t most, std::string& lines) {
+  if (done(desk)) return std::nullopt;
+  event::Shared out{o_.source, waiting_.size() > most ? waiting_[most].position : next_, {}, {}};
+  lines.clear();
+  for (const Sent& one : waiting_) {
+    if (out.positions.size() == most) break;
+    out.positions.push_back(one.position);
+    Nullable<double>& p = out.probabilities.emplace_back();
+    if (one.probability) p.emplace(*one.probability);
+    lines += one.line;
+  }
+  out.lines = lines;
+  return out;
+}
+
+std::size_t Worker::drop(std::size_t most) {
+  std::size_t dropped = 0;
+  for (std::size_t n = waiting_.size(); n-- > 0 && waiting_.size() > most;)
+    if (!waiting_[n].probability) {
+      waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(n));
+      ++dropped;
+    }
+  return dropped;
+}
+
+}  // namespace quorate

@@ -1,0 +1,67 @@
+// A worker judges the examples of one source by a replica of a desk, and makes the events that it sends to the desk. No I/O.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "quorate/desk/desk.h"
+#include "quorate/learner.h"
+#include "quorate/session/pace.h"
+
+namespace quorate {
+
+struct WorkerOptions {
+  std::string source = {};             ///< of its examples; one worker at a time reads it
+  std::uint64_t seed = 1;              ///< of its draws, with the source
+  std::uint64_t share_examples = 64;   ///< examples without a question that are sent for each label
+  std::uint64_t first_examples = 200;  ///< so many of all sources are sent, whatever the labels
+  double live_seconds = 60;            ///< a source that sent nothing for longer buys no labels any more
+};
+
+/// Where the desk has an even pace, its clock is that of all sources: elapsed are the examples of all, bought the labels of
+/// the desk and, for each question of this worker that the replica does not have yet, as many as sources are live. The pace
+/// says when to ask, never whether the label budget holds: the desk accepts a question or refuses it.
+///
+/// What may be lost is sent again, before what came later: the desk counts each line once.
+///
+/// Thread-safety: one thread at a time, while nothing is applied to the replica.
+class Worker {
+ public:
+  /// Goes on after the lines of the source that the desk knows to be judged.
+  explicit Worker(WorkerOptions options) : o_(std::move(options)) {}
+
+  /// Judges lines of JSON, at positions next(), next() + 1, ..; appends a prediction a line to `out`, as Desk::predict says
+  /// them, with "asked" and "position"; {"line", "error"} for a line that cannot be used. A line with a label is sent, and
+  /// learned from. Throws Refused if the desk cannot be followed, or the lines cannot be read at all. O(non-zeros).
+  void judge(const Desk& desk, std::string_view lines, std::string& out);
+  /// What the desk does not have yet, of at most that many lines; nothing if there are none, and nothing is to be said of
+  /// the examples judged either. `lines` holds the event's.
+  std::optional<event::Shared> to_send(const Desk& desk, std::size_t most, std::string& lines);
+
+  std::uint64_t next(const Desk& desk);   ///< position of the next line
+  bool done(const Desk& desk);            ///< whether the replica has all that is to be sent
+  std::size_t waiting(const Desk& desk);  ///< lines to send that the replica does not have yet
+  /// Gives up those without a question, the latest first, until at most that many lines wait. Returns how many.
+  std::size_t drop(std::size_t most);
+
+ private:
+  struct Sent {
+    std::uint64_t position;
+    std::optional<double> probability;  // of asking; none: only shared
+    std::string line;
+  };
+  void catch_up(const Desk& desk);
+  double factor(const Desk& desk);
+  bool may_ask(const Desk& desk, Task task) const;
+  bool shares(const Desk& desk) const;
+
+  WorkerOptions o_;
+  Pace pace_;
+  JudgeMemory memory_;
+  std::deque<Sent> waiting_;                               // by position
+  std::uint64_t asked_waiting_ = 0, next_ = 0, told_ = 0;  // told_: the source's `read` at the desk
+};
+
+}  // namespace quorate

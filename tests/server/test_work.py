@@ -1,0 +1,168 @@
+"""`quorate work`: machines that judge a stream by the model of `quorate serve`, with the real programs."""
+import json
+import random
+import signal
+import time
+from contextlib import contextmanager
+
+from program import GUARD, reserved_port, wait_until
+from serving import Server, example, is_spam
+
+COHORT = ["--positive", "spam", "--negative", "ham", "--bits", "10"]
+
+
+def stream(first, last):
+    return "".join(json.dumps(example(n)) + "\n" for n in range(first, last))
+
+
+class Worker:
+    def __init__(self, quorate, server, source, *args):
+        self.process = quorate.start("work", "--server", server.url, "--source", source, *args)
+
+    def give(self, text):
+        self.process.stdin.write(text.encode())
+        self.process.stdin.flush()
+
+    def end(self):
+        out, err = self.process.communicate(timeout=GUARD)
+        return [json.loads(line) for line in out.splitlines()], err.decode()
+
+
+def annotate(server, most):
+    answered = 0
+    while answered < most and (question := server.next()["question"]) is not None:
+        server.answer(question)
+        answered += 1
+    return answered
+
+
+def test_workers_share_one_label_budget(quorate):
+    server = Server(quorate, *COHORT, "--labels", "40", new=False)
+    workers = [Worker(quorate, server, f"part-{n}") for n in range(3)]
+    for turn in range(30):
+        for n, worker in enumerate(workers):
+            worker.give(stream(turn * 30 + n * 10, turn * 30 + n * 10 + 10))
+        time.sleep(0.02)
+        annotate(server, 3)
+    predictions = []
+    for worker in workers:
+        said, err = worker.end()
+        assert worker.process.returncode == 0, err
+        assert len(said) == 300
+        predictions += said
+    while annotate(server, 100):
+        pass
+    status = server.status()
+    assert status["labels"]["bought"] <= 40
+    assert status["workers"]["sources"] == 3
+    assert status["workers"]["examples_of_all"] == 900
+    late = [p for p in predictions if int(p["id"][1:]) >= 600]
+    right = sum((p["label"] == "spam") == is_spam(int(p["id"][1:])) for p in late)
+    assert right > 0.95 * len(late)
+    server.process.send_signal(signal.SIGTERM)
+    server.process.wait(GUARD)
+
+
+def test_a_file_is_judged_once(quorate):
+    data = quorate.folder / "mails.jsonl"
+    data.write_text(stream(0, 200))
+    server = Server(quorate, *COHORT, "--labels", "40", new=False)
+    said, _ = Worker(quorate, server, "mails", "--data", data).end()
+    assert [p["position"] for p in said] == list(range(200))
+    again, err = Worker(quorate, server, "mails", "--data", data).end()
+    assert again == [] and "200 lines of mails are judged already; passed over" in err
+    more, _ = Worker(quorate, server, "other", "--data", data).end()
+    assert len(more) == 200
+    assert server.status()["examples"] <= 200, "an id counts once"
+
+
+@contextmanager
+def desk(quorate, labels):
+    """Starts the desk, at one address however often it is called."""
+    with reserved_port() as port:
+        def start():
+            return Server(quorate, "--port", str(port), *COHORT, "--labels", str(labels), new=False)
+
+        yield start
+
+
+def test_predictions_go_on_while_the_desk_is_away(quorate):
+    with desk(quorate, 40) as start:
+        predict_meanwhile(quorate, start)
+
+
+def predict_meanwhile(quorate, start):
+    server = start()
+    worker = Worker(quorate, server, "a")
+    worker.give(stream(0, 50))
+    wait_until(lambda: server.status()["examples"] > 0)
+    server.process.send_signal(signal.SIGKILL)
+    server.process.wait(GUARD)
+    assert "predictions go on, questions wait" in worker.process.stderr.readline().decode()
+    worker.give(stream(50, 150))
+    for _ in range(150):
+        assert worker.process.stdout.readline()
+    server = start()
+    said, err = worker.end()
+    assert said == [] and worker.process.returncode == 0 and "is back" in err, err
+    assert server.status()["workers"]["examples_of_all"] == 150
+
+
+def test_kills_lose_and_double_nothing(quorate):
+    """Workers and the desk are killed at random; each source goes on where the desk knows it to be."""
+    with desk(quorate, 60) as start:
+        kill(quorate, start, kills=12)
+
+
+def kill(quorate, start, kills):
+    draw = random.Random(1)
+    server = start()
+    paths = []
+    for n in range(2):
+        path = quorate.folder / f"part-{n}.jsonl"
+        path.write_text(stream(n * 2000, n * 2000 + 2000))
+        paths.append(path)
+    workers = [Worker(quorate, server, path.name, "--data", path) for path in paths]
+    for _ in range(kills):
+        time.sleep(draw.random() * 0.1)
+        annotate(server, 3)
+        victim = draw.randrange(3)
+        if victim == 2:
+            server.process.send_signal(signal.SIGKILL)
+            server.process.wait(GUARD)
+            server = start()
+        else:
+            workers[victim].process.kill()
+            workers[victim].process.communicate()
+            workers[victim] = Worker(quorate, server, paths[victim].name, "--data", paths[victim])
+    for worker in workers:
+        _, err = worker.end()
+        assert worker.process.returncode == 0, err
+    while annotate(server, 100):
+        pass
+    status = server.status()
+    assert status["workers"]["examples_of_all"] == 4000
+    assert status["labels"]["bought"] <= 60
+    events = [json.loads(line) for line in server.request("GET", "/v1/journal?most=100000", raw=True)[1].splitlines()]
+    ids = [json.loads(line)["id"] if isinstance(line, str) else line["id"]
+           for event in events for line, known in zip(event.get("examples", []), event["event"].get("was", {}).get("ids", []), strict=False)
+           if known is not None]
+    assert len(ids) == len(set(ids)) == status["examples"], "each example counts once"
+
+
+def test_a_token_of_the_role_worker_is_needed(quorate):
+    tokens = {role: quorate.ok("serve", "token", "--dir", "desk", "--role", role, "--name", role).out.strip() for role in ("worker", "data")}
+    server = Server(quorate, *COHORT, "--labels", "40", new=False)
+    for name, role in (("none", None), ("data", "data")):
+        args = []
+        if role:
+            (quorate.folder / name).write_text(tokens[role])
+            args = ["--token-file", name]
+        worker = Worker(quorate, server, "a", *args)
+        _, err = worker.end()
+        assert worker.process.returncode == 2 and "--role worker" in err, err
+    (quorate.folder / "token").write_text(tokens["worker"] + "\n")
+    worker = Worker(quorate, server, "a", "--token-file", "token")
+    worker.give(stream(0, 20))
+    said, err = worker.end()
+    assert len(said) == 20 and worker.process.returncode == 0, err
