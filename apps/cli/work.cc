@@ -97,12 +97,12 @@ class Link {
                        "quorate serve token --role worker made");
     return result;
   }
-  /// From the newest snapshot to the end of the log. Waits for a server that is away.
+  /// From the newest snapshot to the end of the log, which knows the source then. Waits for a server that is away.
   void begin() {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(o_.patience);
     for (bool said = false;;) try {
         if (!replica_) start();
-        while (follow()) {
+        while (follow() || send()) {
         }
         return;
       } catch (const server::Unreachable& e) {

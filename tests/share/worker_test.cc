@@ -25,6 +25,7 @@ class Fleet {
       options.source = "w" + std::to_string(w);
       workers_.push_back({Worker(options), Replica(moment)});
     }
+    exchange(0);
   }
 
   /// Examples to workers at random; `lag`: between two times that they send and follow.
@@ -164,6 +165,16 @@ TEST(Worker, SpendsEvenlyByTheClockOfAll) {
   EXPECT_NEAR(static_cast<double>(half), 50, 20);
   fleet.run(1000);
   EXPECT_NEAR(static_cast<double>(fleet.bought()), 100, 12);
+}
+
+TEST(Worker, SpendsEvenlyFromTheFirstExampleThoughTheLogIsLate) {
+  auto settings = of({"100"}, "cohort(query=margin(b=1))");
+  settings.learning.pace = PaceRule::kEven;
+  settings.learning.length = 2000;
+  settings.desk.pool = 0;
+  Fleet fleet(settings, 16);
+  fleet.run(100, 100);
+  EXPECT_LE(fleet.bought() + fleet.desk_.open_questions(), 20U);
 }
 
 TEST(Worker, GoesOnAfterWhatTheDeskKnowsToBeJudged) {

@@ -23,6 +23,7 @@ void Worker::catch_up(const Desk& desk) {
   const auto found = desk.sources().find(o_.source);
   if (found == desk.sources().end()) return;
   const Desk::Source& source = found->second;
+  known_ = true;
   while (!waiting_.empty() && waiting_.front().position < source.next) {
     asked_waiting_ -= waiting_.front().probability.has_value();
     waiting_.pop_front();
@@ -38,7 +39,7 @@ std::uint64_t Worker::next(const Desk& desk) {
 
 bool Worker::done(const Desk& desk) {
   catch_up(desk);
-  return waiting_.empty() && told_ == next_;
+  return known_ && waiting_.empty() && told_ == next_;
 }
 
 std::size_t Worker::waiting(const Desk& desk) {

@@ -36,8 +36,9 @@ class Worker {
   /// them, with "asked" and "position"; {"line", "error"} for a line that cannot be used. A line with a label is sent, and
   /// learned from. Throws Refused if the desk cannot be followed, or the lines cannot be read at all. O(non-zeros).
   void judge(const Desk& desk, std::string_view lines, std::string& out);
-  /// What the desk does not have yet, of at most that many lines; nothing if there are none, and nothing is to be said of
-  /// the examples judged either. `lines` holds the event's.
+  /// What the desk does not have yet, of at most that many lines; nothing if it knows the source, has all lines and how
+  /// many are judged. To be sent, and applied to the replica, once before the first line is judged: workers that begin
+  /// together spend too much of an even pace until they know of each other. `lines` holds the event's.
   std::optional<event::Shared> to_send(const Desk& desk, std::size_t most, std::string& lines);
 
   std::uint64_t next(const Desk& desk);   ///< position of the next line
@@ -61,6 +62,7 @@ class Worker {
   Pace pace_;
   JudgeMemory memory_;
   std::deque<Sent> waiting_;                               // by position
+  bool known_ = false;                                     // to the desk
   std::uint64_t asked_waiting_ = 0, next_ = 0, told_ = 0;  // told_: the source's `read` at the desk
 };
 
