@@ -67,6 +67,11 @@ class Link {
     if (failed_) std::rethrow_exception(failed_);
     worker_.judge(replica_->desk(), lines, out);
   }
+  /// The predictions so far are written.
+  void wrote() {
+    const std::lock_guard lock(mutex_);
+    worker_.wrote();
+  }
   std::uint64_t next() {
     const std::lock_guard lock(mutex_);
     return worker_.next(replica_->desk());
@@ -77,6 +82,7 @@ class Link {
     finishing_ = true;
     wake_.notify_all();
     room_.wait_for(lock, most, [&] { return failed_ != nullptr || worker_.done(replica_->desk()); });
+    if (failed_) std::rethrow_exception(failed_);
     return worker_.waiting(replica_->desk());
   }
   std::string summary() {
@@ -91,7 +97,8 @@ class Link {
   }
   server::HttpResult ask(std::string_view method, const std::string& target, std::string_view body = {}) {
     auto result = client_.request(method, target, body, body.empty() ? "" : "application/x-ndjson");
-    if (result.status == 503) throw server::Unreachable(o_.server.url + ": " + result.body);
+    if (result.status == 502 || result.status == 503 || result.status == 504)
+      throw server::Unreachable(o_.server.url + ": " + result.body);
     if (result.status == 401 || result.status == 403)
       throw UsageError(o_.server.url + ": " + result.body + "; expected QUORATE_TOKEN or --token-file with a token that " +
                        "quorate serve token --role worker made");
@@ -214,13 +221,16 @@ class Arriving {
     arrived_.wait(lock, [&] { return !lines_.empty() || ended_; });
     if (lines_.empty() && failed_) std::rethrow_exception(failed_);
     std::string out;
-    for (; most > 0 && !lines_.empty(); --most, lines_.pop_front()) out.append(lines_.front()).append("\n");
+    for (; most > 0 && !lines_.empty(); --most, lines_.pop_front()) {
+      bytes_ -= lines_.front().size();
+      out.append(lines_.front()).append("\n");
+    }
     taken_.notify_one();
     return out;
   }
 
  private:
-  static constexpr std::size_t kAhead = 4096;
+  static constexpr std::size_t kAhead = 4096, kBytesAhead = std::size_t{16} << 20;
 
   void read(const std::stop_token& end, std::uint64_t passed_over) {
     std::exception_ptr failed;
@@ -229,8 +239,9 @@ class Arriving {
       for (std::uint64_t n = 0; reader_.next(line); ++n) {
         if (n < passed_over) continue;
         std::unique_lock lock(mutex_);
-        if (!taken_.wait(lock, end, [&] { return lines_.size() < kAhead; })) return;
+        if (!taken_.wait(lock, end, [&] { return lines_.size() < kAhead && bytes_ < kBytesAhead; })) return;
         lines_.emplace_back(line);
+        bytes_ += line.size();
         arrived_.notify_one();
       }
     } catch (...) {
@@ -247,6 +258,7 @@ class Arriving {
   std::condition_variable arrived_;
   std::condition_variable_any taken_;
   std::deque<std::string> lines_;
+  std::size_t bytes_ = 0;  // of these
   bool ended_ = false;
   std::exception_ptr failed_;
   std::jthread thread_;
@@ -264,7 +276,7 @@ std::string source_of(const std::string& data) {
   return std::string(host).substr(0, 40) + ":" + std::to_string(getpid()) + ":" + std::to_string(random());
 }
 
-int run(WorkOptions o) {
+int judge_all(WorkOptions o) {
   const std::stop_token stop = interrupt();
   interrupt_on_closed_pipe();
   if (!o.token_file.empty())
@@ -272,8 +284,9 @@ int run(WorkOptions o) {
   else if (const char* token = std::getenv("QUORATE_TOKEN"))
     o.server.token = token;
   while (!o.server.token.empty() && o.server.token.back() == '\n') o.server.token.pop_back();
-  const bool named = !o.worker.source.empty();
-  if (!named) o.worker.source = source_of(o.data);
+  if (o.worker.source.size() > 100)
+    throw UsageError("--source has " + std::to_string(o.worker.source.size()) + " bytes; expected 1 to 100");
+  if (o.worker.source.empty()) o.worker.source = source_of(o.data);
   Worker worker(o.worker);
   Link link(o, worker);
   const std::uint64_t judged = link.next();
@@ -290,6 +303,7 @@ int run(WorkOptions o) {
     link.judge(some, out);
     count += static_cast<std::uint64_t>(std::ranges::count(some, '\n'));
     std::cout << out << std::flush;
+    link.wrote();
   }
   const std::size_t left = link.finish(std::chrono::seconds(o.patience));
   if (!o.quiet) std::cerr << "quorate: " << counted(count, "line") << " judged; " << link.summary() << "\n";
@@ -299,6 +313,14 @@ int run(WorkOptions o) {
     return kFileTrouble;
   }
   return stop.stop_requested() ? kInterrupted : kDone;
+}
+
+int run(const WorkOptions& o) {
+  try {
+    return judge_all(o);
+  } catch (const Refused& e) {
+    throw UsageError(o.server.url + ": " + e.detail + (e.expected.empty() ? "" : "; expected " + e.expected));
+  }
 }
 
 }  // namespace

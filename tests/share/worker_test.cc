@@ -41,6 +41,7 @@ class Fleet {
                                "\n";
       std::string out;
       w.worker.judge(w.replica.desk(), line, out);
+      w.worker.wrote();
       const Json said = Json::parse(out);
       asks_ += said["asked"].get<bool>();
       right_ += (said["label"] == "spam") == spam;
@@ -196,6 +197,9 @@ TEST(Worker, NothingIsPassedOverThatWasNotSent) {
   std::string out, lines;
   for (int n = 0; n < 30; ++n)
     w.worker.judge(w.replica.desk(), Json{{"id", std::to_string(n)}, {"text", "a b"}}.dump() + "\n", out);
+  const auto unwritten = w.worker.to_send(w.replica.desk(), 10, lines);
+  EXPECT_TRUE(!unwritten || unwritten->read == 0) << "a prediction that is not out may be lost";
+  w.worker.wrote();
   fleet.apply(to_record({1, *w.worker.to_send(w.replica.desk(), 10, lines)}));
   w.replica.apply(fleet.log_from(w.replica.next()));
   EXPECT_EQ(fleet.desk_.sources().at("w0").read, 10U);
@@ -229,6 +233,38 @@ TEST(Worker, DropsWhatHasNoQuestionFirst) {
   EXPECT_EQ(w.worker.drop(all), 0U);
   EXPECT_EQ(w.worker.drop(0), all - asks);
   EXPECT_EQ(w.worker.waiting(w.replica.desk()), asks) << "questions stay";
+}
+
+TEST(Worker, KeepsLinesWithALabel) {
+  Fleet fleet(of({"0"}), 1);
+  Fleet::One& w = fleet.workers_[0];
+  std::string out;
+  w.worker.judge(w.replica.desk(),
+                 R"({"id":"a","text":"x y","label":"spam"})"
+                 "\n",
+                 out);
+  EXPECT_EQ(w.worker.drop(0), 0U);
+  EXPECT_EQ(w.worker.waiting(w.replica.desk()), 1U);
+}
+
+TEST(Worker, NoticesAnotherOfTheSameSource) {
+  Fleet fleet(of({"10"}), 1);
+  fleet.run(20);
+  Worker other({.source = "w0"});
+  std::string out;
+  other.judge(fleet.workers_[0].replica.desk(), "{\"text\":\"a b\"}\n", out);
+  fleet.run(20);
+  EXPECT_THROW(other.judge(fleet.workers_[0].replica.desk(), "{\"text\":\"a b\"}\n", out), Refused);
+}
+
+TEST(Worker, RefusesAuditsAndRatesOfExamples) {
+  for (const char* labels : {"5/100", "100"}) {
+    auto settings = of({labels});
+    if (std::string(labels) == "100") settings.learning.audit = 0.2;
+    const Replica replica(DeskMoment{"log", 0, settings.to_json()}.text());
+    std::string out;
+    EXPECT_THROW(Worker({.source = "w"}).judge(replica.desk(), "{}\n", out), Refused) << labels;
+  }
 }
 
 TEST(Worker, SaysWhichLinesAreBad) {

@@ -15,13 +15,18 @@ std::uint64_t Desk::examples_of_all() const {
 }
 
 void Desk::check_followed() const {
-  const Refused refused{Verdict::kUnusable, "", "a desk of two labels, whose learner judges (quorate describe names those)"};
+  const Refused refused{Verdict::kUnusable, "",
+                        "two labels, a total of labels or a rate of time, no --audit, and a learner that judges, as cohort"};
   const auto because = [&](const std::string& why) {
     Refused out = refused;
     out.detail = why;
     return out;
   };
   if (model_.reduction.has_classes()) throw because("workers do not judge examples of classes yet");
+  const LabelLimits& limits = model_.session.budget().limits();
+  if (limits.rate && !limits.rate->seconds)
+    throw because("a rate of labels by examples counts those that are posted here, and workers judge others");
+  if (model_.session.audit() != nullptr) throw because("workers do not draw audits yet, whose labels would stay reserved");
   if (!model_.session.capabilities().judges)
     throw because("workers cannot judge for " + to_text(model_.session.spec()) + ", which selects within a round");
 }

@@ -124,6 +124,11 @@ const Json* value_of(const FieldRule& rule, const Json& values) {
   return found == values.end() ? nullptr : &*found;
 }
 
+void refuse_element() {
+  throw Refused{Verdict::kMalformed, "a list has an element of another type",
+                "positions: whole numbers; probabilities: numbers or null"};
+}
+
 void read_value(const Json& value, std::string& out) { out = value.get<std::string>(); }
 void read_value(const Json& value, std::uint64_t& out) { out = whole(value).value(); }
 void read_value(const Json& value, double& out) { out = value.get<double>(); }

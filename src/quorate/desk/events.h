@@ -282,12 +282,13 @@ void read_value(const Json& value, T& out) {
   read_value(value, out.emplace());
 }
 
+[[noreturn]] void refuse_element();
 /// Throws Refused for an element of another type.
 template <class T>
 void read_value(const Json& value, std::vector<T>& out) {
   constexpr FieldRule kElement = EventField{&std::pair<T, int>::first, "an element of a list", kAny, ""}.rule();
   for (const Json& one : value) {
-    value_of(kElement, Json{{kElement.name, one}});
+    if (!kElement.accepts(one)) refuse_element();
     read_value(one, out.emplace_back());
   }
 }

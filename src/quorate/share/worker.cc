@@ -28,7 +28,10 @@ void Worker::catch_up(const Desk& desk) {
     asked_waiting_ -= waiting_.front().probability.has_value();
     waiting_.pop_front();
   }
-  next_ = std::max({next_, source.next, source.read});
+  const std::uint64_t there = std::max(source.next, source.read);
+  if (began_ && there > next_)
+    throw Refused{Verdict::kConflict, "another worker reads the source " + o_.source + ", too", "a --source of its own"};
+  if (!began_ && there > next_) written_ = next_ = there;
   told_ = source.read;
 }
 
@@ -81,6 +84,7 @@ bool Worker::shares(const Desk& desk) const {
 void Worker::judge(const Desk& desk, std::string_view lines, std::string& out) {
   desk.check_followed();
   catch_up(desk);
+  began_ = true;
   const Model& model = desk.model();
   const std::uint64_t seed = o_.seed ^ hash64(o_.source), first = next_;
   Reduction::Work work;
@@ -100,7 +104,8 @@ void Worker::judge(const Desk& desk, std::string_view lines, std::string& out) {
         one["asked"] = asks;
         out.append(one.dump(-1, ' ', false, Json::error_handler_t::replace)).append("\n");
         if (!asks && !labelled && !shares(desk)) return;
-        waiting_.push_back({position, asks ? std::optional(d.probability) : std::nullopt, std::string(line.line) + "\n"});
+        waiting_.push_back(
+            {position, asks ? std::optional(d.probability) : std::nullopt, labelled, std::string(line.line) + "\n"});
         asked_waiting_ += asks;
       },
       [&](std::uint64_t number, const std::string& what) { out.append(bad_line(number, what).dump()).append("\n"); });
@@ -110,10 +115,15 @@ void Worker::judge(const Desk& desk, std::string_view lines, std::string& out) {
 
 std::optional<event::Shared> Worker::to_send(const Desk& desk, std::size_t most, std::string& lines) {
   if (done(desk)) return std::nullopt;
-  event::Shared out{o_.source, waiting_.size() > most ? waiting_[most].position : next_, {}, {}};
+  constexpr std::size_t kBytes = std::size_t{4} << 20;
+  event::Shared out{o_.source, written_, {}, {}};
   lines.clear();
   for (const Sent& one : waiting_) {
-    if (out.positions.size() == most) break;
+    if (one.position >= written_) break;
+    if (out.positions.size() == most || (!lines.empty() && lines.size() + one.line.size() > kBytes)) {
+      out.read = one.position;
+      break;
+    }
     out.positions.push_back(one.position);
     Nullable<double>& p = out.probabilities.emplace_back();
     if (one.probability) p.emplace(*one.probability);
@@ -126,7 +136,7 @@ std::optional<event::Shared> Worker::to_send(const Desk& desk, std::size_t most,
 std::size_t Worker::drop(std::size_t most) {
   std::size_t dropped = 0;
   for (std::size_t n = waiting_.size(); n-- > 0 && waiting_.size() > most;)
-    if (!waiting_[n].probability) {
+    if (!waiting_[n].probability && !waiting_[n].labelled) {
       waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(n));
       ++dropped;
     }

@@ -41,16 +41,18 @@ class Worker {
   /// together spend too much of an even pace until they know of each other. `lines` holds the event's.
   std::optional<event::Shared> to_send(const Desk& desk, std::size_t most, std::string& lines);
 
+  void wrote() { written_ = next_; }      ///< the predictions so far are out: until then nothing is sent of their lines
   std::uint64_t next(const Desk& desk);   ///< position of the next line
   bool done(const Desk& desk);            ///< whether the replica has all that is to be sent
   std::size_t waiting(const Desk& desk);  ///< lines to send that the replica does not have yet
-  /// Gives up those without a question, the latest first, until at most that many lines wait. Returns how many.
+  /// Gives up those without a question or a label, the latest first, until at most that many lines wait. Returns how many.
   std::size_t drop(std::size_t most);
 
  private:
   struct Sent {
     std::uint64_t position;
-    std::optional<double> probability;  // of asking; none: only shared
+    std::optional<double> probability;  // of asking
+    bool labelled;                      // by the data
     std::string line;
   };
   void catch_up(const Desk& desk);
@@ -61,8 +63,10 @@ class Worker {
   WorkerOptions o_;
   Pace pace_;
   JudgeMemory memory_;
-  std::deque<Sent> waiting_;                               // by position
-  bool known_ = false;                                     // to the desk
+  std::deque<Sent> waiting_;  // by position
+  bool known_ = false;        // to the desk
+  bool began_ = false;        // to judge
+  std::uint64_t written_ = 0;
   std::uint64_t asked_waiting_ = 0, next_ = 0, told_ = 0;  // told_: the source's `read` at the desk
 };
 
