@@ -136,6 +136,7 @@ std::string canonical_text(const std::string& spec) { return to_text(canonical(p
 NB_MODULE(_core, m) {
   using namespace quorate;
   using namespace quorate::python;
+  nb::set_leak_warnings(false);  // the thread of a Follower may run until the interpreter ends
   if (const char* set = std::getenv("QUORATE_SIMD"); set != nullptr && !use_simd(set))
     throw std::runtime_error("QUORATE_SIMD=" + std::string(set) + " in the environment: expected plain, avx2 or avx512");
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
@@ -184,4 +185,5 @@ NB_MODULE(_core, m) {
           "codes"_a, "names"_a);
   add_model(m);
   add_experiments(m);
+  add_follow(m);
 }

@@ -25,5 +25,6 @@ void check_size(const char* what, std::size_t is, std::size_t expected);
 
 void add_model(nanobind::module_& m);        ///< the class Model
 void add_experiments(nanobind::module_& m);  ///< ExperimentData, simulate, compare, tune
+void add_follow(nanobind::module_& m);       ///< Follower
 
 }  // namespace quorate::python

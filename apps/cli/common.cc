@@ -2,7 +2,7 @@
 
 #include <signal.h>
 #include <unistd.h>
-#if __has_include(<malloc.h>)
+#ifdef __GLIBC__
 #include <malloc.h>
 #endif
 

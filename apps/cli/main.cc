@@ -1,6 +1,8 @@
 // The quorate program: one command a file.
 #include <fcntl.h>
+#ifdef __GLIBC__
 #include <malloc.h>
+#endif
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -43,8 +45,10 @@ void take_standard_descriptors() {
 
 /// Where the address space is limited, a thread's own heap may not fit, and each of its allocations would be a mapping.
 void share_one_heap_where_memory_is_limited() {
+#ifdef M_ARENA_MAX
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) mallopt(M_ARENA_MAX, 1);
+#endif
 }
 
 int run(int argc, char** argv) {

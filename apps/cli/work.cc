@@ -33,7 +33,7 @@ struct WorkOptions {
   server::HttpClientOptions server;
   std::string data = "-", token_file;
   WorkerOptions worker;
-  std::uint64_t queue = 10'000, patience = 60;
+  std::uint64_t patience = 60;
   bool quiet = false;
 };
 
@@ -50,22 +50,23 @@ class Link {
       closing_ = true;
     }
     wake_.notify_all();
+    client_.stop();
     thread_.join();
   }
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  /// Judges lines with the desk as it is now. Throws what stopped the link.
-  void judge(std::string_view lines, std::string& out) {
+  /// Judges lines with the desk as it is now; returns the number of unusable ones. Throws what stopped the link.
+  std::size_t judge(std::string_view lines, std::string& out) {
     std::unique_lock lock(mutex_);
-    // Questions are kept up to a bound; where the desk does not take them, the input waits rather than lose one.
-    while (failed_ == nullptr && worker_.waiting(replica_->desk()) > o_.queue && worker_.drop(o_.queue) == 0) {
-      if (!std::exchange(said_full_, true)) log("questions wait for the server; the input waits, too");
+    // With a full queue predictions go on, and nothing is asked. No line with a label is lost: the input waits.
+    while (failed_ == nullptr && worker_.make_room(replica_->desk())) {
+      if (!std::exchange(said_full_, true)) log("labels wait for the server; the input waits, too");
       room_.wait_for(lock, 100ms);
-      if (interrupt().stop_requested()) return;
+      if (interrupt().stop_requested()) return 0;
     }
     if (failed_) std::rethrow_exception(failed_);
-    worker_.judge(replica_->desk(), lines, out);
+    return worker_.judge(replica_->desk(), lines, out);
   }
   /// The predictions so far are written.
   void wrote() {
@@ -76,12 +77,17 @@ class Link {
     const std::lock_guard lock(mutex_);
     return worker_.next(replica_->desk());
   }
-  /// Waits until the desk has everything, or has been away for that long. Returns the number of lines that it lacks.
+  /// Waits until the desk has everything, for at most that long, or, interrupted, a second. Returns the number of lines that
+  /// it lacks.
   std::size_t finish(std::chrono::seconds most) {
     std::unique_lock lock(mutex_);
     finishing_ = true;
     wake_.notify_all();
-    room_.wait_for(lock, most, [&] { return failed_ != nullptr || worker_.done(replica_->desk()); });
+    const auto begin = std::chrono::steady_clock::now();
+    while (failed_ == nullptr && !worker_.done(replica_->desk())) {
+      if (std::chrono::steady_clock::now() - begin >= (interrupt().stop_requested() ? std::min(most, 1s) : most)) break;
+      room_.wait_for(lock, 50ms);
+    }
     if (failed_) std::rethrow_exception(failed_);
     return worker_.waiting(replica_->desk());
   }
@@ -295,24 +301,33 @@ int judge_all(WorkOptions o) {
               << (o.data == "-" ? "\n" : "; passed over (--source names another reading)\n");
   Arriving lines(o.data, o.data == "-" ? 0 : judged);
   std::string out;
-  std::uint64_t count = 0;
+  std::uint64_t count = 0, unusable = 0;
   for (;;) {
     const std::string some = lines.next(kJudgedAtOnce);
     if (some.empty() || stop.stop_requested()) break;
     out.clear();
-    link.judge(some, out);
+    const std::size_t bad = link.judge(some, out);
+    if (bad > 0 && unusable == 0) {
+      const auto at = out.find(R"("error")"), from = out.rfind('\n', at) + 1;  // npos + 1 is 0
+      std::cerr << "quorate: a line cannot be used: " << out.substr(from, out.find('\n', at) - from)
+                << "; expected JSON, as quorate convert --to jsonl makes it of other formats\n";
+    }
+    unusable += bad;
     count += static_cast<std::uint64_t>(std::ranges::count(some, '\n'));
     std::cout << out << std::flush;
     link.wrote();
   }
   const std::size_t left = link.finish(std::chrono::seconds(o.patience));
-  if (!o.quiet) std::cerr << "quorate: " << counted(count, "line") << " judged; " << link.summary() << "\n";
+  if (!o.quiet)
+    std::cerr << "quorate: " << counted(count - unusable, "line") << " judged"
+              << (unusable > 0 ? ", " + counted(unusable, "line") + " unusable; " : "; ") << link.summary() << "\n";
   if (left > 0) {
     std::cerr << "quorate: the server lacks " << counted(left, "line") << "; judge them again with --source "
               << o.worker.source << "\n";
     return kFileTrouble;
   }
-  return stop.stop_requested() ? kInterrupted : kDone;
+  if (stop.stop_requested()) return kInterrupted;
+  return unusable > 0 ? kBadData : kDone;
 }
 
 int run(const WorkOptions& o) {
@@ -345,7 +360,8 @@ Command add_work(CLI::App& app) {
                  "together")
       ->check(whole(0))
       ->capture_default_str();
-  app.add_option("--queue", o->queue, "lines that wait for a server that is away; those without a question go first")
+  app.add_option("--queue", o->worker.queue,
+                 "lines that wait for a server that is away; those without a question go first, and then nothing is asked")
       ->check(whole(1))
       ->capture_default_str();
   app.add_option("--patience", o->patience, "seconds to wait for the server, at the start and at the end")

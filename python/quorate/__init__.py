@@ -7,12 +7,13 @@ active learner: `fit`, `predict`; `learn_one`, `predict_one`; `decide`, `learn`.
 from quorate._asking import Decisions, KeptLabels, Questions
 from quorate._core import VERSION as __version__
 from quorate._estimator import Estimator, Reason
+from quorate._follow import Follower, follow
 from quorate.client import AsyncClient, Client, ServerError
 from quorate.learners import *  # noqa: F403
 from quorate.learners import __all__ as _learners
 from quorate.runs import compare, simulate, tune
 
 __all__ = [
-    "AsyncClient", "Client", "Decisions", "Estimator", "KeptLabels", "Questions", "Reason", "ServerError", "__version__",
-    "compare", "simulate", "tune", *_learners,
+    "AsyncClient", "Client", "Decisions", "Estimator", "Follower", "KeptLabels", "Questions", "Reason", "ServerError", "__version__",
+    "compare", "follow", "simulate", "tune", *_learners,
 ]  # fmt: skip

@@ -134,14 +134,18 @@ class Client:
     def _call(
         self, method: str, path: str, body: bytes | None = None, kind: str | None = None, *, again: bool = True
     ) -> dict[str, Any]:
+        answer: dict[str, Any] = json.loads(self._bytes(method, path, body, kind, again=again))
+        return answer
+
+    def _bytes(self, method: str, path: str, body: bytes | None = None, kind: str | None = None, *, again: bool = True) -> bytes:
         headers = self._headers | ({"Content-Type": kind} if kind else {})
         end, wait = time.monotonic() + self._patience, 0.1
         while True:
             try:
                 request = urllib.request.Request(self.url + path, body, headers, method=method)
                 with urllib.request.urlopen(request, timeout=self._timeout) as reply:
-                    answer: dict[str, Any] = json.loads(reply.read())
-                    return answer
+                    found: bytes = reply.read()
+                    return found
             except urllib.error.HTTPError as error:
                 refused = ServerError(error.code, _detail(error))
                 if error.code != 503 or not again or time.monotonic() + wait > end:

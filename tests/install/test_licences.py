@@ -1,4 +1,4 @@
-"""LICENCES-THIRD-PARTY.txt names what the build finds, docs/building.md has the same table, and the program prints the file."""
+"""LICENCES-THIRD-PARTY.txt names what the build finds, docs/install.md has the same table, and the program prints the file."""
 
 import re
 import subprocess
@@ -15,6 +15,8 @@ CONTAINED = {
     "libutf8proc": "utf8proc", "libzstd": "Zstandard", "nanobind": "nanobind", "nlohmann_json": "nlohmann/json", "simdjson": "simdjson",
     "utf8proc.h": "utf8proc", "xxhash.h": "xxHash",
 }  # fmt: skip
+# What zig links into released files.
+OF_THE_COMPILER = {"LLVM (libc++, libc++abi, libunwind)", "musl", "Zig (compiler-rt)"}
 OF_THE_SYSTEM = {"PkgConfig": "pkg-config", "Python": "Python", "Threads": "GNU C library, with threads"}
 
 
@@ -37,7 +39,7 @@ def test_every_library_that_cmake_finds_is_named():
             found |= {word for word in modules.split() if not word.isupper()}
         assert "FetchContent" not in code and "add_subdirectory(ext" not in code
     assert found == set(CONTAINED) | set(OF_THE_SYSTEM)
-    assert set(sections()) == set(CONTAINED.values()) | {"robin-map"}
+    assert set(sections()) == set(CONTAINED.values()) | {"robin-map"} | OF_THE_COMPILER
     for name in OF_THE_SYSTEM.values():
         assert re.search(rf"^{re.escape(name)}  .*https?://", TEXT, re.M), name
 
@@ -61,7 +63,7 @@ def test_the_lists_in_the_file_and_in_the_readme_are_the_sections():
     rows = [(name, licence, use) for name, (_, licence, use, _) in sections().items()]
     listed = TEXT.split("\n\nUsed, but neither")[0].split("\n\n")[-1].splitlines()
     assert [tuple(re.split(r" {2,}", line)) for line in listed] == rows
-    table = (ROOT / "docs/building.md").read_text().split("\n## Licences\n")[1]
+    table = (ROOT / "docs/install.md").read_text().split("\n## Licences\n")[1]
     shown = re.findall(r"^\| \[(.+)\]\((\S+)\) \| (.+) \| (.+) \|$", table, re.M)
     assert shown == [(name, page, licence, use) for name, (page, licence, use, _) in sections().items()]
 

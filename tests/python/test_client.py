@@ -1,46 +1,19 @@
 """quorate.Client against the real server."""
 import asyncio
 import json
-import os
 import random
-import re
 import signal
 import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from program import GUARD, reserved_port
 from quorate import AsyncClient, Client, ServerError
-
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.get("QUORATE", str(ROOT / "build/release/quorate"))
-
-
-def rows(begin, end):
-    return [{"id": f"m{i}", "task": "ann", "text": "win money now" if i % 2 else "lunch at noon"} for i in range(begin, end)]
-
-
-def label(question):
-    return "spam" if question["fields"][0]["value"].startswith("win") else "ham"
-
-
-class Running:
-    def __init__(self, folder, port=0, *, new=("--labels", "20")):
-        new = [] if (folder / "desk").exists() else ["--positive", "spam", "--negative", "ham", *new]
-        command = [PROGRAM, "serve", "--dir", folder / "desk", "--port", str(port), *new]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        self.url = self.process.stdout.readline().strip()
-        assert re.match(r"http://", self.url)
-
-    def stop(self, how=signal.SIGTERM):
-        self.process.send_signal(how)
-        self.process.wait(GUARD)
-        self.process.stdout.close()
+from served import PROGRAM, Running, label, rows
 
 
 @pytest.fixture

@@ -166,3 +166,26 @@ def test_a_token_of_the_role_worker_is_needed(quorate):
     worker.give(stream(0, 20))
     said, err = worker.end()
     assert len(said) == 20 and worker.process.returncode == 0, err
+
+
+def test_ctrl_c_ends_a_worker_while_the_server_stalls(quorate):
+    server = Server(quorate, *COHORT, "--labels", "40", new=False)
+    worker = Worker(quorate, server, "a")
+    worker.give(stream(0, 50))
+    wait_until(lambda: server.status()["examples"] > 0)
+    server.process.send_signal(signal.SIGSTOP)
+    worker.give(stream(50, 100))
+    begin = time.monotonic()
+    worker.process.send_signal(signal.SIGINT)
+    worker.process.wait(GUARD)
+    assert time.monotonic() - begin < 5
+    server.process.send_signal(signal.SIGCONT)
+
+
+def test_what_is_no_json_is_named_at_once_and_counted(quorate):
+    server = Server(quorate, *COHORT, "--labels", "40", new=False)
+    worker = Worker(quorate, server, "a")
+    worker.give("id,text\n1,cheap pills\n" + stream(0, 3))
+    said, err = worker.end()
+    assert len(said) == 5 and sum("error" in one for one in said) == 2
+    assert worker.process.returncode == 1 and "convert --to jsonl" in err and "3 lines judged, 2 lines unusable" in err, err

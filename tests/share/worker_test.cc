@@ -217,34 +217,42 @@ TEST(Worker, UndoAndForgettingReachEveryReplica) {
   fleet.expect_equal();
 }
 
-TEST(Worker, DropsWhatHasNoQuestionFirst) {
+TEST(Worker, PredictsAndAsksNoMoreWhileItsQueueIsFull) {
   Fleet fleet(of({"1000"}), 1);
   Fleet::One& w = fleet.workers_[0];
+  Worker worker({.source = "w9", .queue = 30});
   std::string out;
-  for (int n = 0; n < 200; ++n)
-    w.worker.judge(w.replica.desk(), Json{{"id", std::to_string(n)}, {"text", test::word(n % 9)}}.dump() + "\n", out);
-  const std::size_t all = w.worker.waiting(w.replica.desk());
-  const std::size_t asks = [&] {
+  for (int n = 0; n < 400; ++n) {
+    EXPECT_EQ(
+        worker.judge(w.replica.desk(), Json{{"id", std::to_string(n)}, {"text", test::word(n % 9)}}.dump() + "\n", out), 0U);
+    EXPECT_FALSE(worker.make_room(w.replica.desk()));
+    EXPECT_LE(worker.waiting(w.replica.desk()), 30U);
+  }
+  const auto count = [&](std::string_view part) {
     std::size_t n = 0;
-    for (std::size_t at = 0; (at = out.find("\"asked\":true", at)) != std::string::npos; ++at) ++n;
+    for (std::size_t at = 0; (at = out.find(part, at)) != std::string::npos; ++at) ++n;
     return n;
-  }();
-  EXPECT_GT(asks, 0U);
-  EXPECT_EQ(w.worker.drop(all), 0U);
-  EXPECT_EQ(w.worker.drop(0), all - asks);
-  EXPECT_EQ(w.worker.waiting(w.replica.desk()), asks) << "questions stay";
+  };
+  EXPECT_EQ(count("\n"), 400U) << "a prediction for each line";
+  EXPECT_EQ(count("\"asked\":true"), 30U) << "questions push out the rest, and stay";
 }
 
 TEST(Worker, KeepsLinesWithALabel) {
   Fleet fleet(of({"0"}), 1);
   Fleet::One& w = fleet.workers_[0];
+  Worker worker({.source = "w9", .queue = 1});
   std::string out;
-  w.worker.judge(w.replica.desk(),
-                 R"({"id":"a","text":"x y","label":"spam"})"
-                 "\n",
-                 out);
-  EXPECT_EQ(w.worker.drop(0), 0U);
-  EXPECT_EQ(w.worker.waiting(w.replica.desk()), 1U);
+  for (int n = 0; n < 2; ++n) worker.judge(w.replica.desk(), "{\"text\":\"x y\",\"label\":\"spam\"}\n", out);
+  EXPECT_TRUE(worker.make_room(w.replica.desk())) << "its caller waits";
+  EXPECT_EQ(worker.waiting(w.replica.desk()), 2U);
+}
+
+TEST(Worker, CountsLinesThatCannotBeUsed) {
+  Fleet fleet(of({"10"}), 1);
+  Fleet::One& w = fleet.workers_[0];
+  std::string out;
+  EXPECT_EQ(w.worker.judge(w.replica.desk(), "text,label\n{\"text\":\"a b\"}\n1,2\n", out), 2U);
+  EXPECT_EQ(w.worker.next(w.replica.desk()), 3U);
 }
 
 TEST(Worker, NoticesAnotherOfTheSameSource) {

@@ -26,6 +26,7 @@ void Worker::catch_up(const Desk& desk) {
   known_ = true;
   while (!waiting_.empty() && waiting_.front().position < source.next) {
     asked_waiting_ -= waiting_.front().probability.has_value();
+    waiting_bytes_ -= waiting_.front().line.size();
     waiting_.pop_front();
   }
   const std::uint64_t there = std::max(source.next, source.read);
@@ -70,7 +71,7 @@ double Worker::factor(const Desk& desk) {
 /// By what the replica knows: the desk may refuse all the same.
 bool Worker::may_ask(const Desk& desk, Task task) const {
   const Session& session = desk.model().session;
-  if (desk.open_questions() + asked_waiting_ >= desk.settings().desk.open) return false;
+  if (full() || desk.open_questions() + asked_waiting_ >= desk.settings().desk.open) return false;
   const LabelLimits& limits = session.budget().limits();
   return session.budget().bought() + asked_waiting_ < limits.total && session.budget().free() > 0 &&
          (task == kUntracked ? limits.per_task > 0 : session.may_ask(task));
@@ -78,15 +79,16 @@ bool Worker::may_ask(const Desk& desk, Task task) const {
 
 bool Worker::shares(const Desk& desk) const {
   const std::uint64_t own = waiting_.size();
-  return desk.posted() + own < o_.first_examples || desk.posted_since_label() + own < o_.share_examples;
+  return !full() && (desk.posted() + own < o_.first_examples || desk.posted_since_label() + own < o_.share_examples);
 }
 
-void Worker::judge(const Desk& desk, std::string_view lines, std::string& out) {
+std::size_t Worker::judge(const Desk& desk, std::string_view lines, std::string& out) {
   desk.check_followed();
   catch_up(desk);
   began_ = true;
   const Model& model = desk.model();
   const std::uint64_t seed = o_.seed ^ hash64(o_.source), first = next_;
+  std::size_t unusable = 0;
   Reduction::Work work;
   desk.look_at(
       lines, first,
@@ -106,11 +108,16 @@ void Worker::judge(const Desk& desk, std::string_view lines, std::string& out) {
         if (!asks && !labelled && !shares(desk)) return;
         waiting_.push_back(
             {position, asks ? std::optional(d.probability) : std::nullopt, labelled, std::string(line.line) + "\n"});
+        waiting_bytes_ += waiting_.back().line.size();
         asked_waiting_ += asks;
       },
-      [&](std::uint64_t number, const std::string& what) { out.append(bad_line(number, what).dump()).append("\n"); });
+      [&](std::uint64_t number, const std::string& what) {
+        out.append(bad_line(number, what).dump()).append("\n");
+        ++unusable;
+      });
   next_ = first + static_cast<std::uint64_t>(std::ranges::count(lines, '\n'));
   if (!lines.empty() && lines.back() != '\n') ++next_;
+  return unusable;
 }
 
 std::optional<event::Shared> Worker::to_send(const Desk& desk, std::size_t most, std::string& lines) {
@@ -133,14 +140,14 @@ std::optional<event::Shared> Worker::to_send(const Desk& desk, std::size_t most,
   return out;
 }
 
-std::size_t Worker::drop(std::size_t most) {
-  std::size_t dropped = 0;
-  for (std::size_t n = waiting_.size(); n-- > 0 && waiting_.size() > most;)
+bool Worker::make_room(const Desk& desk) {
+  catch_up(desk);
+  for (std::size_t n = waiting_.size(); n-- > 0 && full();)
     if (!waiting_[n].probability && !waiting_[n].labelled) {
+      waiting_bytes_ -= waiting_[n].line.size();
       waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(n));
-      ++dropped;
     }
-  return dropped;
+  return full() && std::ranges::any_of(waiting_, &Sent::labelled);
 }
 
 }  // namespace quorate

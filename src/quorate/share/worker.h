@@ -18,6 +18,7 @@ struct WorkerOptions {
   std::uint64_t share_examples = 64;   ///< examples without a question that are sent for each label
   std::uint64_t first_examples = 200;  ///< so many of all sources are sent, whatever the labels
   double live_seconds = 60;            ///< a source that sent nothing for longer buys no labels any more
+  std::uint64_t queue = 10'000;        ///< lines that wait for the desk; beyond it, and 64 MB, nothing is asked
 };
 
 /// Where the desk has an even pace, its clock is that of all sources: elapsed are the examples of all, bought the labels of
@@ -34,8 +35,9 @@ class Worker {
 
   /// Judges lines of JSON, at positions next(), next() + 1, ..; appends a prediction a line to `out`, as Desk::predict says
   /// them, with "asked" and "position"; {"line", "error"} for a line that cannot be used. A line with a label is sent, and
-  /// learned from. Throws Refused if the desk cannot be followed, or the lines cannot be read at all. O(non-zeros).
-  void judge(const Desk& desk, std::string_view lines, std::string& out);
+  /// learned from. Returns the number of lines that cannot be used. Throws Refused if the desk cannot be followed, or the
+  /// lines cannot be read at all. O(non-zeros).
+  std::size_t judge(const Desk& desk, std::string_view lines, std::string& out);
   /// What the desk does not have yet, of at most that many lines; nothing if it knows the source, has all lines and how
   /// many are judged. To be sent, and applied to the replica, once before the first line is judged: workers that begin
   /// together spend too much of an even pace until they know of each other. `lines` holds the event's.
@@ -45,8 +47,9 @@ class Worker {
   std::uint64_t next(const Desk& desk);   ///< position of the next line
   bool done(const Desk& desk);            ///< whether the replica has all that is to be sent
   std::size_t waiting(const Desk& desk);  ///< lines to send that the replica does not have yet
-  /// Gives up those without a question or a label, the latest first, until at most that many lines wait. Returns how many.
-  std::size_t drop(std::size_t most);
+  /// Gives up lines that wait without a question or a label, the latest first, while the queue is full. Returns whether the
+  /// caller should wait: it is still full, and holds lines with a label, of which more may come.
+  bool make_room(const Desk& desk);
 
  private:
   struct Sent {
@@ -59,13 +62,15 @@ class Worker {
   double factor(const Desk& desk);
   bool may_ask(const Desk& desk, Task task) const;
   bool shares(const Desk& desk) const;
+  bool full() const { return waiting_.size() >= o_.queue || waiting_bytes_ >= std::size_t{64} << 20; }
 
   WorkerOptions o_;
   Pace pace_;
   JudgeMemory memory_;
   std::deque<Sent> waiting_;  // by position
-  bool known_ = false;        // to the desk
-  bool began_ = false;        // to judge
+  std::size_t waiting_bytes_ = 0;
+  bool known_ = false;  // to the desk
+  bool began_ = false;  // to judge
   std::uint64_t written_ = 0;
   std::uint64_t asked_waiting_ = 0, next_ = 0, told_ = 0;  // told_: the source's `read` at the desk
 };
