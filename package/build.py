@@ -293,7 +293,7 @@ def main():
     if chosen.arch[0] != MACHINE:
         parser.error(f"--arch: expected {MACHINE}, this machine's, among them")
     head, when = commit()
-    ENVIRONMENT["SOURCE_DATE_EPOCH"] = str(when)
+    ENVIRONMENT.update(SOURCE_DATE_EPOCH=str(when), CCACHE_BASEDIR=str(ROOT), CCACHE_NOHASHDIR="1")
     shutil.rmtree(DIST, ignore_errors=True)
     DIST.mkdir(parents=True)
     shutil.rmtree(CONTAINER, ignore_errors=True)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs what ./run package made in fresh Debian systems (debootstrap) and runs the README's first example there: the static program,
-# the Debian package, the container's files, and the wheel where the system's Python is 3.10 or newer.
-# Then the tests of the Python package with each Python from 3.10 to 3.13 that this machine has, and with the wheel for it.
-# Usage: package/try.sh [SUITE..] [PYTHON..]   (default: bullseye bookworm trixie 3.10 3.11 3.12 3.13). Needs root, for chroot. Roots
-# and environments stay in build/package.
+# Tries what ./run package made. bits: the programs give the results of build/release/quorate, that for arm64 under qemu. A Debian suite: a
+# fresh system (debootstrap) where the README's first example runs with the static program, the Debian package, the container's files,
+# and the wheel if the system's Python is 3.10 or newer. A Python: the tests of the package with the wheel for it.
+# Usage: package/try.sh [WHAT..]   (default: bits bullseye bookworm trixie 3.10 3.11 3.12 3.13). Needs root, for chroot. Roots and
+# environments stay in build/package.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ "$(id -u)" -eq 0 ] || { echo "try: needs root (chroot)" >&2; exit 1; }
@@ -35,9 +35,34 @@ try_python() {
   QUORATE=$PWD/$env/bin/quorate "$env/bin/python" -P -m pytest -q -n 2 -p no:cacheprovider -m "not check and not full" tests/python 2>&1 | tail -3
 }
 
-[ $# -gt 0 ] || set -- bullseye bookworm trixie 3.10 3.11 3.12 3.13
+try_bits() {
+  local program other programs=(build/release/quorate)
+  for program in "$dist"/quorate-*-linux-*; do
+    if [[ $program != *-"$machine" ]]; then
+      printf '#!/bin/sh\nexec qemu-%s-static %s "$@"\n' "${program##*-}" "$program" >build/package/emulated
+      chmod +x build/package/emulated
+      program=build/package/emulated
+    fi
+    programs+=("$program")
+  done
+  echo "== the same model files, and predictions of each other's models, from ${programs[*]}"
+  for program in "${programs[@]}"; do
+    "$program" generate users build/package/mails.jsonl --tasks 20 --examples 2000 --quiet
+    rm -f build/package/model
+    "$program" train --data build/package/mails.jsonl --model build/package/model --labels 300 --audit 0.1 >/dev/null
+    sha256sum <build/package/model
+    for other in "${programs[@]}"; do "$other" predict --model build/package/model --data build/package/mails.jsonl | sha256sum; done
+  done | sort | uniq -c | awk '{ print } END { exit NR != 2 }'
+  echo "== the same results"
+  python3 tools/check_same.py "${programs[@]}"
+}
+
+[ $# -gt 0 ] || set -- bits bullseye bookworm trixie 3.10 3.11 3.12 3.13
 for suite in "$@"; do
-  if [[ $suite = 3.* ]]; then
+  if [ "$suite" = bits ]; then
+    try_bits
+    continue
+  elif [[ $suite = 3.* ]]; then
     try_python "$suite"
     continue
   fi

@@ -116,8 +116,8 @@ class Collector {
   void operator()(std::string_view text) {
     const Json event = Json::parse(text.substr(0, text.find('\n')));
     const std::string what = event.at("do");
-    if (what == "forget_task") return forget([&](const Asked& asked) { return asked.task == event.at("task"); });
-    if (what == "forget_example") return forget([&](const Asked& asked) { return asked.example == event.at("example"); });
+    if (what == "forget_task") return forget([&](const Asked& asked) { return event.at("task") == asked.task; });
+    if (what == "forget_example") return forget([&](const Asked& asked) { return event.at("example") == asked.example; });
     if (what == "decide") {
       if (const auto found = questions_.find(event.at("ticket")); found != questions_.end())
         found->second.settled = event.at("label");
@@ -142,10 +142,10 @@ class Collector {
   void note_lines(std::string_view text) {
     const auto end = std::min(text.find('\n'), text.size());
     const Json event = Json::parse(text.substr(0, end));
-    if (event.at("do") == "forget_example") lines_.extract(event.at("example").get<std::string>());
+    if (event.at("do") == "forget_example") lines_.erase(event.at("example").get<std::string>());
     if (event.at("do") == "forget_task")
       for (const auto& [ticket, asked] : questions_)
-        if (asked.task == event.at("task")) lines_.extract(asked.example);
+        if (event.at("task") == asked.task) lines_.erase(asked.example);
     if (end == text.size()) return;
     if ((event.at("do") != "examples" && event.at("do") != "shared") || !event.contains("was")) return;
     std::string_view lines = text.substr(end + 1);

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cmath>
 #include <condition_variable>
 #include <deque>
 #include <filesystem>
@@ -16,7 +17,10 @@
 #include "quorate/share/worker.h"
 #include "quorate/store/files.h"
 #include "quorate/stream/source.h"
+#include "server/http.h"
 #include "server/http_client.h"
+#include "server/metrics.h"
+#include "server/router.h"
 
 namespace quorate::cli {
 namespace {
@@ -28,14 +32,29 @@ constexpr std::size_t kJudgedAtOnce = 64;             // lines, while the log wa
 constexpr std::chrono::milliseconds kTurn{50};        // between two looks at the log, if there is nothing new
 constexpr std::chrono::milliseconds kClock{1'000};    // between two messages that say nothing but how much was read
 constexpr std::chrono::milliseconds kLongest{5'000};  // between two tries while the server is away
+constexpr std::chrono::seconds kStale{30};            // a worker that has not read the log for longer is not ready
 
 struct WorkOptions {
   server::HttpClientOptions server;
   std::string data = "-", token_file;
   WorkerOptions worker;
   std::uint64_t patience = 60;
+  std::optional<std::uint16_t> metrics_port;
+  std::string metrics_address = "127.0.0.1";
   bool quiet = false;
 };
+
+/// The reason in a refusal: the detail of quorate serve, or that something else answers there.
+std::string reason_of(const server::HttpResult& result) {
+  const Json body = Json::parse(result.body, nullptr, false);
+  const std::string status = "status " + std::to_string(result.status);
+  if (!body.is_object() || !body.contains("detail") || !body["detail"].is_string())
+    return status + ", which is not of quorate serve; expected its own address, not that of a page to log in";
+  const std::string detail = body["detail"].get<std::string>();
+  return body.contains("expected") && body["expected"].is_string() && detail.find("expected") == detail.npos
+             ? detail + "; expected " + body["expected"].get<std::string>()
+             : detail;
+}
 
 /// The replica and what goes to the desk, on a thread of its own.
 class Link {
@@ -66,7 +85,11 @@ class Link {
       if (interrupt().stop_requested()) return 0;
     }
     if (failed_) std::rethrow_exception(failed_);
-    return worker_.judge(replica_->desk(), lines, out);
+    const std::uint64_t before = worker_.next(replica_->desk());
+    const std::size_t unusable = worker_.judge(replica_->desk(), lines, out);
+    judged_ += worker_.next(replica_->desk()) - before;
+    unusable_ += unusable;
+    return unusable;
   }
   /// The predictions so far are written.
   void wrote() {
@@ -91,6 +114,31 @@ class Link {
     if (failed_) std::rethrow_exception(failed_);
     return worker_.waiting(replica_->desk());
   }
+  /// Figures of this worker. Any thread.
+  std::string metrics() {
+    const std::lock_guard lock(mutex_);
+    const Desk::Figures figures = replica_->desk().figures();
+    server::Metrics out;
+    const auto add = [&](const char* name, const char* type, const char* help, auto value) {
+      out.add(name, type, help, static_cast<double>(value));
+    };
+    add("quorate_work_lines_total", "counter", "Lines judged since the start.", judged_);
+    add("quorate_work_lines_unusable_total", "counter", "Unusable lines among these.", unusable_);
+    add("quorate_work_asked_total", "counter", "Questions since the start, refused ones included.", worker_.asked());
+    add("quorate_work_waiting", "gauge", "Lines that wait for the server.", worker_.waiting(replica_->desk()));
+    add("quorate_work_log_record", "gauge", "Records of the log that the model has.", replica_->next());
+    add("quorate_work_log_age_seconds", "gauge", "Time since the log was read to its end.", log_age());
+    add("quorate_labels", "gauge", "Labels bought by all, as far as the log is read.", figures.bought);
+    add("quorate_model_bytes", "gauge", "Memory of the model.", figures.model_bytes);
+    return out.text();
+  }
+  /// Why this worker is not ready; empty if it is. Any thread.
+  std::string not_ready() {
+    const std::lock_guard lock(mutex_);
+    if (failed_) return "it has failed and ends";
+    if (log_age() <= static_cast<double>(kStale.count())) return "";
+    return "the log was not read for " + std::to_string(std::llround(log_age())) + " s; predictions go on by the last model";
+  }
   std::string summary() {
     const std::lock_guard lock(mutex_);
     const Desk::Figures figures = replica_->desk().figures();
@@ -98,16 +146,17 @@ class Link {
   }
 
  private:
+  double log_age() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - read_).count(); }
   void log(const std::string& line) const {
     if (!o_.quiet) std::cerr << "quorate: " << line << "\n";
   }
   server::HttpResult ask(std::string_view method, const std::string& target, std::string_view body = {}) {
     auto result = client_.request(method, target, body, body.empty() ? "" : "application/x-ndjson");
     if (result.status == 502 || result.status == 503 || result.status == 504)
-      throw server::Unreachable(o_.server.url + ": " + result.body);
+      throw server::Unreachable(o_.server.url + ": " + reason_of(result));
     if (result.status == 401 || result.status == 403)
-      throw UsageError(o_.server.url + ": " + result.body + "; expected QUORATE_TOKEN or --token-file with a token that " +
-                       "quorate serve token --role worker made");
+      throw UsageError(o_.server.url + ": " + reason_of(result) +
+                       "; type quorate serve token --role worker where it runs, and " + "set QUORATE_TOKEN or --token-file");
     return result;
   }
   /// From the newest snapshot to the end of the log, which knows the source then. Waits for a server that is away.
@@ -128,7 +177,7 @@ class Link {
   /// From the newest snapshot.
   void start() {
     const auto result = ask("GET", "/v1/model");
-    if (result.status != 200) throw DataError(o_.server.url + "/v1/model: " + result.body);
+    if (result.status != 200) throw DataError(o_.server.url + "/v1/model: " + reason_of(result));
     auto made = std::make_unique<Replica>(result.body);
     made->desk().check_followed();
     const std::lock_guard lock(mutex_);
@@ -138,11 +187,15 @@ class Link {
   bool follow() {
     const auto result = ask("GET", "/v1/log?from=" + std::to_string(replica_->next()) + "&log=" + replica_->log());
     if (result.status == 409 || result.status == 410) {
-      log(o_.server.url + ": " + result.body + "; starts again from its snapshot");
+      log(o_.server.url + ": " + reason_of(result) + "; starts again from its snapshot");
       start();
       return true;
     }
-    if (result.status != 200) throw DataError(o_.server.url + "/v1/log: " + result.body);
+    if (result.status != 200) throw DataError(o_.server.url + "/v1/log: " + reason_of(result));
+    if (result.body.empty()) {
+      const std::lock_guard lock(mutex_);
+      read_ = std::chrono::steady_clock::now();
+    }
     std::string_view rest = result.body;
     while (!rest.empty()) try {  // a record at a time, so that the examples do not wait
         const std::lock_guard lock(mutex_);
@@ -171,7 +224,7 @@ class Link {
       told_ = now;
     }
     const auto result = ask("POST", "/v1/log", body);
-    if (result.status != 200) throw DataError(o_.server.url + "/v1/log: " + result.body);
+    if (result.status != 200) throw DataError(o_.server.url + "/v1/log: " + reason_of(result));
     return true;
   }
   void run() {
@@ -211,7 +264,50 @@ class Link {
   std::optional<std::uint64_t> bad_;  // the last record that did not apply
   std::exception_ptr failed_;
   bool closing_ = false, finishing_ = false, said_full_ = false;
-  std::chrono::steady_clock::time_point told_;
+  std::chrono::steady_clock::time_point told_, read_ = std::chrono::steady_clock::now();
+  std::uint64_t judged_ = 0, unusable_ = 0;
+  std::thread thread_;
+};
+
+/// /metrics, /healthz and /readyz of a worker, on a thread of its own.
+class Watched {
+ public:
+  Watched(const WorkOptions& o, Link& link) {
+    const auto text = [](std::string body, const char* type) {
+      server::Response out;
+      out.body = std::move(body);
+      out.type = type;
+      return out;
+    };
+    router_.add("GET", "/healthz", [text](const server::Request&, server::Respond respond) {
+      respond(text(R"({"ok":true})", "application/json"));
+    });
+    router_.add("GET", "/readyz", [&link, text](const server::Request&, server::Respond respond) {
+      const std::string why = link.not_ready();
+      respond(why.empty() ? text(R"({"ready":true})", "application/json") : server::problem(503, why));
+    });
+    router_.add("GET", "/metrics", [&link, text](const server::Request&, server::Respond respond) {
+      respond(text(link.metrics(), server::Metrics::kType));
+    });
+    server::HttpOptions options;
+    options.address = o.metrics_address;
+    options.port = *o.metrics_port;
+    http_.emplace(options, [this](server::Request request, server::Respond respond) {
+      router_(std::move(request), std::move(respond));
+    });
+    std::cerr << "quorate: figures of this worker: " << http_->url() << "/metrics\n";
+    thread_ = std::thread([this] { http_->run(); });
+  }
+  ~Watched() {
+    http_->stop();
+    thread_.join();
+  }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+
+ private:
+  server::Router router_;
+  std::optional<server::HttpServer> http_;
   std::thread thread_;
 };
 
@@ -289,12 +385,15 @@ int judge_all(WorkOptions o) {
     o.server.token = read_file(o.token_file);
   else if (const char* token = std::getenv("QUORATE_TOKEN"))
     o.server.token = token;
-  while (!o.server.token.empty() && o.server.token.back() == '\n') o.server.token.pop_back();
+  while (!o.server.token.empty() && std::string_view("\r\n ").find(o.server.token.back()) != std::string_view::npos)
+    o.server.token.pop_back();
   if (o.worker.source.size() > 100)
     throw UsageError("--source has " + std::to_string(o.worker.source.size()) + " bytes; expected 1 to 100");
   if (o.worker.source.empty()) o.worker.source = source_of(o.data);
   Worker worker(o.worker);
   Link link(o, worker);
+  std::optional<Watched> watched;
+  if (o.metrics_port) watched.emplace(o, link);
   const std::uint64_t judged = link.next();
   if (judged > 0 && !o.quiet)
     std::cerr << "quorate: " << counted(judged, "line") << " of " << o.worker.source << " are judged already"
@@ -370,6 +469,9 @@ Command add_work(CLI::App& app) {
   app.add_option("--seed", o->worker.seed, "random seed of the questions, with the source")
       ->check(whole(0))
       ->capture_default_str();
+  app.add_option("--metrics-port", o->metrics_port,
+                 "port for /metrics, /healthz and /readyz; 0: a free one (default: none)");
+  app.add_option("--metrics-address", o->metrics_address, "address for them")->capture_default_str()->type_name("ADDRESS");
   app.add_flag("--quiet", o->quiet, "say errors alone");
   app.footer(
       "Run as many as the stream needs, on any machines: each judges its part by the same model, which learns from the "

@@ -1,7 +1,6 @@
 #include "server/api.h"
 
 #include <algorithm>
-#include <cmath>
 #include <initializer_list>
 #include <limits>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "quorate/store/files.h"
 #include "quorate/version.h"
 #include "server/memory_reserve.h"
+#include "server/metrics.h"
 #include "server/openapi.h"
 
 namespace quorate::server {
@@ -172,27 +172,6 @@ DeskReply without_tickets(DeskReply reply) {
   if (const auto reason = body.find("reason"); reason != body.end() && *reason == kAuditsAlone) *reason = kNothingAsked;
   return reply;
 }
-
-/// Figures in the text format of Prometheus.
-class Metrics {
- public:
-  void add(const char* name, const char* type, const char* help, double value) {
-    head(name, type, help);
-    row(name, "", value);
-  }
-  void head(const char* name, const char* type, const char* help) {
-    text_.append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ").append(name).append(" ");
-    text_.append(type).append("\n");
-  }
-  void row(const char* name, const std::string& labels, double value) {
-    text_.append(name).append(labels).append(" ");
-    text_.append(std::isnan(value) ? "NaN" : shortest(value)).append("\n");
-  }
-  std::string text() { return std::move(text_); }
-
- private:
-  std::string text_;
-};
 
 }  // namespace
 
@@ -599,7 +578,7 @@ void Api::metrics(Call& call) {
   for (const int hundreds : {2, 4, 5})
     out.row("quorate_http_responses_total", "{code=\"" + std::to_string(hundreds) + "xx\"}",
             number(answered_[static_cast<std::size_t>(hundreds)].load()));
-  call.reply(text_response(out.text(), "text/plain; version=0.0.4; charset=utf-8"));
+  call.reply(text_response(out.text(), Metrics::kType));
 }
 
 }  // namespace quorate::server

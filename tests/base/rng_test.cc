@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <random>
 #include <set>
 #include <vector>
 
@@ -43,7 +44,7 @@ TEST(Rng, FirstDrawsNeverChange) {
       z ^= z >> 31;
       std::mt19937_64 same(z);
       Rng rng = make_rng(seed, stream);
-      for (int n = 0; n < 5; ++n) EXPECT_EQ(rng(), same());
+      for (int n = 0; n < 1000; ++n) ASSERT_EQ(rng(), same());
     }
 }
 

@@ -1,8 +1,11 @@
 """`quorate work`: machines that judge a stream by the model of `quorate serve`, with the real programs."""
+import http.server
 import json
 import random
 import signal
+import threading
 import time
+import urllib.request
 from contextlib import contextmanager
 
 from program import GUARD, reserved_port, wait_until
@@ -160,8 +163,8 @@ def test_a_token_of_the_role_worker_is_needed(quorate):
             args = ["--token-file", name]
         worker = Worker(quorate, server, "a", *args)
         _, err = worker.end()
-        assert worker.process.returncode == 2 and "--role worker" in err, err
-    (quorate.folder / "token").write_text(tokens["worker"] + "\n")
+        assert worker.process.returncode == 2 and "--role worker" in err and "{" not in err, err
+    (quorate.folder / "token").write_bytes(tokens["worker"].encode() + b"\r\n")
     worker = Worker(quorate, server, "a", "--token-file", "token")
     worker.give(stream(0, 20))
     said, err = worker.end()
@@ -189,3 +192,39 @@ def test_what_is_no_json_is_named_at_once_and_counted(quorate):
     said, err = worker.end()
     assert len(said) == 5 and sum("error" in one for one in said) == 2
     assert worker.process.returncode == 1 and "convert --to jsonl" in err and "3 lines judged, 2 lines unusable" in err, err
+
+
+def test_another_kind_of_server_is_said_to_be_one(quorate):
+    class Login(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(302)
+            self.send_header("Location", "/login")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Login) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        done = quorate("work", "--server", f"http://127.0.0.1:{other.server_port}")
+        other.shutdown()
+    assert done.code != 0 and "status 302, which is not of quorate serve" in done.err, done.err
+
+
+def test_a_worker_can_be_watched(quorate):
+    server = Server(quorate, *COHORT, "--labels", "40", new=False)
+    worker = Worker(quorate, server, "a", "--metrics-port", "0")
+    url = worker.process.stderr.readline().decode().split()[-1].removesuffix("/metrics")
+    worker.give(stream(0, 50))
+    wait_until(lambda: server.status()["examples"] > 0)
+    annotate(server, 5)
+
+    def figures():
+        with urllib.request.urlopen(url + "/metrics", timeout=GUARD) as reply:
+            return {name: float(value) for name, value in (line.split() for line in reply.read().decode().splitlines() if line[0] != "#")}
+
+    wait_until(lambda: figures()["quorate_labels"] == 5 and figures()["quorate_work_waiting"] == 0)
+    seen = figures()
+    assert seen["quorate_work_lines_total"] == 50 and seen["quorate_work_asked_total"] > 0 and seen["quorate_work_log_record"] > 5
+    for path in ("/healthz", "/readyz"):
+        assert urllib.request.urlopen(url + path, timeout=GUARD).status == 200
+    said, err = worker.end()
+    assert len(said) == 50 and worker.process.returncode == 0, err

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+#include <sstream>
+
 #include "quorate/base/error.h"
 
 namespace quorate {
@@ -13,6 +16,22 @@ TEST(RngState, AGeneratorGoesOnWhereItsWordsSay) {
   Rng again = rng_of(words_of(rng));
   for (int n = 0; n < 1000; ++n) ASSERT_EQ(again(), rng());
 }
+
+#ifdef __GLIBCXX__
+TEST(RngState, IsThatOfTheStandardLibraryOfGcc) {
+  for (const unsigned long long draws : {0, 1, 311, 312, 313, 1000}) {
+    Rng rng(9);
+    std::mt19937_64 standard(9);
+    rng.discard(draws);
+    standard.discard(draws);
+    std::stringstream text;
+    text << standard;
+    std::vector<std::uint64_t> words;
+    for (std::uint64_t word = 0; text >> word;) words.push_back(word);
+    EXPECT_EQ(words_of(rng), words) << draws;
+  }
+}
+#endif
 
 TEST(RngState, OtherNumbersAreRefused) {
   auto words = words_of(make_rng(7, 1));

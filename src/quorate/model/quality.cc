@@ -80,7 +80,7 @@ Estimate QualityCount::average_precision() const {
   const Weights& positive = of_[1];
   if (scored_.empty() || positive.examples == 0) return {};
   std::vector<Scored> by_margin = scored_;
-  std::ranges::sort(by_margin, std::greater(), &Scored::margin);
+  std::ranges::stable_sort(by_margin, std::greater(), &Scored::margin);
   double sum = 0, flagged = 0, found = 0;
   for (std::size_t begin = 0, end = 0; begin < by_margin.size(); begin = end) {
     double gained = 0;

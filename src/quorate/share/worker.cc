@@ -109,6 +109,7 @@ std::size_t Worker::judge(const Desk& desk, std::string_view lines, std::string&
         waiting_.push_back(
             {position, asks ? std::optional(d.probability) : std::nullopt, labelled, std::string(line.line) + "\n"});
         waiting_bytes_ += waiting_.back().line.size();
+        asked_ += asks;
         asked_waiting_ += asks;
       },
       [&](std::uint64_t number, const std::string& what) {

@@ -43,10 +43,11 @@ class Worker {
   /// together spend too much of an even pace until they know of each other. `lines` holds the event's.
   std::optional<event::Shared> to_send(const Desk& desk, std::size_t most, std::string& lines);
 
-  void wrote() { written_ = next_; }      ///< the predictions so far are out: until then nothing is sent of their lines
-  std::uint64_t next(const Desk& desk);   ///< position of the next line
-  bool done(const Desk& desk);            ///< whether the replica has all that is to be sent
-  std::size_t waiting(const Desk& desk);  ///< lines to send that the replica does not have yet
+  void wrote() { written_ = next_; }     ///< the predictions so far are out: until then nothing is sent of their lines
+  std::uint64_t next(const Desk& desk);  ///< position of the next line
+  std::uint64_t asked() const { return asked_; }  ///< questions so far, refused ones included
+  bool done(const Desk& desk);                    ///< whether the replica has all that is to be sent
+  std::size_t waiting(const Desk& desk);          ///< lines to send that the replica does not have yet
   /// Gives up lines that wait without a question or a label, the latest first, while the queue is full. Returns whether the
   /// caller should wait: it is still full, and holds lines with a label, of which more may come.
   bool make_room(const Desk& desk);
@@ -72,7 +73,7 @@ class Worker {
   bool known_ = false;  // to the desk
   bool began_ = false;  // to judge
   std::uint64_t written_ = 0;
-  std::uint64_t asked_waiting_ = 0, next_ = 0, told_ = 0;  // told_: the source's `read` at the desk
+  std::uint64_t asked_ = 0, asked_waiting_ = 0, next_ = 0, told_ = 0;  // told_: the source's `read` at the desk
 };
 
 }  // namespace quorate
