@@ -184,7 +184,7 @@ class Target:
                    f"QUORATE_STUB={stub or ''}", "CMAKE_SHARED_LINKER_FLAGS=-s", "CMAKE_MODULE_LINKER_FLAGS=-s"]  # fmt: skip
         settings = [f"build-dir={self.folder}/python-{version}", "build.targets=_core" + (";_core_stub" if stub is None else "")]
         run(python, "-m", "pip", "wheel", "-q", "--disable-pip-version-check", "--no-build-isolation", "--no-deps", "-w", out,
-            *(f"-Ccmake.define.{one}" for one in defines), *(f"-C{one}" for one in settings), ROOT,
+            *(f"--config-settings=cmake.define.{one}" for one in defines), *(f"--config-settings={one}" for one in settings), ROOT,
             env={**self.env, "_PYTHON_HOST_PLATFORM": f"linux-{self.arch}", "CMAKE_GENERATOR": "Ninja", "CMAKE_BUILD_PARALLEL_LEVEL": "2"})  # fmt: skip
         (wheel,) = out.glob("*.whl")
         run(python, "-m", "wheel", "tags", "--remove", "--platform-tag", f"manylinux_{GLIBC.replace('.', '_')}_{self.arch}", wheel)
