@@ -181,7 +181,7 @@ class Target:
         shutil.rmtree(out, ignore_errors=True)
         include = run(python, "-c", "import sysconfig; print(sysconfig.get_path('include'))").strip()
         defines = [*(one[2:] for one in self.settings), f"QUORATE_PROGRAM={program}", f"Python_INCLUDE_DIR={include}",
-                   f"QUORATE_STUB={stub or ''}", "CMAKE_SHARED_LINKER_FLAGS=-s", "CMAKE_MODULE_LINKER_FLAGS=-s"]  # fmt: skip
+                   *([f"QUORATE_STUB={stub}"] if stub else []), "CMAKE_SHARED_LINKER_FLAGS=-s", "CMAKE_MODULE_LINKER_FLAGS=-s"]  # fmt: skip
         settings = [f"build-dir={self.folder}/python-{version}", "build.targets=_core" + (";_core_stub" if stub is None else "")]
         run(python, "-m", "pip", "wheel", "-q", "--disable-pip-version-check", "--no-build-isolation", "--no-deps", "-w", out,
             *(f"--config-settings=cmake.define.{one}" for one in defines), *(f"--config-settings={one}" for one in settings), ROOT,

@@ -23,13 +23,19 @@ example='set -e; cd /tmp; rm -rf mails.*; $0 generate users mails.jsonl --tasks 
 $0 train --data mails.jsonl --time-column time --model mails.model --labels 5/day --audit 0.1 | grep "labels bought"
 $0 predict --model mails.model --data mails.jsonl --probabilities --to csv > mails.csv; sed -n 2p mails.csv; sha256sum < mails.csv'
 
+wheel_for() { # version of Python: its wheel's name. PyPI has another project called quorate, so never by the name alone.
+  local -a found=("$dist"/quorate-*-cp"${1/./}"-*-"manylinux"*_"$machine".whl)
+  [ -e "${found[0]}" ] || found=("$dist"/quorate-*-abi3-*_"$machine".whl)
+  basename "${found[0]}"
+}
+
 try_python() {
   local python env=build/package/try/$1
   python=$(command -v "$HOME"/.pyenv/versions/"$1".*/bin/python3 "/usr/bin/python$1" | head -1) || { echo "== Python $1: not here"; return; }
   echo "== $("$python" --version), the tests of the package"
   rm -rf "$env"
   "$python" -m venv "$env"
-  "$env/bin/pip" install -q --disable-pip-version-check --only-binary :all: --find-links "$dist" quorate pandas polars pyarrow river \
+  "$env/bin/pip" install -q --disable-pip-version-check --only-binary :all: "$dist/$(wheel_for "$1")" pandas polars pyarrow river \
     safetensors tqdm pytest pytest-xdist
   # Away from the checkout's own sources, with the program of the wheel.
   QUORATE=$PWD/$env/bin/quorate "$env/bin/python" -P -m pytest -q -n 2 -p no:cacheprovider -m "not check and not full" tests/python 2>&1 | tail -3
@@ -93,8 +99,9 @@ for suite in "$@"; do
   chroot --userspec=65532:65532 "$root/container" /usr/bin/quorate train --data /state/mails.jsonl --model /state/m | grep "labels bought"
   if inside python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))'; then
     echo "-- the wheel, in an environment of its own"
+    # shellcheck disable=SC2016
     inside sh -c 'rm -rf /env /root/.cache && python3 -m venv /env && date +%s.%N >/begin && /env/bin/pip install -q --disable-pip-version-check \
-      --find-links /dist quorate && date +%s.%N >/installed'
+      "/dist/$0" && date +%s.%N >/installed' "$(wheel_for "$(inside python3 -c 'import sys; print(*sys.version_info[:2], sep=".")')")"
     inside sh -c "$example" /env/bin/quorate
     inside /env/bin/python -c 'import quorate; m = quorate.Cohort().fit([[1.0], [-1.0]] * 50, ["a", "b"] * 50); print(m.predict([[1.0]]))'
     inside python3 -c 'import time; a, b = (float(open(f).read()) for f in ("/begin", "/installed"))

@@ -194,7 +194,7 @@ void for_each_entry(nb::handle row, std::optional<std::string_view> skip, const 
       }
       for (const std::string_view word : words) use_word(word);
     } else {
-      e.value = PyFloat_CheckExact(value) ? PyFloat_AS_DOUBLE(value) : PyFloat_AsDouble(value);
+      e.value = PyFloat_AsDouble(value);
       if (e.value == -1 && PyErr_Occurred()) {
         PyErr_Clear();
         throw DataError("feature " + quoted_value(name()) + ": expected a number or a word, not " + type_of(value));
