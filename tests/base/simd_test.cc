@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <optional>
 #include <string>
 
@@ -39,6 +40,18 @@ std::vector<Simd> all_simd() {
     if (simd <= widest_simd()) out.push_back(simd);
   return out;
 }
+
+#ifdef __x86_64__
+TEST(Simd, FindsWhatTheSystemLists) {
+  std::ifstream in("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(in, line) && !line.starts_with("flags")) {
+  }
+  const auto has = [&](const std::string& flag) { return (line + " ").find(" " + flag + " ") != line.npos; };
+  EXPECT_EQ(widest_simd() >= Simd::kAvx2, has("avx2"));
+  EXPECT_EQ(widest_simd() == Simd::kAvx512, has("avx512f") && has("avx512dq") && has("avx512vl"));
+}
+#endif
 
 TEST(Simd, TakesTheWidestUnlessToldOtherwise) {
   const Simd before = simd_in_use;

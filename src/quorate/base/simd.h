@@ -10,16 +10,8 @@ namespace quorate {
 /// Instruction sets; each includes those before it. kPlain: the baseline of the architecture.
 enum class Simd { kPlain, kAvx2, kAvx512 };
 
-/// The widest set of this processor.
-inline Simd widest_simd() {
-#ifdef __x86_64__
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-    return Simd::kAvx512;
-  if (__builtin_cpu_supports("avx2")) return Simd::kAvx2;
-#endif
-  return Simd::kPlain;
-}
+/// The widest set of this processor that the system saves.
+Simd widest_simd();
 
 /// The set that simd() uses, at most widest_simd().
 inline std::atomic<Simd> simd_in_use = widest_simd();
