@@ -100,7 +100,7 @@ for suite in "$@"; do
   if inside python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))'; then
     echo "-- the wheel, in an environment of its own"
     # shellcheck disable=SC2016
-    inside sh -c 'rm -rf /env /root/.cache && python3 -m venv /env && date +%s.%N >/begin && /env/bin/pip install -q --disable-pip-version-check \
+    inside sh -c 'rm -rf /env ~/.cache && python3 -m venv /env && date +%s.%N >/begin && /env/bin/pip install -q --disable-pip-version-check \
       "/dist/$0" && date +%s.%N >/installed' "$(wheel_for "$(inside python3 -c 'import sys; print(*sys.version_info[:2], sep=".")')")"
     inside sh -c "$example" /env/bin/quorate
     inside /env/bin/python -c 'import quorate; m = quorate.Cohort().fit([[1.0], [-1.0]] * 50, ["a", "b"] * 50); print(m.predict([[1.0]]))'
