@@ -198,6 +198,12 @@ def test_a_knee_is_so_far_below_the_others_or_not(run, tiny, least, said):
     assert verdicts(run("tiny"))[0].startswith(said)
 
 
+def test_a_method_as_good_as_the_other_is_not_below_it(run, tiny):
+    tiny(**sweep(knee=[{"measure": "labels", "method": "All", "below": {"Same": 0}}],
+                 rows=[GROUP["rows"][0], {**GROUP["rows"][0], "name": "Same"}]))
+    assert verdicts(run("tiny"))[0].startswith("not as expected: All is best")
+
+
 def test_the_lowest_is_told_beside_the_papers_choice(run, tiny):
     tiny(**sweep(lowest={"measure": "labels", "method": "Random", "setting": "p=0.5"}))
     verdict = verdicts(run("tiny"))[0]
