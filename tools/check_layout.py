@@ -25,7 +25,7 @@ LAYERS = {
     "model": {"base", "params", "metrics", "store", "stream", "session", ""},
     "desk": {"base", "params", "metrics", "store", "stream", "session", "model", ""},
     "share": {"base", "params", "store", "stream", "session", "model", "desk", ""},
-    "experiments": {"base", "params", "metrics", "store", "stream", "session", "model", ""},
+    "experiments": {"base", "params", "metrics", "store", "stream", "session", "model", "desk", "share", ""},
 }
 HEADER_KEYS = ("Source", "Round", "Shapes", "Cost", "Draws")
 FORBIDDEN = re.compile(r"\b(std::cout|std::cerr|printf|fprintf|puts|exit|abort|getenv|system_clock|random_device)\s*[(<;]")

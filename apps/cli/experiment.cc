@@ -54,15 +54,19 @@ std::vector<NamedFile> ExperimentOptions::files(const std::vector<std::string>& 
   return out;
 }
 
-ExperimentData ExperimentOptions::load() {
+void ExperimentOptions::prepare() {
   const double lost = run.delay.lost;
   run.delay = parse_delay(delay);
   run.delay.lost = lost;
   run.stop = interrupt();
-  run.learning.labels_share();  // throws for options that are wrong, before the data are read
+  run.learning.labels_share();  // throws, as memory_limit() does
   run.learning.memory_limit();
   const auto rate = run.learning.limits(true).rate;
   read.read.times_decide = rate && rate->seconds;
+}
+
+ExperimentData ExperimentOptions::load() {
+  prepare();
   return cli::load(data, test, read, features, classes);
 }
 

@@ -21,8 +21,10 @@ struct ExperimentOptions {
   std::string delay = "0";
 
   void add(CLI::App& app);
-  /// Reads the data; fills in what `run` needs of the other options.
-  ExperimentData load();                                                         ///< throws Interrupted
+  /// Fills in what `run` needs of the other options. Throws UsageError for options that are wrong.
+  void prepare();
+  /// Prepares, and reads the data. Throws Interrupted.
+  ExperimentData load();
   std::vector<NamedFile> files(const std::vector<std::string>& learners) const;  ///< that are read
 };
 

@@ -1,9 +1,12 @@
-// quorate simulate: replays labelled data with hidden labels, and measures accuracy and labels bought.
+// quorate simulate: replays labelled data with hidden labels, and measures accuracy and labels bought; with --workers, what
+// scaling out costs.
 #include <cmath>
 #include <iostream>
 
 #include "common.h"
 #include "experiment.h"
+#include "help.h"
+#include "quorate/experiments/workers.h"
 #include "quorate/registry.h"
 #include "quorate/store/files.h"
 
@@ -15,6 +18,9 @@ struct SimulateCommandOptions {
   std::string learner = kDefaultLearner, trace, stop_when;
   bool json = false;
   ProgressOptions progress;
+  std::optional<std::uint64_t> workers;
+  std::uint64_t share_examples = WorkersOptions().share_examples;
+  const CLI::App* app = nullptr;
 };
 
 /// The audit of the last run: what it says of the model, and the forecast of labels for a target.
@@ -91,9 +97,93 @@ void print(const Json& document, const std::vector<RunResult>& runs, const Exper
   std::cout << "\n" << table(rows);
 }
 
+/// Throws UsageError for an option without an effect on workers: they judge a stream once, for one desk.
+void check_options_of_workers(const CLI::App& app) {
+  const auto with_workers = [&](const char* option, const char* why) {
+    if (app.get_option(option)->count() > 0)
+      throw UsageError(std::string(option) + " with --workers: " + why + "; leave one of them out");
+  };
+  for (const char* option : {"--classes", "--no-users"})
+    with_workers(option, "workers do not judge examples of classes yet");
+  for (const char* option : {"--audit", "--audit-floor", "--stop-when", "--forecast"})
+    with_workers(option, "workers draw no audits yet");
+  for (const char* option : {"--rounds", "--labels-per-round"})
+    with_workers(option, "a worker judges each example as it comes");
+  with_workers("--passes", "workers read a stream once");
+  with_workers("--lost", "all questions are answered");
+  with_workers("--cache", "workers read lines, not parsed examples");
+  for (const char* option : {"--trace", "--per-task"}) with_workers(option, "it shows the steps and tasks of one learner");
+}
+
+void print(const WorkersResult& result) {
+  std::cout << to_text(result.learner) << "\n"
+            << counted(result.tasks, "task") << ", " << counted(result.examples, "example") << ", "
+            << counted(result.one_desk.size(), "run") << "; the log of the desk reaches workers "
+            << counted(result.delay, "example") << " late, " << result.workers.share_examples
+            << " examples shared for each label\n\n";
+  std::vector<std::vector<std::string>> rows{
+      {"", "one desk", counted(result.workers.workers, "worker"), "difference +- standard error"}};
+  for (const auto& [name, first] : measures(result.one_desk.at(0))) {
+    const auto shown = [count = is_count(name)](double value, const char* many, const char* share) {
+      if (!std::isfinite(value)) return std::string("-");
+      char text[32];
+      std::snprintf(text, sizeof text, count ? many : share, value);
+      return std::string(text);
+    };
+    const WorkersCompared c = compared(result, name);
+    rows.push_back({name, shown(c.one_desk, "%.1f", "%.4f"), shown(c.with_workers, "%.1f", "%.4f"),
+                    shown(c.difference, "%+.1f", "%+.4f") + " +- " + shown(c.error, "%.1f", "%.4f")});
+  }
+  std::cout << table(rows);
+}
+
+int run_workers(SimulateCommandOptions& o) {
+  SimulateOptions& options = o.data.run;
+  check_options_of_workers(*o.app);
+  o.data.prepare();
+  if (options.delay.lognormal)
+    throw UsageError("--delay " + o.data.delay + " with --workers: the log is as late for all workers; expected --delay N");
+  if (const auto rate = options.learning.limits(true).rate)
+    throw UsageError("--labels " + to_text(*rate) +
+                     " with --workers: expected a total for each run, as --labels 100 or 10%");
+  check_workers(options);
+  if (o.data.test.empty() && options.test_share == 0 && options.train_per_task == 0)
+    throw UsageError("--workers: expected unseen examples to measure on; type --test-share 0.2, too, or --test FILE");
+  check_output({"standard output", "-"}, o.data.files({o.learner}));
+  DeskExamples data(o.data.features.settings, o.data.features.positive);
+  ReadOptions read = o.data.read.options();
+  read.stop = options.stop;
+  const auto add = [&](const std::string& file, bool tested) {
+    const ExperimentData::Skipped skipped = data.read(file, read, tested);
+    if (options.stop.stop_requested()) throw Interrupted("interrupted while reading " + skipped.path);
+    report_skipped(skipped.path, skipped.lines, skipped.first, skipped.left_out);
+  };
+  add(o.data.data, false);
+  if (!o.data.test.empty()) add(o.data.test, true);
+  WorkDone done;
+  options.progress = &done.examples;
+  done.all = static_cast<double>(2 * options.runs * examples_to_learn(data.to_learn(), data.tasks.size(), options));
+  WorkersResult result;
+  {
+    const Progress progress_line(o.progress, done);
+    result = simulate_workers(data, options, {*o.workers, o.share_examples});
+  }
+  if (result.interrupted)
+    throw Interrupted("interrupted after " + grouped(done.examples) + " of " +
+                      counted(static_cast<std::uint64_t>(done.all), "example") + "; nothing is written");
+  if (o.json)
+    std::cout << document(result).dump(2) << "\n";
+  else
+    print(result);
+  return kDone;
+}
+
 int run(SimulateCommandOptions& o) {
   SimulateOptions& options = o.data.run;
   options.learner = parse_spec(o.learner);
+  if (o.workers) return run_workers(o);
+  if (o.app->get_option("--share-examples")->count() > 0)
+    throw UsageError("--share-examples: examples are shared by workers; expected --workers N, too");
   check_labels_per_round(options.learning.labels_per_round, o.learner, capabilities(options.learner));
   if (!o.stop_when.empty()) {
     options.stop_when.emplace(o.stop_when);
@@ -133,6 +223,7 @@ int run(SimulateCommandOptions& o) {
 
 Command add_simulate(CLI::App& app) {
   const auto o = std::make_shared<SimulateCommandOptions>();
+  o->app = &app;
   o->data.add(app);
   app.add_option("--learner", o->learner, "learner and parameters, as cmtl(query=margin(b=1)); quorate describe lists them")
       ->type_name("LEARNER")
@@ -145,6 +236,18 @@ Command add_simulate(CLI::App& app) {
       ->check(CLI::Range(0.0, 1.0));
   app.add_option("--trace", o->trace, "write every step to this file, as JSON lines (- for standard output)")
       ->type_name("FILE");
+  {
+    const InGroup group(app, kRuns);
+    app.add_option(
+           "--workers", o->workers,
+           "simulate quorate serve and that many quorate work, beside quorate serve alone: --delay is that of its log, "
+           "in examples")
+        ->check(whole(1, 10'000));
+    app.add_option("--share-examples", o->share_examples,
+                   "with --workers: examples that they send for each label without a question")
+        ->check(whole(0))
+        ->capture_default_str();
+  }
   app.add_flag("--per-task", o->data.run.per_task, "print the measures for every task");
   app.add_flag("--json", o->json, "print one JSON document");
   o->progress.add(app);

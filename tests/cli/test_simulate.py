@@ -343,3 +343,66 @@ def test_a_share_is_held_out_anew_in_each_run(quorate):
     assert "--test-share" not in quorate.ok("simulate", "--data", "a.csv", "--test-share", 0.2).out
     for bad in ([0], [1], [-1], [0.2, "--train-per-task", 5], [0.2, "--test", "a.csv"]):
         assert quorate("simulate", "--data", "a.csv", "--test-share", *bad).code == 2
+
+
+# ---- workers
+
+@pytest.fixture
+def workers(quorate):
+    """Writes the data; `simulate --workers` on them, as a finished run."""
+    (quorate.folder / "a.csv").write_text(samples.csv(samples.rows(200, noise=1.0)))
+    return lambda *options: quorate("simulate", "--data", "a.csv", "--test-share", 0.3, "--workers", *options)
+
+
+def test_workers_are_compared_with_one_desk(workers):
+    options = [4, "--delay", 20, "--labels", "25%", "--runs", 3]
+    found = workers(*options, "--json").json()
+    assert [found[key] for key in ("workers", "delay", "share_examples", "tasks", "examples")] == [4, 20, 64, 4, 140]
+    assert found["limits"]["total"] == 35 and [run["seed"] for run in found["runs"]] == [1, 2, 3]
+    for side in ("one_desk", "with_workers"):
+        assert all(run[side]["labels"] <= 35 and run[side]["shared"] <= 140 for run in found["runs"])
+        assert all(list(run[side]) == [*TESTED, "labels", "shared", "refused"] for run in found["runs"])
+        for name, mean in found["mean"][side].items():
+            assert mean == pytest.approx(statistics.mean(run[side][name] for run in found["runs"]))
+    for name, difference in found["difference"].items():
+        more = [run["with_workers"][name] - run["one_desk"][name] for run in found["runs"]]
+        assert difference["mean"] == pytest.approx(statistics.mean(more), abs=1e-12)
+        assert difference["standard_error"] == pytest.approx(statistics.stdev(more) / 3 ** 0.5, abs=1e-12)
+    assert workers(*options, "--json", "--threads", 2).json() == found
+    table = [line.split() for line in workers(*options).out.splitlines()]
+    assert table[3] == ["one", "desk", "4", "workers", "difference", "+-", "standard", "error"]
+    assert table[4][:3] == ["accuracy", f"{found['mean']['one_desk']['accuracy']:.4f}",
+                            f"{found['mean']['with_workers']['accuracy']:.4f}"]
+
+
+def test_the_files_format_does_not_matter_to_workers(quorate):
+    rows = samples.rows(120)
+    found = []
+    for ending, write in samples.WRITERS.items():
+        if ending != "svm":  # whose features have numbers, not names
+            (quorate.folder / f"a.{ending}").write_text(write(rows))
+            found.append(quorate.ok("simulate", "--data", f"a.{ending}", "--test-share", 0.3, "--workers", 2, "--json").json())
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("options", [
+    ["--classes", "one-vs-rest"], ["--passes", 2], ["--audit", 0.1], ["--audit-floor", 0.1], ["--lost", 0.1], ["--cache", "c"],
+    ["--rounds", "per-task"], ["--labels-per-round", 2], ["--stop-when", "accuracy>=0.9"], ["--forecast", 0.9], ["--per-task"],
+    ["--trace", "t"], ["--delay", "lognormal(5)"], ["--labels", "5/100"], ["--labels", "5/day"]], ids=lambda o: o[0])
+def test_options_without_effect_on_workers_are_refused(workers, quorate, options):
+    refused = workers(2, *options)
+    assert refused.code == 2 and options[0] in refused.err and refused.err.count("\n") == 1
+    assert "leave one of them out" in refused.err or "expected --delay N" in refused.err or "as --labels 100" in refused.err
+    assert [path.name for path in quorate.folder.iterdir()] == ["a.csv"]
+
+
+def test_what_workers_lack_is_named(workers, quorate):
+    assert "judges, as cohort" in workers(2, "--learner", "shampo").err
+    assert "expected a whole number from 1" in workers(0).err
+    unseen = quorate("simulate", "--data", "a.csv", "--workers", 2)
+    assert unseen.code == 2 and "--test-share 0.2" in unseen.err
+    alone = quorate("simulate", "--data", "a.csv", "--share-examples", 2)
+    assert alone.code == 2 and "--workers N" in alone.err
+    (quorate.folder / "b.csv").write_text("label,n\n1,2\n,3\n-1,4\n")
+    unlabelled = quorate("simulate", "--data", "b.csv", "--test-share", 0.3, "--workers", 2)
+    assert unlabelled.code == 1 and "b.csv: 1 example of 3 without a label" in unlabelled.err

@@ -25,7 +25,7 @@ TEST(Splits, EachGroupGivesAsManyToLearnFromAndTheRestIsTestedOn) {
   Rng rng = make_rng(1, 0);
   const auto task = [&](std::uint64_t i) { return std::size_t{data.task(i)}; };
   const auto name = [](std::size_t g) { return "task " + std::to_string(g); };
-  const Split split = split_per_group(data, 2, task, name, 2, rng);  // task 2 is left out
+  const Split split = split_per_group(data.size(), 2, task, name, 2, rng);  // task 2 is left out
   std::size_t learned[2] = {0, 0};
   for (const std::uint64_t i : split.learn) ++learned[data.task(i)];
   EXPECT_THAT(learned, ElementsAre(2, 2));
@@ -34,7 +34,7 @@ TEST(Splits, EachGroupGivesAsManyToLearnFromAndTheRestIsTestedOn) {
   EXPECT_THAT(all, ElementsAre(0, 1, 2, 3, 4, 6));
   EXPECT_EQ(split.learn.size() + split.test.size(), 6u);
   try {
-    split_per_group(data, 3, task, name, 2, rng);
+    split_per_group(data.size(), 3, task, name, 2, rng);
     FAIL();
   } catch (const DataError& e) {
     EXPECT_THAT(e.what(), HasSubstr("task 2 has 1 example; expected at least the 2"));

@@ -72,7 +72,7 @@ NamedMeasures measures(const RunResult& r) {
 
 bool is_count(const std::string& name) {
   return name == "mistakes" || name == "labels" || name == "updates" || name == "pending" || name == "unanswered" ||
-         name == "audit_labels" || name.ends_with("_bytes");
+         name == "audit_labels" || name == "shared" || name == "refused" || name.ends_with("_bytes");
 }
 
 Json object(const NamedMeasures& values) {

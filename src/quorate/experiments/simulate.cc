@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <exception>
 #include <limits>
 #include <map>
-#include <thread>
 
 #include "quorate/base/portable_math.h"
 #include "quorate/base/rng.h"
+#include "quorate/experiments/each_run.h"
 #include "quorate/experiments/splits.h"
 #include "quorate/learner.h"
 #include "quorate/model/progressive.h"
@@ -18,8 +17,6 @@
 
 namespace quorate {
 namespace {
-
-constexpr std::uint64_t kOrderStream = 0;
 
 /// The first task of the stream's task at this place.
 Task first_task(const Reduction& reduction, std::uint32_t place) { return static_cast<Task>(place * reduction.tasks()); }
@@ -244,11 +241,11 @@ class Simulation {
     } else if (o_.train_per_task > 0 && o_.reduction.has_classes()) {
       const auto of_class = [&](std::uint64_t i) { return train_.label(i).class_index(); };
       split = split_per_group(
-          train_, o_.reduction.size(), of_class, [&](std::size_t c) { return "class '" + o_.reduction.classes()[c] + "'"; },
-          o_.train_per_task, order);
+          train_.size(), o_.reduction.size(), of_class,
+          [&](std::size_t c) { return "class '" + o_.reduction.classes()[c] + "'"; }, o_.train_per_task, order);
     } else if (o_.train_per_task > 0) {
       split = split_per_group(
-          train_, tasks_.size(), [&](std::uint64_t i) { return std::size_t{train_.task(i)}; },
+          train_.size(), tasks_.size(), [&](std::uint64_t i) { return std::size_t{train_.task(i)}; },
           [&](std::size_t task) { return "task '" + std::string(tasks_[static_cast<Task>(task)]) + "'"; }, o_.train_per_task,
           order);
     } else if (o_.test_share > 0) {
@@ -329,30 +326,12 @@ SimulateResult simulate(const Dataset& train, const Dataset* test, const NameTab
                      false};
   const Simulation simulation(train, test, tasks, rounds, o);
   out.runs.resize(o.runs);
-  std::atomic<std::uint64_t> next = 0, done = 0;
-  std::vector<std::exception_ptr> errors(o.runs);
-  const auto work = [&] {
-    for (std::uint64_t r = next++; r < o.runs && !o.stop.stop_requested(); r = next++) {
-      try {
-        if (auto run = simulation.run(r)) {
-          out.runs[r] = std::move(*run);
-          ++done;
-        }
-      } catch (...) {
-        errors[r] = std::current_exception();
-        next = o.runs;
-      }
-    }
-  };
-  {
-    std::vector<std::jthread> others;
-    const std::uint64_t threads = o.trace ? 1 : std::min(o.threads, o.runs);
-    for (std::uint64_t t = 1; t < threads; ++t) others.emplace_back(work);
-    work();
-  }
-  for (const std::exception_ptr& error : errors)
-    if (error) std::rethrow_exception(error);
-  if (done < o.runs) {
+  const bool all = each_run(o.runs, o.trace ? 1 : o.threads, o.stop, [&](std::uint64_t r) {
+    auto run = simulation.run(r);
+    if (run) out.runs[r] = std::move(*run);
+    return run.has_value();
+  });
+  if (!all) {
     out.runs.clear();
     out.interrupted = true;
   }

@@ -10,17 +10,19 @@
 
 namespace quorate {
 
+inline constexpr std::uint64_t kOrderStream = 0;  ///< of a run's seed: draws its split and its order
+
 /// The examples of one run: indices in the training data.
 struct Split {
   std::vector<std::uint64_t> learn, test;
 };
 
-/// per_group examples of each of `groups` groups to learn from, the others to test on; group(i) is example i's; groups
-/// beyond the last are left out. name(g) is for the message. Throws DataError for a group with too few examples.
+/// Of that many examples: per_group of each of `groups` groups to learn from, the others to test on; group(i) is example
+/// i's; groups beyond the last are left out. name(g) is for the message. Throws DataError for a group with too few examples.
 template <class Group, class Name>
-Split split_per_group(const Dataset& data, std::size_t groups, Group group, Name name, std::uint64_t per_group, Rng& rng) {
+Split split_per_group(std::size_t all, std::size_t groups, Group group, Name name, std::uint64_t per_group, Rng& rng) {
   std::vector<std::vector<std::uint64_t>> of_group(groups);
-  for (std::uint64_t i = 0; i < data.size(); ++i)
+  for (std::uint64_t i = 0; i < all; ++i)
     if (const std::size_t g = group(i); g < groups) of_group[g].push_back(i);
   Split out;
   for (std::size_t g = 0; g < groups; ++g) {
