@@ -166,7 +166,7 @@ class Target:
         """The program, linked statically: quorate with its server."""
         say(f"the program for {self.arch}")
         work = self.folder / "quorate"
-        run("cmake", "-G", "Ninja", "-S", ROOT, "-B", work, *self.settings, "-DQUORATE_TESTS=OFF", "-DQUORATE_BENCH=OFF", "-DQUORATE_SERVER=ON",
+        run("cmake", "-G", "Ninja", "-S", ROOT, "-B", work, *self.settings, "-DQUORATE_TESTS=OFF", "-DQUORATE_BENCH=OFF", "-DQUORATE_SERVER=ON", "-DQUORATE_KAFKA=OFF",
             "-DCMAKE_EXE_LINKER_FLAGS=-static -s", "-DCMAKE_INSTALL_PREFIX=/usr", env=self.env)  # fmt: skip
         run("cmake", "--build", work, "-j2", "--target", "quorate_cli", env=self.env)
         if "INTERP" in run("readelf", "-lW", work / "quorate"):

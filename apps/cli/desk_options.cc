@@ -118,4 +118,23 @@ void DeskFolder::add(CLI::App& command) {
   }
 }
 
+void add_kafka_settings(CLI::App& command, std::vector<std::string>& settings) {
+  command
+      .add_option("--kafka", settings,
+                  "setting of librdkafka, as security.protocol=SASL_SSL or sasl.password=..; repeatable")
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
+}
+
+kafka::Settings kafka_settings(const std::vector<std::string>& settings) {
+  kafka::Settings out;
+  for (const auto& text : settings) {
+    const auto at = text.find('=');
+    if (at == text.npos || at == 0)
+      throw UsageError("--kafka " + quoted_value(text) + ": expected KEY=VALUE, as security.protocol=SSL");
+    out.emplace_back(text.substr(0, at), text.substr(at + 1));
+  }
+  return out;
+}
+
 }  // namespace quorate::cli

@@ -3,8 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "quorate/desk/settings.h"
+#include "server/kafka.h"
 #include "server/service.h"
 
 namespace quorate::cli {
@@ -20,5 +22,10 @@ struct DeskFolder {
   /// Service::settings_of.
   void set(server::ServiceOptions& options);
 };
+
+/// --kafka KEY=VALUE, repeatable: settings of librdkafka.
+void add_kafka_settings(CLI::App& command, std::vector<std::string>& settings);
+/// Throws UsageError for a setting without =.
+kafka::Settings kafka_settings(const std::vector<std::string>& settings);
 
 }  // namespace quorate::cli

@@ -13,6 +13,7 @@
 #include "quorate/store/files.h"
 #include "server/api.h"
 #include "server/http.h"
+#include "server/log_topic.h"
 #include "server/memory_reserve.h"
 #include "server/router.h"
 #include "server/service.h"
@@ -24,6 +25,8 @@ namespace {
 struct ServeOptions {
   DeskFolder folder;
   server::HttpOptions http;
+  std::string log;  // URL of a topic
+  std::vector<std::string> kafka;
   bool insecure = false;
 };
 
@@ -56,8 +59,7 @@ void check_access(const ServeOptions& o, const server::Tokens& tokens) {
 
 int run_server(ServeOptions& o) {
   const std::string& dir = o.folder.dir;
-  server::ServiceOptions how;
-  o.folder.set(how);
+  if (dir.empty()) throw UsageError("--dir is required: the folder that keeps everything");
   const server::Tokens tokens(token_file(dir));
   check_access(o, tokens);
 
@@ -66,8 +68,19 @@ int run_server(ServeOptions& o) {
     const std::lock_guard lock(log_mutex);
     std::cerr << "quorate: " << line << "\n";
   };
-  how.log = log;
   const std::stop_token stop = interrupt();
+  std::stop_source replaced;  // by another desk
+  std::optional<server::LogTopic> topic;
+  if (!o.kafka.empty() && o.log.empty()) throw UsageError("--kafka: expected with --log");
+  if (!o.log.empty()) {
+    server::LogTopicOptions options{kafka::Address::parse("--log", o.log), kafka_settings(o.kafka), dir};
+    options.log = log;
+    options.ended = [&replaced] { replaced.request_stop(); };
+    topic.emplace(options);  // gives an empty folder the log's journal
+  }
+  server::ServiceOptions how;
+  o.folder.set(how);
+  how.log = log;
   server::reserve_memory();
   server::Service service(how);
   std::string name = service.desk_options().name;
@@ -83,8 +96,14 @@ int run_server(ServeOptions& o) {
   std::cout << http.url() << std::endl;
   std::cerr << "quorate: serving " << dir << "; open the address to answer, /team to look on; Ctrl-C ends\n";
   const std::stop_callback ended(stop, [&http] { http.stop(); });
+  const std::stop_callback fenced(replaced.get_token(), [&http] { http.stop(); });
+  if (topic) topic->begin(service);
   http.run();
   service.stop();
+  if (!topic) return kDone;
+  const std::string why = topic->failed();
+  topic.reset();  // the topic has all
+  if (!why.empty()) throw FileError(why);
   return kDone;
 }
 
@@ -123,6 +142,12 @@ Command add_serve(CLI::App& app) {
   app.add_option("--allow-host", o->http.allowed_hosts, "further name of this server, as a proxy sends it; repeatable")
       ->allow_extra_args(false)
       ->type_name("NAME");
+  app.add_option(
+         "--log", o->log,
+         "topic that gets the log, as kafka://HOST:PORT/TOPIC: workers follow it, and a desk with an empty --dir goes on "
+         "from it")
+      ->type_name("URL");
+  add_kafka_settings(app, o->kafka);
   app.add_flag("--insecure", o->insecure, "allow an address other than loopback without TLS");
   app.footer(
       "Settings are those of the first start, and --dir is enough later, but where the server listens (--address, --port, "

@@ -65,19 +65,6 @@ struct AnswersOf {
   }
 };
 
-/// A question's example is taken apart while others wait.
-void check_lengths(std::string_view lines) {
-  constexpr std::size_t kLongest = std::size_t{4} << 20;
-  std::uint64_t number = 1;
-  for (; !lines.empty(); ++number) {
-    const std::size_t length = std::min(lines.find('\n'), lines.size());
-    if (length > kLongest)
-      throw BadRequest{413, "example " + std::to_string(number) + " has " + std::to_string(length) + " bytes",
-                       std::to_string(kLongest) + " at most"};
-    lines.remove_prefix(std::min(length + 1, lines.size()));
-  }
-}
-
 /// Examples as lines. Those of application/x-ndjson are passed on as they are.
 std::string lines_of(Request& request) {
   const auto type = media_type(request);
@@ -513,21 +500,12 @@ void Api::log(Call& call) {
 }
 
 void Api::append(Call& call) {
-  constexpr std::size_t kMost = 4096;
   std::string& body = call.request.body;
-  const std::string expected = "application/x-ndjson: a line with source, read, positions and probabilities, then examples";
-  const Json head = Json::parse(body.substr(0, body.find('\n')), nullptr, false);
-  if (!head.is_object()) throw BadRequest{400, "the first line is no JSON object", expected};
-  if (media_type(call.request) != "application/x-ndjson")
-    throw BadRequest{415, "the content type is " + quoted_value(call.request.header("content-type")), expected};
-  for (const FieldRule& rule : rules_of<event::Shared>())
-    if (const auto found = head.find(rule.name); found == head.end() || !rule.accepts_within(*found))
-      throw BadRequest{400, "field " + quoted_value(std::string(rule.name)) + " of the first line", rule.expected()};
-  auto shared = event_of<event::Shared>(head);
-  if (shared.positions.size() > kMost)
-    throw BadRequest{413, std::to_string(shared.positions.size()) + " examples", std::to_string(kMost) + " at most"};
-  body.erase(0, std::min(body.find('\n'), body.size() - 1) + 1);
-  check_lengths(body);
+  const bool is_json = Json::parse(body.substr(0, body.find('\n')), nullptr, false).is_object();
+  if (is_json && media_type(call.request) != "application/x-ndjson")
+    throw BadRequest{415, "the content type is " + quoted_value(call.request.header("content-type")),
+                     "application/x-ndjson: a line with source, read, positions and probabilities, then examples"};
+  auto shared = shared_of(body);
   service_.submit_shared(std::move(shared), std::move(body),
                          [respond = call.respond](DeskReply reply) { (*respond)(response_of(std::move(reply))); });
 }

@@ -5,14 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "quorate/base/error.h"
+#include "server/unreachable.h"
 
 namespace quorate::server {
-
-/// The server cannot be reached, or its reply does not arrive: trying again may help.
-struct Unreachable : Error {
-  using Error::Error;
-};
 
 struct HttpClientOptions {
   std::string url;                            ///< "https://desk:8717", or http

@@ -135,6 +135,37 @@ void join(DeskReply& whole, DeskReply part) {
 
 }  // namespace
 
+void check_lengths(std::string_view lines) {
+  constexpr std::size_t kLongest = std::size_t{4} << 20;
+  std::uint64_t number = 1;
+  for (; !lines.empty(); ++number) {
+    const std::size_t length = std::min(lines.find('\n'), lines.size());
+    if (length > kLongest)
+      throw Refused{Verdict::kTooLong, "example " + std::to_string(number) + " has " + std::to_string(length) + " bytes",
+                    std::to_string(kLongest) + " at most"};
+    lines.remove_prefix(std::min(length + 1, lines.size()));
+  }
+}
+
+event::Shared shared_of(std::string& body) {
+  constexpr std::size_t kMost = 4096;
+  const Json head = Json::parse(body.substr(0, body.find('\n')), nullptr, false);
+  if (!head.is_object())
+    throw Refused{Verdict::kMalformed, "the first line is no JSON object",
+                  "a line with source, read, positions and probabilities, then examples"};
+  for (const FieldRule& rule : rules_of<event::Shared>())
+    if (const auto found = head.find(rule.name); found == head.end() || !rule.accepts_within(*found))
+      throw Refused{Verdict::kMalformed, "field " + quoted_value(std::string(rule.name)) + " of the first line",
+                    rule.expected()};
+  auto shared = event_of<event::Shared>(head);
+  if (shared.positions.size() > kMost)
+    throw Refused{Verdict::kTooLong, std::to_string(shared.positions.size()) + " examples",
+                  std::to_string(kMost) + " at most"};
+  body.erase(0, std::min(body.find('\n'), body.size() - 1) + 1);
+  check_lengths(body);
+  return shared;
+}
+
 std::string lines_of_json(std::string_view body) {
   const auto expected = "expected an object with an example, or an array of such objects";
   if (!Json::accept(body)) throw DataError(std::string("the body is not JSON; ") + expected);
@@ -180,13 +211,15 @@ Service::Service(ServiceOptions options, Disk& disk) : options_(std::move(option
 
 Service::~Service() { stop(); }
 
+std::optional<std::string> Service::beginning_of(const std::string& dir) {
+  auto text = header_of(dir);
+  if (!text && !snapshots_of(dir).empty()) throw no_journal(dir);
+  return text;
+}
+
 std::optional<DeskSettings> Service::settings_of(const std::string& dir) {
-  const auto text = header_of(dir);
-  if (!text) {
-    if (!snapshots_of(dir).empty()) throw no_journal(dir);
-    return std::nullopt;
-  }
-  return DeskSettings::from_json(*text);
+  const auto text = beginning_of(dir);
+  return text ? std::optional(DeskSettings::from_json(*text)) : std::nullopt;
 }
 
 void Service::open(Disk& disk) {
@@ -758,6 +791,11 @@ std::string Service::journal(std::uint64_t from, std::uint64_t most) const {
   return out;
 }
 
+std::uint64_t Service::first_record() const {
+  const auto segments = journal_->segments();
+  return segments.empty() ? 0 : segments.front().first;
+}
+
 std::string Service::log_name() const { return hash128_hex(beginning_); }
 
 std::string Service::log_records(std::uint64_t from, std::string_view log) const {
@@ -769,8 +807,8 @@ std::string Service::log_records(std::uint64_t from, std::string_view log) const
     throw Refused{Verdict::kConflict,
                   "the log ends at record " + std::to_string(durable) + ", before " + std::to_string(from),
                   "a start from /v1/model"};
-  if (const auto segments = journal_->segments(); !segments.empty() && from < segments.front().first)
-    throw Refused{Verdict::kGone, "records before " + std::to_string(segments.front().first) + " are no longer stored",
+  if (const std::uint64_t first = first_record(); from < first)
+    throw Refused{Verdict::kGone, "records before " + std::to_string(first) + " are no longer stored",
                   "a start from /v1/model"};
   std::string out;
   JournalReader reader(options_.dir, from, durable);
@@ -781,6 +819,8 @@ std::string Service::log_records(std::uint64_t from, std::string_view log) const
   }
   return out;
 }
+
+std::string Service::first_moment() const { return DeskMoment{log_name(), 0, beginning_}.text(); }
 
 std::string Service::newest_snapshot() const {
   DeskMoment out{log_name(), 0, beginning_};

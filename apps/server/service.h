@@ -72,6 +72,8 @@ class Service {
   /// The settings of a folder that was served before, the desk's as they were at first. Throws FileError, JournalDamage,
   /// DataError, also for a folder whose journal is gone.
   static std::optional<DeskSettings> settings_of(const std::string& dir);
+  /// These settings as the journal has them; log_name() is their hash. Throws as settings_of.
+  static std::optional<std::string> beginning_of(const std::string& dir);
   const DeskOptions& desk_options() const { return desk_options_; }  ///< as they are now
 
   /// Applies an event now. `done` is called once, maybe at once, on any thread, in the order of the calls; it must not throw
@@ -105,6 +107,9 @@ class Service {
   /// The newest snapshot: a line of JSON {"log": .., "sequence": .., "settings": {..}, "model": bytes, "state": bytes}, the
   /// model and the state. Throws FileError, DataError.
   std::string newest_snapshot() const;
+  std::string first_moment() const;                           ///< the same of the desk before its first record
+  std::uint64_t first_record() const;                         ///< that is still stored
+  std::uint64_t snapshot_at() const { return snapshot_at_; }  ///< records before the newest snapshot
   /// 32 hexadecimal digits. Each folder's log has another name, unless one is a copy.
   std::string log_name() const;
 
@@ -200,6 +205,13 @@ void check_replayed(const std::string& dir, std::uint64_t sequence, std::string_
 
 /// An event of a journal as a line of JSON: {"sequence": 17, "event": {..}, "examples": [..]}.
 std::string event_line(std::uint64_t sequence, std::string_view payload);
+
+/// Throws Refused for an example of more than 4 MB: a question's example is taken apart while others wait.
+void check_lengths(std::string_view lines);
+
+/// Takes the first line off what a worker sends: source, read, positions and probabilities; the examples stay. Throws
+/// Refused.
+event::Shared shared_of(std::string& body);
 
 /// Examples as lines: those of an application/json body, one object or an array of objects, spelled as there.
 /// Throws DataError for a body that is neither.

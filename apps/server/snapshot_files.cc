@@ -47,6 +47,16 @@ std::string snapshot_head(std::uint64_t sequence, std::string_view journal, std:
          "\n";
 }
 
+void write_snapshot(const std::string& dir, std::uint64_t sequence, std::string_view journal, std::string_view model,
+                    std::string_view state) {
+  OutputFile model_file(snapshot_name(dir, sequence) + ".model"), desk_file(snapshot_name(dir, sequence) + ".desk");
+  model_file.write(model);
+  model_file.commit();
+  desk_file.write(snapshot_head(sequence, journal, hash128_hex(model), hash128_hex(state)));
+  desk_file.write(state);
+  desk_file.commit();
+}
+
 std::uint64_t snapshot_bytes_of(const std::string& dir) {
   std::uint64_t bytes = 0;
   std::error_code error;

@@ -19,6 +19,9 @@ void remove_snapshot(const std::string& dir, std::uint64_t sequence);
 /// The first line of a .desk. journal: the hash of its header.
 std::string snapshot_head(std::uint64_t sequence, std::string_view journal, std::string_view model_hash,
                           std::string_view state_hash);
+/// Writes the files of a snapshot that another folder's service made. Throws FileError.
+void write_snapshot(const std::string& dir, std::uint64_t sequence, std::string_view journal, std::string_view model,
+                    std::string_view state);
 /// Whether a .desk says that it was made from that journal. Throws FileError.
 bool is_snapshot_of(const std::string& dir, std::uint64_t sequence, std::string_view journal);
 /// The state that a .desk has. Throws DataError, also if it is of another journal or its .model is not the one that it

@@ -17,7 +17,7 @@ CONTAINED = {
 }  # fmt: skip
 # What zig links into released files.
 OF_THE_COMPILER = {"LLVM (libc++, libc++abi, libunwind)", "musl", "Zig (compiler-rt)"}
-OF_THE_SYSTEM = {"PkgConfig": "pkg-config", "Python": "Python", "Threads": "GNU C library, with threads"}
+OF_THE_SYSTEM = {"PkgConfig": "pkg-config", "Python": "Python", "rdkafka>=2": "librdkafka", "Threads": "GNU C library, with threads"}
 
 
 def sections():

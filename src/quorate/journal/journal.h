@@ -50,7 +50,7 @@ struct JournalOptions {
   /// Called by the journal's thread after each commit: every record before `durable` is on disk. Called once more after a
   /// failure, with its text: no other record will ever be acknowledged. `failure` is empty otherwise. It must not throw,
   /// append, wait, or destroy the journal.
-  std::function<void(std::uint64_t durable, const std::string& failure)> on_durable;
+  std::function<void(std::uint64_t durable, const std::string& failure)> on_durable = nullptr;
 };
 
 /// A journal that is open for writing. All members may be called from any thread.

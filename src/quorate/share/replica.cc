@@ -25,6 +25,16 @@ void add_to_log(std::string& log, std::uint64_t sequence, std::string_view recor
   log.append(record).append("\n");
 }
 
+LogRecord take_from_log(std::string_view& log) {
+  const auto sequence = take_number(log, ' ');
+  const auto bytes = sequence ? take_number(log, '\n') : std::nullopt;
+  if (!bytes || log.size() <= *bytes || log[*bytes] != '\n')
+    throw DataError("log: damaged; expected SEQUENCE BYTES, and these");
+  const LogRecord out{*sequence, log.substr(0, *bytes)};
+  log.remove_prefix(*bytes + 1);
+  return out;
+}
+
 std::string DeskMoment::text() const {
   const Json head{{"log", log},
                   {"sequence", sequence},
@@ -65,19 +75,14 @@ Replica::Replica(std::string_view moment) {
 std::size_t Replica::apply(std::string_view log, std::uint64_t most) {
   const std::size_t all = log.size();
   for (; most > 0 && !log.empty(); --most) {
-    const auto sequence = take_number(log, ' ');
-    const auto bytes = sequence ? take_number(log, '\n') : std::nullopt;
-    if (!bytes || log.size() <= *bytes || log[*bytes] != '\n')
-      throw DataError("log: damaged after record " + std::to_string(next_) + "; expected SEQUENCE BYTES, and these");
-    if (*sequence != next_)
-      throw DataError("log: record " + std::to_string(*sequence) + " instead of " + std::to_string(next_));
-    const std::string_view record = log.substr(0, *bytes);
-    const DeskReply reply = desk_->apply(record);
-    if (const std::string how = other_result(record, reply); !how.empty())
-      throw DataError("log: record " + std::to_string(*sequence) + " does not apply: " + how +
+    const LogRecord record = take_from_log(log);
+    if (record.sequence != next_)
+      throw DataError("log: record " + std::to_string(record.sequence) + " instead of " + std::to_string(next_));
+    const DeskReply reply = desk_->apply(record.bytes);
+    if (const std::string how = other_result(record.bytes, reply); !how.empty())
+      throw DataError("log: record " + std::to_string(record.sequence) + " does not apply: " + how +
                       "; expected the version of quorate that wrote it");
     ++next_;
-    log.remove_prefix(*bytes + 1);
   }
   return all - log.size();
 }

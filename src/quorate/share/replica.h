@@ -12,6 +12,14 @@ namespace quorate {
 /// Appends a record of the journal to a text of the log: "SEQUENCE BYTES\n", its bytes, "\n".
 void add_to_log(std::string& log, std::uint64_t sequence, std::string_view record);
 
+/// A record of the journal in a text of the log.
+struct LogRecord {
+  std::uint64_t sequence = 0;
+  std::string_view bytes;
+};
+/// Takes the first record off a text of the log. Throws DataError for a text that is not a log's.
+LogRecord take_from_log(std::string_view& log);
+
 /// A moment of a desk, from which a replica starts. As text: a line of JSON with the name of the log, the sequence of the
 /// next record, the settings and the bytes of the model and of the state, both 0 if nothing has happened yet; then these.
 struct DeskMoment {

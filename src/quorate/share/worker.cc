@@ -30,7 +30,7 @@ void Worker::catch_up(const Desk& desk) {
     waiting_.pop_front();
   }
   const std::uint64_t there = std::max(source.next, source.read);
-  if (began_ && there > next_)
+  if (began_ && !o_.moves && there > next_)
     throw Refused{Verdict::kConflict, "another worker reads the source " + o_.source + ", too", "a --source of its own"};
   if (!began_ && there > next_) written_ = next_ = there;
   told_ = source.read;
@@ -43,7 +43,12 @@ std::uint64_t Worker::next(const Desk& desk) {
 
 bool Worker::done(const Desk& desk) {
   catch_up(desk);
-  return known_ && waiting_.empty() && told_ == next_;
+  return known_ && waiting_.empty() && told_ >= next_;
+}
+
+std::optional<std::uint64_t> Worker::known_until(const Desk& desk) {
+  catch_up(desk);
+  return known_ ? std::optional(told_) : std::nullopt;
 }
 
 std::size_t Worker::waiting(const Desk& desk) {
@@ -102,6 +107,7 @@ std::size_t Worker::judge(const Desk& desk, std::string_view lines, std::string&
         bool asks = d.ask && !labelled && may_ask(desk, task) && (!pace_ || pace_.allows());
         if (pace_ && !labelled) pace_.observe(asks);
         Json one = desk.prediction(line, model.predict(task, line.x, work, true), work);
+        if (o_.moves) one["source"] = o_.source;
         one["position"] = position;
         one["asked"] = asks;
         out.append(one.dump(-1, ' ', false, Json::error_handler_t::replace)).append("\n");

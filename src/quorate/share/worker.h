@@ -1,5 +1,6 @@
 // A worker judges the examples of one source by a replica of a desk, and makes the events that it sends to the desk. No I/O.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -13,7 +14,10 @@
 namespace quorate {
 
 struct WorkerOptions {
-  std::string source = {};             ///< of its examples; one worker at a time reads it
+  std::string source = {};  ///< of its examples; one worker at a time reads it
+  /// The source may be another worker's for a while, as a partition of a consumer group: lines that the desk has from there
+  /// are not sent, and predictions name the source.
+  bool moves = false;
   std::uint64_t seed = 1;              ///< of its draws, with the source
   std::uint64_t share_examples = 64;   ///< examples without a question that are sent for each label
   std::uint64_t first_examples = 200;  ///< so many of all sources are sent, whatever the labels
@@ -38,6 +42,8 @@ class Worker {
   /// learned from. Returns the number of lines that cannot be used. Throws Refused if the desk cannot be followed, or the
   /// lines cannot be read at all. O(non-zeros).
   std::size_t judge(const Desk& desk, std::string_view lines, std::string& out);
+  /// The next line is at that position, if it is not before next(): those between are not there.
+  void pass_over(std::uint64_t position) { next_ = std::max(next_, position); }
   /// What the desk does not have yet, of at most that many lines; nothing if it knows the source, has all lines and how
   /// many are judged. To be sent, and applied to the replica, once before the first line is judged: workers that begin
   /// together spend too much of an even pace until they know of each other. `lines` holds the event's.
@@ -47,7 +53,9 @@ class Worker {
   std::uint64_t next(const Desk& desk);  ///< position of the next line
   std::uint64_t asked() const { return asked_; }  ///< questions so far, refused ones included
   bool done(const Desk& desk);                    ///< whether the replica has all that is to be sent
-  std::size_t waiting(const Desk& desk);          ///< lines to send that the replica does not have yet
+  /// Lines before this one are judged, as the desk knows; nothing if it does not know the source.
+  std::optional<std::uint64_t> known_until(const Desk& desk);
+  std::size_t waiting(const Desk& desk);  ///< lines to send that the replica does not have yet
   /// Gives up lines that wait without a question or a label, the latest first, while the queue is full. Returns whether the
   /// caller should wait: it is still full, and holds lines with a label, of which more may come.
   bool make_room(const Desk& desk);
