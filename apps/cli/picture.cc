@@ -66,7 +66,7 @@ void draw(const std::string& path, const Json& document) {
   const bool started = posix_spawnp(&child, program.c_str(), &actions, nullptr, arguments, environ) == 0;
   posix_spawn_file_actions_destroy(&actions);
   if (!started)
-    throw FileError(path + ": cannot be drawn; expected the program quorate-plot of pip install 'quorate[plot]'");
+    throw FileError(path + ": cannot be drawn; expected quorate-plot, a program of the Python package, and matplotlib");
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   const std::string drawn = picture.content();

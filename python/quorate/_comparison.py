@@ -71,7 +71,7 @@ class Comparison(pd.DataFrame):
         try:
             import matplotlib.pyplot as plt
         except ImportError:
-            raise ImportError("pictures need matplotlib: pip install 'quorate[plot]'") from None
+            raise ImportError("pictures need matplotlib: pip install matplotlib") from None
         budgets = self.index.nlevels > 1
         names = list(dict.fromkeys(self.index.get_level_values("learner")))
         look: dict[str, dict[str, Any]] = {

@@ -20,7 +20,7 @@ def main() -> int:
         import matplotlib
         import pandas as pd  # noqa: F401
     except ImportError:
-        print("pictures need matplotlib: pip install 'quorate[plot]'", file=sys.stderr)
+        print("pictures need matplotlib: pip install matplotlib", file=sys.stderr)
         return 1
     matplotlib.use("agg")
     # The same file from the same numbers; names are data, never formulas.

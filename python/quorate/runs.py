@@ -265,7 +265,7 @@ class _Bar:
         try:
             from tqdm.auto import tqdm
         except ImportError:
-            raise ImportError("progress=True needs tqdm: pip install 'quorate[progress]'") from None
+            raise ImportError("progress=True needs tqdm: pip install tqdm") from None
         self._bar = tqdm(total=100, desc=title, bar_format="{l_bar}{bar}| {elapsed}<{remaining}{postfix}")
 
     def __enter__(self) -> Callable[[float, int], None] | None:
@@ -289,7 +289,7 @@ def _pandas() -> Any:
     try:
         import pandas
     except ImportError:
-        raise ImportError("results are pandas frames: pip install 'quorate[frames]'") from None
+        raise ImportError("results are pandas frames: pip install pandas") from None
     return pandas
 
 
