@@ -114,8 +114,9 @@ Command add_compare(CLI::App& app) {
       ->type_name("LEARNER");
   app.add_option("--label-budgets", o->budgets,
                  "label limits to compare at: numbers, or shares of the examples, as 1%,2%,5%");
-  app.add_option("--plot", o->plot,
-                 "draw accuracy against labels, and calibration, as .svg, .png or .pdf (needs the Python package and matplotlib)")
+  app.add_option(
+         "--plot", o->plot,
+         "draw accuracy against labels, and calibration, as .svg, .png or .pdf (needs the Python package and matplotlib)")
       ->type_name("FILE");
   app.add_flag("--json", o->json, "print one JSON document");
   app.add_flag("--csv", o->csv, "print the table as CSV");

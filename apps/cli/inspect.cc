@@ -273,7 +273,8 @@ Command add_inspect(CLI::App& app) {
   app.add_option("--data", o->data, "with --features: examples, labels optional, that say what features are called")
       ->type_name("FILE");
   app.add_option("--task", o->task, "with --features: look at the weights of this task for all examples");
-  app.add_option("--plot", o->plot, "draw the influence matrix as .svg, .png or .pdf (needs the Python package and matplotlib)")
+  app.add_option("--plot", o->plot,
+                 "draw the influence matrix as .svg, .png or .pdf (needs the Python package and matplotlib)")
       ->type_name("FILE");
   app.add_flag("--json", o->json, "print one JSON document");
   app.footer(

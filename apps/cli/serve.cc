@@ -83,6 +83,10 @@ int run_server(ServeOptions& o) {
   how.log = log;
   server::reserve_memory();
   server::Service service(how);
+  const struct Copying {  // reads the service until it ends
+    std::optional<server::LogTopic>& topic;
+    ~Copying() { topic.reset(); }
+  } copying{topic};
   std::string name = service.desk_options().name;
   if (name.empty()) name = std::filesystem::absolute(dir).lexically_normal().filename().string();
   server::Api api(service, tokens, {name, service.desk_options().guidelines});

@@ -94,8 +94,8 @@ int judge_all(WorkOptions o) {
   if (!o.examples.empty()) examples = kafka::Address::parse("--examples", o.examples);
   if (!o.to.empty()) to = kafka::Address::parse("--to", o.to);
   o.link.worker.moves = examples.has_value();
-  const std::unique_ptr<Output> output = to ? kafka_output(*to, settings) : standard_output();
   Link link(log_of(o, settings), o.link);
+  const std::unique_ptr<Output> output = to ? kafka_output(*to, settings) : standard_output();
   std::optional<Watched> watched;
   if (o.metrics_port) watched.emplace(o, link);
   const std::unique_ptr<Input> input = examples ? kafka_input(link, *examples, settings, o.group, o.member, o.link.quiet)

@@ -237,6 +237,10 @@ void Link::run() {
       if (std::exchange(away, false)) say(log_->address() + " is back");
       pause = kTurn;
     } catch (const server::Unreachable& e) {
+      {
+        const std::lock_guard lock(mutex_);
+        if (closing_) return;  // stop() ended the request
+      }
       if (!std::exchange(away, true)) say(std::string(e.what()) + "; predictions go on, questions wait");
       pause = std::min(2 * pause, kLongest);
     } catch (...) {

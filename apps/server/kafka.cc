@@ -110,7 +110,7 @@ class Client {
   /// the broker refuses the user.
   int partitions(const std::string& topic) const {
     const rd_kafka_metadata_t* found = nullptr;
-    const auto end = std::chrono::steady_clock::now() + kReply;
+    const auto end = std::chrono::steady_clock::now() + to_.wait;
     for (;;) {
       const auto error = rd_kafka_metadata(handle_, 1, nullptr, &found, 1000);
       if (error == RD_KAFKA_RESP_ERR_NO_ERROR) break;

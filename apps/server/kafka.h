@@ -36,6 +36,7 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 struct Connection {
   std::string servers;
   Settings settings = {};
+  std::chrono::milliseconds wait{10'000};  ///< for a broker at the beginning
 };
 
 /// Its views are valid until the next call of the member function that returned it.

@@ -64,7 +64,7 @@ class HttpLog : public LogClient {
 class KafkaLog : public LogClient {
  public:
   KafkaLog(const kafka::Address& address, kafka::Settings settings)
-      : topic_(address.topic), text_(address.text()), to_{address.servers, std::move(settings)} {}
+      : topic_(address.topic), text_(address.text()), to_{address.servers, std::move(settings), 1'000ms} {}
 
   std::string moment() override {
     reader_.reset();

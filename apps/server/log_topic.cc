@@ -75,7 +75,13 @@ class LogFolder {
       return false;
     }
     const std::uint64_t end_here = journal_->end();
-    reader_.emplace(dir_, journal_->segments().front().first, end_here);
+    const std::uint64_t first = journal_->segments().front().first;
+    if (!moment.before.empty() && first < moment.sequence && moment.sequence <= end_here) {
+      JournalReader reader(dir_, moment.sequence - 1, moment.sequence);
+      const auto mine = reader.next();
+      if (!mine || hash128_hex(mine->payload) != moment.before) refuse(moment.sequence - 1);
+    }
+    reader_.emplace(dir_, first, end_here);
     return end_here >= moment.sequence;
   }
   void take(std::uint64_t sequence, std::string_view record) {
@@ -85,10 +91,7 @@ class LogFolder {
       auto mine = reader_ ? reader_->next() : std::nullopt;
       while (mine && mine->sequence < sequence) mine = reader_->next();
       if (mine && mine->sequence == sequence && mine->payload == record) return;
-      throw UsageError(
-          dir_ + ": record " + std::to_string(sequence) + " differs from that of " + topic_ +
-          ": this desk went on after another one had taken over; quorate journal shows what it did; expected an "
-          "empty --dir, which takes the topic's log");
+      refuse(sequence);
     }
     if (sequence > journal_->end())
       throw UsageError(dir_ + ": ends at record " + std::to_string(journal_->end()) + ", and " + topic_ + " begins at " +
@@ -104,6 +107,11 @@ class LogFolder {
   }
 
  private:
+  [[noreturn]] void refuse(std::uint64_t sequence) const {
+    throw UsageError(dir_ + ": record " + std::to_string(sequence) + " differs from that of " + topic_ +
+                     ": this desk went on after another one had taken over; quorate journal shows what it did; expected an "
+                     "empty --dir, which takes the topic's log");
+  }
   void make(const TopicMoment& moment, const Json& head, std::size_t bytes) {
     beginning_ = head.at("settings").dump();
     if (hash128_hex(*beginning_) != head.at("log")) throw DataError(topic_ + ": the log is of another version of quorate");
@@ -134,7 +142,11 @@ std::optional<TopicMoment> newest_moment(const kafka::Connection& to, const std:
     if (!message.key.empty()) {
       const Json head = Json::parse(message.value, nullptr, false);
       if (!head.is_object()) throw DataError(topic + ".moments: not of quorate serve");
-      one = {{}, head.at("sequence").get<std::uint64_t>(), head.at("offset").get<std::int64_t>(), message.offset};
+      one = {{},
+             head.at("sequence").get<std::uint64_t>(),
+             head.at("offset").get<std::int64_t>(),
+             message.offset,
+             head.value("before", "")};
       bytes = head.at("bytes").get<std::size_t>();
       open = true;
     } else if (open) {
@@ -270,7 +282,7 @@ bool LogTopic::copy_some() {
     open();
     catch_up();
   }
-  if (!newest_) keep_moment();
+  if (!newest_ || next_ < service_->first_record()) keep_moment();
   const std::string records = service_->log_records(next_, service_->log_name());
   if (records.empty()) return false;
   std::vector<kafka::Transactions::Part> parts;
@@ -312,6 +324,7 @@ void LogTopic::copy() {
         return end(o_.address.text() + ": another desk has taken over: " + other.what());
       } catch (const std::exception&) {  // looked for again
       }
+    } catch (const Refused&) {  // the desk has dropped records just now
     } catch (const std::exception& e) {
       return end(e.what());
     }
@@ -328,16 +341,23 @@ void LogTopic::copy() {
 /// The newest snapshot into the topic; what the desk does not keep out of it.
 void LogTopic::keep_moment() {
   const std::uint64_t first = service_->first_record();
-  if (!newest_ || (service_->snapshot_at() > newest_->sequence && service_->snapshot_at() <= next_)) {
+  const bool begins = !newest_ || next_ < first;  // what the desk dropped while the broker was away is not copied
+  if (begins || (service_->snapshot_at() > newest_->sequence && service_->snapshot_at() <= next_)) {
     // The first one is before all records, so that the topic has them all, if the journal has.
     const std::string text = !newest_ && first == 0 ? service_->first_moment() : service_->newest_snapshot();
     const auto sequence = Json::parse(text.substr(0, text.find('\n'))).at("sequence").get<std::uint64_t>();
-    if (newest_ && (sequence > next_ || sequence <= newest_->sequence)) return;
-    if (!newest_) {  // the topic has no record yet: it begins here
+    if (!begins && (sequence > next_ || sequence <= newest_->sequence)) return;
+    if (begins) {
       next_ = sequence;
       note(sequence, kafka::Reader(to_, name_).range().second);
     }
-    const Json head{{"sequence", sequence}, {"offset", offset_of(sequence)}, {"bytes", text.size()}};
+    std::string before;
+    if (sequence > first) {
+      const std::string records = service_->log_records(sequence - 1, service_->log_name());
+      std::string_view rest = records;
+      before = hash128_hex(take_from_log(rest).bytes);
+    }
+    const Json head{{"sequence", sequence}, {"offset", offset_of(sequence)}, {"bytes", text.size()}, {"before", before}};
     const std::string line = head.dump();
     std::vector<kafka::Transactions::Part> parts{{std::to_string(sequence), line}};
     for (std::string_view rest = text; !rest.empty(); rest.remove_prefix(std::min(kPart, rest.size())))

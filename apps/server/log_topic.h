@@ -95,6 +95,7 @@ struct TopicMoment {
   std::string text;
   std::uint64_t sequence = 0;
   std::int64_t offset = 0, at = 0;  ///< at: of its first message
+  std::string before = {};          ///< hash of the record before it; empty: none, or it was dropped
 };
 std::optional<TopicMoment> newest_moment(const kafka::Connection& to, const std::string& topic);
 

@@ -177,7 +177,7 @@ class Broker:
                                                         "enable.auto.commit": False, "enable.partition.eof": True}))
         try:
             partitions = consumer.list_topics(topic, timeout=GUARD).topics[topic].partitions
-            consumer.assign([self.client.TopicPartition(topic, n, 0) for n in partitions])
+            consumer.assign([self.client.TopicPartition(topic, n, self.client.OFFSET_BEGINNING) for n in partitions])
             found, ended = [], set()
             while len(ended) < len(partitions):
                 message = consumer.poll(GUARD)

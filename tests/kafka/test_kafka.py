@@ -132,6 +132,20 @@ def test_a_journal_that_the_log_lacks_records_of_is_copied(scene):
     scene.check_follower(server, [example(n) for n in range(5000, 5050)])
 
 
+def test_what_is_forgotten_leaves_the_topics(scene):
+    server = scene.desk("--labels", "20", "--keep-journal", "0", "--hold", "0")
+    server.ok("POST", "/v1/examples", {"id": "m1000", "task": "ann", "text": "secretword of ann"})
+    server.post(0, 60)
+    scene.wait_for_copy(server)
+    topics = [scene.log + part for part in ("", ".moments", ".events")]
+    assert any(b"secretword" in value for topic in topics for _, value in scene.broker.read(topic))
+    server.ok("DELETE", "/v1/tasks/ann")
+    wait_until(lambda: not any(b"secretword" in value for topic in topics for _, value in scene.broker.read(topic)), "an end of the word")
+    server.post(60, 80)
+    scene.check_follower(server, [example(n) for n in range(5000, 5050)])
+    scene.check_restored(server)
+
+
 # Errors ----------------------------------------------------------------------------------------------------------------------------------
 
 

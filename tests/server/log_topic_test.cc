@@ -37,17 +37,19 @@ struct LogTopicTest : ::testing::Test {
   /// A service whose log is in the topic.
   struct Desk {
     Desk(const LogTopicTest& test, const std::string& folder)
-        : topic([&] {
-            LogTopicOptions how{{broker->servers(), test.name}, {}, test.dir.at(folder)};
-            how.log = [this](std::string_view line) {
-              const std::lock_guard lock(mutex);
-              said.append(line).append("\n");
-            };
-            return how;
-          }()),
+        : copier(std::in_place,
+                 [&] {
+                   LogTopicOptions how{{broker->servers(), test.name}, {}, test.dir.at(folder)};
+                   how.log = [this](std::string_view line) {
+                     const std::lock_guard lock(mutex);
+                     said.append(line).append("\n");
+                   };
+                   return how;
+                 }()),
           service(test::spam_desk(test.dir.at(folder))) {
       topic.begin(service);
     }
+    ~Desk() { copier.reset(); }  // it reads the service
     void wait() const {
       const auto end = std::chrono::steady_clock::now() + 60s;
       while (topic.next() < service.figures().durable_events && std::chrono::steady_clock::now() < end)
@@ -60,12 +62,9 @@ struct LogTopicTest : ::testing::Test {
     }
     std::mutex mutex;
     std::string said;
-    LogTopic topic;
+    std::optional<LogTopic> copier;
+    LogTopic& topic = *copier;
     Service service;
-    struct Stop {
-      Service& service;
-      ~Stop() { service.stop(); }
-    };
   };
 
   inline static std::unique_ptr<Broker> broker;
