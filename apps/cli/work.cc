@@ -15,8 +15,8 @@
 namespace quorate::cli {
 namespace {
 
-constexpr std::size_t kJudgedAtOnce = 64;  // lines, while the log waits
-constexpr std::size_t kKafkaAtOnce = 512;  // the same, where each batch waits for the brokers
+constexpr std::size_t kJudgedAtOnce = 64;   // lines, while the log waits
+constexpr std::size_t kKafkaAtOnce = 4096;  // the same, where each batch waits for the brokers
 
 struct WorkOptions {
   server::HttpClientOptions server;

@@ -128,7 +128,7 @@ class KafkaInput : public Input {
   Batch next(std::size_t most) override {
     Batch out;
     std::int32_t partition = -1;
-    while (!interrupt().stop_requested() && out.count < most) {
+    while (!interrupt().stop_requested() && out.count < most && out.lines.size() < kBytesAtOnce) {
       commit();
       if (!held_) hold(out.count == 0 ? 100ms : 0ms);
       if (!held_ && out.count > 0) break;
@@ -149,6 +149,7 @@ class KafkaInput : public Input {
   }
 
  private:
+  static constexpr std::size_t kBytesAtOnce = std::size_t{4} << 20;
   struct Line {
     std::int32_t partition;
     std::uint64_t offset;

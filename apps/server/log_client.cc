@@ -78,6 +78,7 @@ class KafkaLog : public LogClient {
   std::string records(const Replica& replica) override {
     std::string out;
     std::uint64_t next = replica.next();
+    if (away_) look();  // what librdkafka still has says nothing of the broker
     try {
       while (out.size() < kMost) {
         const auto message = reader_->next(out.empty() ? 20ms : 0ms);
@@ -93,26 +94,33 @@ class KafkaLog : public LogClient {
       throw LogGone(e.what());
     }
     // librdkafka waits in silence for a broker that is away.
-    if (out.empty() && Clock::now() - looked_ > 1s) {
-      reader_->range();
-      looked_ = Clock::now();
-    }
+    if (out.empty() && Clock::now() - looked_ > 1s) look();
     return out;
   }
   void send(event::Shared what) override {
     writer_->write({}, to_record({0, std::move(what)}), 0);
+    away_ = true;
     if (!writer_->flush(6'000ms)) throw Unreachable(text_ + ".events: the broker does not answer");
+    away_ = false;
   }
   const std::string& address() const override { return text_; }
 
  private:
   static constexpr std::size_t kMost = std::size_t{4} << 20;  // bytes of records at a time
 
+  void look() {
+    away_ = true;
+    reader_->range();
+    away_ = false;
+    looked_ = Clock::now();
+  }
+
   const std::string topic_, text_;
   const kafka::Connection to_;
   std::unique_ptr<kafka::Reader> reader_;
   std::unique_ptr<kafka::Writer> writer_;
   Clock::time_point looked_ = Clock::now();
+  bool away_ = false;  // the broker, at the last look
 };
 
 }  // namespace

@@ -211,6 +211,7 @@ void LogTopic::begin(Service& service) {
   if (!log_.empty() && log_ != service.log_name())
     throw UsageError(o_.address.text() + ": has the log of another desk; expected a topic of its own");
   service_ = &service;
+  if (!newest_) keep_moment();  // workers that start now find a log
   copier_ = std::thread([this] { copy(); });
   listener_ = std::thread([this] { listen(); });
 }

@@ -46,7 +46,7 @@ class LogTopic {
   LogTopic(const LogTopic&) = delete;
   LogTopic& operator=(const LogTopic&) = delete;
 
-  void begin(Service& service);  ///< the service must outlive this
+  void begin(Service& service);  ///< the service must outlive this. Throws Unreachable, FileError.
   std::string failed() const;    ///< why this desk may not go on; empty: it may
   /// Records of the journal that the topic has. Any thread.
   std::uint64_t next() const { return next_; }
