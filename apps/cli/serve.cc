@@ -89,7 +89,9 @@ int run_server(ServeOptions& o) {
   } copying{topic};
   std::string name = service.desk_options().name;
   if (name.empty()) name = std::filesystem::absolute(dir).lexically_normal().filename().string();
-  server::Api api(service, tokens, {name, service.desk_options().guidelines});
+  server::ApiOptions options{name, service.desk_options().guidelines};
+  if (topic) options.copied = [&topic] { return topic->next(); };
+  server::Api api(service, tokens, options);
   server::Router router;
   api.add_to(router);
   o.http.log = log;

@@ -547,6 +547,9 @@ void Api::metrics(Call& call) {
   out.add("quorate_events_waiting", "gauge", "Events that are not answered yet.", number(figures.waiting));
   out.add("quorate_journal_events", "gauge", "Events in the journal.", number(figures.journal_events));
   out.add("quorate_journal_durable_events", "gauge", "Events on disk.", number(figures.durable_events));
+  if (options_.copied)
+    out.add("quorate_log_topic_records", "gauge", "Records of the journal that the topic of --log has.",
+            number(options_.copied()));
   out.add("quorate_journal_bytes", "gauge", "Bytes of the journal on disk.", number(figures.journal_bytes));
   out.add("quorate_snapshot_bytes", "gauge", "Bytes of snapshots on disk.", number(figures.snapshot_bytes));
   out.add("quorate_snapshot_events", "gauge", "Events before the newest snapshot.", number(figures.snapshot_at));

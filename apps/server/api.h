@@ -29,6 +29,7 @@ struct ApiOptions {
   std::string name;                                                    ///< of the project, for the page
   std::string guidelines;                                              ///< Markdown file; empty: none
   std::chrono::milliseconds between_events = std::chrono::seconds(1);  ///< of the event stream, at least
+  std::function<std::uint64_t()> copied = nullptr;  ///< records that the topic of the log has; nothing: there is none
 };
 
 /// Handlers for a Router. Bodies are checked completely: an unknown field is an error. Errors are problem documents.

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 from broker import sasl
-from driving import Scene, Worker, annotate_all, kafka
+from driving import Scene, Worker, annotate_all, bytes_of, kafka
 from program import GUARD, wait_until
 from serving import Server, example, is_spam
 from test_work import COHORT, annotate
@@ -39,6 +39,8 @@ def test_two_workers_of_a_group_share_one_budget(scene):
     scene.check_counted_once(server)
     scene.check_follower(server, [example(n) for n in range(5000, 5100)])
     scene.check_log(server)
+    figures = dict(line.split() for line in bytes_of(server, "/metrics").decode().splitlines() if not line.startswith("#") and " " in line)
+    assert figures["quorate_log_topic_records"] == figures["quorate_journal_durable_events"]
 
 
 def test_predictions_go_to_a_topic_by_the_keys_of_the_examples(scene):
