@@ -38,7 +38,7 @@ class Worker:
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
-        self.ended(0, INTERRUPTED)
+        self.ended(0, INTERRUPTED, -signal.SIGTERM)  # the last one: it had just been started
 
     def ended(self, *codes: int) -> str:
         code = self.process.wait(GUARD)
