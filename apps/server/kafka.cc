@@ -70,8 +70,8 @@ class Client {
     };
     set("reconnect.backoff.max.ms", "2000", "");
     for (const auto& [key, value] : to_.settings) {
-      const bool taken =
-          key == "bootstrap.servers" || std::ranges::any_of(ours, [&](const auto& one) { return one.first == key; });
+      const bool taken = key == "bootstrap.servers" ||
+                         std::ranges::any_of(ours, [&name = key](const auto& one) { return one.first == name; });
       if (taken) throw UsageError("--kafka " + key + ": quorate sets it itself; leave it out");
       set(key, value, "--kafka ");
     }

@@ -74,7 +74,7 @@ TEST(Workers, TheNumberOfThreadsNeverShows) {
 
 TEST(Workers, TheLabelBudgetHoldsHoweverLateTheLogIs) {
   const DeskExamples data = examples(emails(300));
-  for (const std::uint64_t delay : {0, 30, 1000}) {
+  for (const std::uint64_t delay : {0U, 30U, 1000U}) {
     SimulateOptions o = a_third_unseen("cohort(query=always)", {"20"});
     o.delay.mean = static_cast<double>(delay);
     const WorkersResult all = simulate_workers(data, o, {.workers = 8});
@@ -94,7 +94,7 @@ TEST(Workers, WithoutDelayTheModelDoesNotDependOnTheirNumber) {
   // Rules that draw differ: a worker's draws depend on its name and on the position in its own stream.
   for (const std::string learner : {"cohort(query=always)", "cohort(query=always, guess=0)", "perceptron"}) {
     std::set<std::uint64_t> models;
-    for (const std::uint64_t workers : {1, 4, 16}) {
+    for (const std::uint64_t workers : {1U, 4U, 16U}) {
       const WorkersResult result = simulate_workers(data, a_third_unseen(learner, {"100"}), {.workers = workers});
       models.insert(result.with_workers[0].model);
       EXPECT_EQ(result.with_workers[0].labels, 100u) << learner;

@@ -102,7 +102,7 @@ TEST(Api, EveryRouteAllowsTheRolesThatTheDocumentNames) {
 /// A value that the schema allows.
 Json sample_of(const Json& schema) {
   if (schema.contains("anyOf")) return sample_of(schema["anyOf"][0]);
-  if (schema["type"] == "string") return std::string(schema.value("minLength", 1), 'x');
+  if (schema["type"] == "string") return std::string(schema.value("minLength", std::size_t{1}), 'x');
   return schema["type"] == "boolean" ? Json(true) : schema["minimum"];
 }
 
