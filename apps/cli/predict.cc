@@ -10,6 +10,7 @@
 #include "quorate/learner.h"
 #include "quorate/model/explanation.h"
 #include "quorate/model/model.h"
+#include "quorate/params/json_object.h"
 #include "quorate/store/files.h"
 #include "quorate/stream/example_reader.h"
 
@@ -85,6 +86,7 @@ int run(const PredictOptions& o) {
     const Progress progress_line(
         o.progress, share_read(reader->path(), consumed), [&] { return seen.load(); }, o.out == "-");
     Record record;
+    std::string text;
     while (!stop.stop_requested()) {
       try {
         if (!reader->next(record)) break;
@@ -110,15 +112,20 @@ int run(const PredictOptions& o) {
         for (const double p : probabilities) line += "," + shortest(p);
         out.write(line + "," + csv_quoted(label) + (skips ? ",\n" : "\n"));
       } else {
-        Json line{{"id", id}};
-        if (tasks) line["task"] = task;
-        line["margin"] = margin;
-        if (o.probabilities && one_probability) line["probability"] = probabilities[0];
-        for (std::size_t c = 0; c < probabilities.size() && !one_probability; ++c)
-          line["probabilities"][model.labels.name(c)] = probabilities[c];
-        line["label"] = label;
+        text.clear();
+        JsonObject line(text);
+        line.set("id", id);
+        if (tasks) line.set("task", task);
+        line.set("margin", margin);
+        if (o.probabilities && one_probability) line.set("probability", probabilities[0]);
+        if (o.probabilities && !one_probability) {
+          Json each;
+          for (std::size_t c = 0; c < probabilities.size(); ++c) each[model.labels.name(c)] = probabilities[c];
+          line.set("probabilities", each);
+        }
+        line.set("label", label);
         if (o.explain > 0) {
-          Json& reasons = line["reasons"] = Json::array();
+          Json reasons = Json::array();
           for (const Reason& r : explain(model, place, x, model.featurizer.names(record), predicted, o.explain))
             reasons.push_back({{"feature", r.feature},
                                {"value", r.value},
@@ -126,8 +133,10 @@ int run(const PredictOptions& o) {
                                {"shared", r.part.shared},
                                {"own", r.part.own},
                                {"uncertainty", r.part.uncertainty}});
+          line.set("reasons", reasons);
         }
-        out.write(line.dump() + "\n");
+        line.close();
+        out.write(text += '\n');
       }
       if (o.data == "-") out.flush();  // a program may wait for this prediction
       consumed = reader->consumed();

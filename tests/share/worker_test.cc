@@ -110,7 +110,7 @@ DeskSettings of(std::vector<std::string> labels, const std::string& learner = "c
 }
 
 TEST(Worker, LearnsFromTheLabelsOfAll) {
-  for (const std::size_t workers : {1, 4, 16}) {
+  for (const std::size_t workers : {1U, 4U, 16U}) {
     Fleet fleet(of({"80"}), workers);
     fleet.run(1500);
     fleet.expect_equal();

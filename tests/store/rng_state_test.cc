@@ -19,7 +19,7 @@ TEST(RngState, AGeneratorGoesOnWhereItsWordsSay) {
 
 #ifdef __GLIBCXX__
 TEST(RngState, IsThatOfTheStandardLibraryOfGcc) {
-  for (const unsigned long long draws : {0, 1, 311, 312, 313, 1000}) {
+  for (const unsigned long long draws : {0U, 1U, 311U, 312U, 313U, 1000U}) {
     Rng rng(9);
     std::mt19937_64 standard(9);
     rng.discard(draws);

@@ -1,7 +1,8 @@
-// Numbers from text.
+// Numbers from text, and back.
 #pragma once
 #include <charconv>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace quorate {
@@ -15,6 +16,12 @@ std::optional<T> parse_number(std::string_view text) {
   const auto r = std::from_chars(text.data(), end, value);
   if (r.ec != std::errc{} || r.ptr != end) return std::nullopt;
   return value;
+}
+
+/// `value` in the fewest digits that read back as the same number.
+inline std::string shortest(double value) {
+  char buffer[32];
+  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
 }
 
 }  // namespace quorate

@@ -19,6 +19,7 @@
 #include "quorate/desk/replies.h"
 #include "quorate/desk/settings.h"
 #include "quorate/model/model.h"
+#include "quorate/params/json_object.h"
 #include "quorate/stream/formats.h"
 
 namespace quorate {
@@ -127,8 +128,8 @@ class Desk {
   /// Calls use() for each good line, bad() for each other one. Throws Refused if the lines cannot be read at all.
   void look_at(std::string_view lines, std::uint64_t before, const std::function<void(const Look&)>& use,
                const BadLine& bad) const;
-  /// {"id", "task", the prediction}: of an example that is named by its number if it has no id.
-  Json prediction(const Look& line, const Reduction::Prediction& said, const Reduction::Work& work) const;
+  /// "id", "task" and the prediction: of an example that is named by its number if it has no id.
+  void put_prediction(JsonObject& out, const Look& line, const Reduction::Prediction& p, const Reduction::Work& work) const;
   double time() const { return now_; }  ///< of the last event
   /// Time at which the next held answer is due. The first event at that time or later learns from it.
   std::optional<double> due() const { return held_.empty() ? std::nullopt : std::optional(held_.front().first); }

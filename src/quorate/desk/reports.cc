@@ -30,26 +30,36 @@ Json interval_json(const Estimate& a) {
   return {{"value", a.value}, {"low", a.low}, {"high", a.high}, {"audits", a.examples}};
 }
 
-}  // namespace
-
-void Desk::put_prediction(Json& out, const Reduction::Prediction& p, const Reduction::Work& work) const {
-  out["label"] = model_.labels.name(p.label);
-  out["margin"] = p.margin;
-  if (const auto threshold = model_.threshold()) {
-    out["probability"] = work.probabilities[1];
-    out["threshold"] = *threshold;
-  } else {
-    for (std::size_t c = 0; c < work.probabilities.size(); ++c)
-      out["probabilities"][model_.labels.name(c)] = work.probabilities[c];
+/// Into a tree or a text.
+template <class Out>
+void put(Out& out, const Model& model, const Reduction::Prediction& p, const Reduction::Work& work) {
+  set(out, "label", model.labels.name(p.label));
+  set(out, "margin", p.margin);
+  if (const auto threshold = model.threshold()) {
+    set(out, "probability", work.probabilities[1]);
+    set(out, "threshold", *threshold);
+  } else if (!work.probabilities.empty()) {
+    Json each;
+    for (std::size_t c = 0; c < work.probabilities.size(); ++c) each[model.labels.name(c)] = work.probabilities[c];
+    set(out, "probabilities", each);
   }
 }
 
-Json Desk::prediction(const Look& line, const Reduction::Prediction& said, const Reduction::Work& work) const {
-  Json out{{"id", line.record.id.empty() ? std::to_string(line.number) : std::string(line.record.id)},
-           {"task", line.record.task.empty() ? kOnlyTask : line.record.task}};
-  if (!line.record.left_out.empty()) out["left_out"] = line.record.left_out;
-  put_prediction(out, said, work);
-  return out;
+}  // namespace
+
+void Desk::put_prediction(Json& out, const Reduction::Prediction& p, const Reduction::Work& work) const {
+  put(out, model_, p, work);
+}
+
+void Desk::put_prediction(JsonObject& out, const Look& line, const Reduction::Prediction& p,
+                          const Reduction::Work& work) const {
+  if (line.record.id.empty())
+    out.set("id", std::to_string(line.number));
+  else
+    out.set("id", line.record.id);
+  out.set("task", line.record.task.empty() ? kOnlyTask : line.record.task);
+  if (!line.record.left_out.empty()) out.set("left_out", Json(line.record.left_out));
+  put(out, model_, p, work);
 }
 
 DeskReply Desk::predict(std::string_view lines, std::uint64_t first) const {
@@ -63,7 +73,11 @@ DeskReply Desk::predict(std::string_view lines, std::uint64_t first) const {
         [&](const Look& line) {
           ++used;
           const Task of = model_.known_task(line.record.task.empty() ? kOnlyTask : line.record.task);
-          add_to_list(results, prediction(line, model_.predict(of, line.x, work, true), work));
+          const Reduction::Prediction said = model_.predict(of, line.x, work, true);
+          if (!results.empty()) results += ',';
+          JsonObject one(results);
+          put_prediction(one, line, said, work);
+          one.close();
         },
         [&](std::uint64_t number, const std::string& what) {
           if (first_bad.empty()) first_bad = what;

@@ -63,13 +63,11 @@ double Worker::factor(const Desk& desk) {
   const std::uint64_t total = session.budget().limits().total;
   if (!learning.pace || !learning.length || total == LabelLimits::kNone) return 1;
   if (!pace_) pace_.follow_even(static_cast<double>(total), static_cast<double>(*learning.length));
-  std::uint64_t live = 0, mine = 0;
-  for (const auto& [name, source] : desk.sources()) {
-    live += source.at + o_.live_seconds >= desk.time();
-    if (name == o_.source) mine = source.read;
-  }
-  pace_.stand_at(static_cast<double>(desk.examples_of_all() - mine + next_),
-                 static_cast<double>(session.budget().bought() + asked_waiting_ * std::max<std::uint64_t>(live, 1)));
+  std::uint64_t live = 0;
+  for (const auto& [name, source] : desk.sources()) live += name == o_.source || source.at + o_.live_seconds >= desk.time();
+  live = std::max<std::uint64_t>(live, 1);
+  pace_.stand_at(static_cast<double>(desk.examples_of_all() + (next_ - told_) * live),
+                 static_cast<double>(session.budget().bought() + asked_waiting_ * live));
   return pace_.factor(0);
 }
 
@@ -106,11 +104,15 @@ std::size_t Worker::judge(const Desk& desk, std::string_view lines, std::string&
         const bool labelled = !line.record.label.empty();
         bool asks = d.ask && !labelled && may_ask(desk, task) && (!pace_ || pace_.allows());
         if (pace_ && !labelled) pace_.observe(asks);
-        Json one = desk.prediction(line, model.predict(task, line.x, work, true), work);
-        if (o_.moves) one["source"] = o_.source;
-        one["position"] = position;
-        one["asked"] = asks;
-        out.append(one.dump(-1, ' ', false, Json::error_handler_t::replace)).append("\n");
+        work.margins.assign(1, d.margin);  // score()'s, to the bit
+        const Reduction::Prediction said = model.predict(work, true);
+        JsonObject one(out);
+        desk.put_prediction(one, line, said, work);
+        if (o_.moves) one.set("source", o_.source);
+        one.set("position", position);
+        one.set("asked", asks);
+        one.close();
+        out += '\n';
         if (!asks && !labelled && !shares(desk)) return;
         waiting_.push_back(
             {position, asks ? std::optional(d.probability) : std::nullopt, labelled, std::string(line.line) + "\n"});

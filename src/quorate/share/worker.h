@@ -25,9 +25,10 @@ struct WorkerOptions {
   std::uint64_t queue = 10'000;        ///< lines that wait for the desk; beyond it, and 64 MB, nothing is asked
 };
 
-/// Where the desk has an even pace, its clock is that of all sources: elapsed are the examples of all, bought the labels of
-/// the desk and, for each question of this worker that the replica does not have yet, as many as sources are live. The pace
-/// says when to ask, never whether the label budget holds: the desk accepts a question or refuses it.
+/// Where the desk has an even pace, its clock is that of all sources: elapsed are the examples, bought the labels that the
+/// replica knows of. Examples and questions of this worker that it does not know of yet count as often as sources are live:
+/// the others are taken to do the same. The pace says when to ask, never whether the label budget holds: the desk accepts a
+/// question or refuses it.
 ///
 /// What may be lost is sent again, before what came later: the desk counts each line once.
 ///

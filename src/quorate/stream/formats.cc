@@ -49,11 +49,6 @@ bool plain_number(std::string_view name, Index* index) {
   return number && *number <= kMaxIndex;
 }
 
-std::string shortest(double value) {
-  char buffer[32];
-  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
-}
-
 std::string entry_name(const Entry& entry) {
   return entry.kind == Entry::Kind::kIndex ? std::to_string(entry.index) : std::string(entry.name);
 }

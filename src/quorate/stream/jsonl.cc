@@ -21,6 +21,7 @@
 #include "quorate/base/name_table.h"
 #include "quorate/base/number.h"
 #include "quorate/base/utf8.h"
+#include "quorate/params/json_object.h"
 
 namespace quorate {
 namespace {
@@ -715,12 +716,7 @@ class JsonlWriter final : public RecordWriter {
     std::string out = "{";
     out.reserve(128 + 16 * r.entries.size());
     const auto key = [&](const char* name) { out += std::string(out.size() > 1 ? "," : "") + "\"" + name + "\":"; };
-    const auto text = [&](std::string_view s) {
-      if (std::all_of(s.begin(), s.end(), [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; }))
-        out.append(1, '"').append(s).append(1, '"');
-      else
-        out += nlohmann::json(s).dump();
-    };
+    const auto text = [&](std::string_view s) { append_json(out, s); };
     if (!r.id.empty()) key("id"), text(r.id);
     if (!r.task.empty()) key("task"), text(r.task);
     if (!r.label.empty()) key("label"), text(r.label);

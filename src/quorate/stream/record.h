@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "quorate/base/features.h"
+#include "quorate/base/number.h"
 
 namespace quorate {
 
@@ -154,8 +155,5 @@ inline constexpr std::string_view kValueRange = "a finite number from -1e18 to 1
 
 /// Whether `name` is a whole number as one writes it (no sign, no leading zero), up to kMaxIndex; then *index is that.
 bool plain_number(std::string_view name, Index* index);
-
-/// `value` in the fewest digits that read back as the same number.
-std::string shortest(double value);
 
 }  // namespace quorate
