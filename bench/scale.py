@@ -1,4 +1,4 @@
-"""A million tasks: writes docs/scale.md and its figure; `./run bench --scale`.
+"""A million tasks: writes docs/million.md and its figure; `./run bench --scale`.
 
 `quorate generate users - | quorate train --data -` generates emails of K users and learns from them. For each K: examples per
 second, bytes, labels bought, progressive accuracy. Then the accuracy on a task's first five examples, with cohort and with
@@ -179,7 +179,7 @@ def main() -> None:
     parser.add_argument("--cold-examples", type=int, default=200_000)
     parser.add_argument("--cold-labels", default="50/1000")
     parser.add_argument("--cold-seeds", type=int, nargs="+", default=[1, 2, 3])
-    parser.add_argument("--report", type=Path, default=checkout / "docs/scale.md")
+    parser.add_argument("--report", type=Path, default=checkout / "docs/million.md")
     parser.add_argument("--figure", type=Path, default=checkout / "docs/figures/cold-start.svg")
     parser.add_argument("--smallest", action="store_true", help="few tasks and examples, once, no report: does it run at all")
     o = parser.parse_args()

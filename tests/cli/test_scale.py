@@ -1,4 +1,4 @@
-"""Many tasks within a memory limit: bench/scale.py, which makes docs/scale.md, in small."""
+"""Many tasks within a memory limit: bench/scale.py, which makes docs/million.md, in small."""
 import json
 import sys
 

@@ -1,7 +1,9 @@
 """The examples of README.md and of pages in docs/ print what the pages show, word for word (except times)."""
 
+import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -63,3 +65,19 @@ def test_every_command_of_run_is_in_the_readme_or_its_help():
     helped = subprocess.run(["./run", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for command in re.findall(r"^  ([a-z]+)\)", (ROOT / "run").read_text(), re.M):
         assert f"./run {command}" in helped
+
+
+def test_two_workers_share_a_stream_as_the_page_on_machines_shows(program, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    block = re.findall(r"^```sh\n(.*?)^```", (ROOT / "docs/scale.md").read_text(), re.M | re.S)[0]
+    block = block.replace("127.0.0.1:8717", f"127.0.0.1:{port}").replace("quorate serve", f"quorate serve --port {port}")
+    path = f"{program.parent}:{os.environ['PATH']}"
+    done = subprocess.run(["bash", "-ec", f"trap 'kill %1' EXIT\n{block}"], cwd=tmp_path, env={**os.environ, "PATH": path},
+                          capture_output=True, text=True, timeout=100)
+    assert done.stderr.count("9,850 lines judged") == 2, done.stderr
+    label = {e["id"]: e["label"] for e in map(json.loads, (tmp_path / "emails.jsonl").open())}
+    for name in ("first", "second"):
+        said = [json.loads(line) for line in (tmp_path / f"{name}.predictions").open()]
+        right = sum(label[one["id"]] == one["label"] for one in said)
+        assert right > 0.9 * len(said), f"{name}: {right} of {len(said)}"
