@@ -148,6 +148,12 @@ class Broker:
             made.result(GUARD)
         return topic
 
+    def expire(self, topic: str, partition: int, offset: int):
+        """Removes the messages before that offset, as the retention of a topic does."""
+        which = self.client.TopicPartition(topic, partition, offset)
+        for removed in self.admin.delete_records([which]).values():
+            removed.result(GUARD)
+
     def members(self, group: str) -> int:
         """How many have partitions of a group in which nothing moves; 0 while something does."""
         try:

@@ -431,7 +431,7 @@ struct Member::State {
   std::string name;
   Events events;
   Held held = {};
-  std::map<std::int32_t, std::int64_t> begin = {};  // of partitions of which nothing was read yet
+  std::map<std::int32_t, std::int64_t> next = {};  // offsets, of the partitions that are this member's
 
   void rebalance(rd_kafka_t* handle, rd_kafka_resp_err_t error, rd_kafka_topic_partition_list_t* list) {
     std::vector<std::int32_t> partitions;
@@ -441,11 +441,11 @@ struct Member::State {
       for (int n = 0; n < list->cnt; ++n) {
         const std::int64_t at = offsets[static_cast<std::size_t>(n)];
         list->elems[n].offset = at < 0 ? std::int64_t{RD_KAFKA_OFFSET_BEGINNING} : at;
-        if (at >= 0) begin[list->elems[n].partition] = at;
+        if (at >= 0) next[list->elems[n].partition] = at;
       }
       owned(rd_kafka_incremental_assign(handle, list));
     } else {
-      for (const std::int32_t partition : partitions) begin.erase(partition);
+      for (const std::int32_t partition : partitions) next.erase(partition);
       owned(rd_kafka_incremental_unassign(handle, list));
       events.revoked(partitions);
     }
@@ -487,16 +487,15 @@ std::optional<Message> Member::next(std::chrono::milliseconds wait) {
     if (is_final(m->err)) s.client.fail(m->err, s.name);
     return std::nullopt;  // librdkafka tries again by itself
   }
-  if (const auto from = s.begin.find(m->partition); from != s.begin.end()) {
-    if (m->offset > from->second) {
-      std::int64_t low = 0, high = 0;
-      rd_kafka_get_watermark_offsets(s.client.get(), s.name.c_str(), m->partition, &low, &high);
-      if (low > from->second)
-        s.events.gone(s.name + "/" + std::to_string(m->partition) + ": messages " + std::to_string(from->second) + " to " +
-                      std::to_string(low - 1) + " were removed before they were read");
-    }
-    s.begin.erase(from);
+  std::int64_t& next = s.next.try_emplace(m->partition, m->offset).first->second;
+  if (m->offset > next) {  // removed, or markers of transactions
+    std::int64_t low = 0, high = 0;
+    rd_kafka_get_watermark_offsets(s.client.get(), s.name.c_str(), m->partition, &low, &high);
+    if (low > next)
+      s.events.gone(s.name + "/" + std::to_string(m->partition) + ": messages " + std::to_string(next) + " to " +
+                    std::to_string(low - 1) + " were removed before they were read");
   }
+  next = m->offset + 1;
   return view(*m);
 }
 

@@ -73,6 +73,24 @@ def test_a_worker_goes_on_where_its_group_stood(scene):
     assert scene.predicted().keys() == {f"m{n}" for n in range(300)}
 
 
+def test_messages_that_expired_are_named_and_the_rest_is_judged(scene):
+    scene.topics(1)
+    server = scene.desk("--labels", "20")
+    worker, = scene.members("one")
+    scene.produce(range(100))
+    scene.judged(server, lambda: annotate(server, 5))
+    worker.stop()
+    scene.produce(range(100, 200))
+    scene.broker.expire(scene.emails, 0, 150)  # as retention does while no worker runs
+    worker, = scene.members("one")
+    scene.produce(range(200, 250))
+    wait_until(lambda: scene.predicted().keys() >= {f"m{n}" for n in range(150, 250)}, "the predictions of the rest")
+    worker.stop()
+    assert "/0: messages 100 to 149 were removed before they were read" in worker.said()
+    assert not scene.predicted().keys() & {f"m{n}" for n in range(100, 150)}
+    scene.check_counted_once(server)
+
+
 def test_the_log_outlives_the_folder_of_the_desk(scene):
     scene.topics(2)
     server = scene.desk("--labels", "20")
