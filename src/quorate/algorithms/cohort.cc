@@ -111,6 +111,37 @@ struct Cohort {
 
   // Predict ------------------------------------------------------------------------------------------------------------
 
+  /// The latest question and its prediction, which a label needs again if it arrives before anything else changes. Features
+  /// are compared: who learns may use the same buffer for another example.
+  struct Decided {
+    static constexpr std::size_t kMost = 512;  // non-zeros; so it takes no memory that a limit would have to count
+    Task task = 0;
+    std::uint32_t group = 0;
+    std::size_t size = 0, indices = 0;
+    std::array<Index, kMost> index;
+    std::array<double, kMost> value;
+    Prediction j;
+    Place place;
+    bool known = false;
+
+    void keep(const Example& e, const Prediction& predicted, const Place& its) {
+      known = e.x.size() <= kMost;
+      if (!known) return;
+      task = e.task;
+      group = e.group;
+      size = e.x.size();
+      indices = e.x.index.size();
+      std::ranges::copy(e.x.index, index.begin());
+      std::ranges::copy(e.x.value, value.begin());
+      j = predicted;
+      place = its;
+    }
+    bool is(const Example& e) const {
+      return known && task == e.task && group == e.group && std::ranges::equal(std::span(index).first(indices), e.x.index) &&
+             std::ranges::equal(std::span(value).first(size), e.x.value);
+    }
+  };
+
   static_assert(sizeof(Prediction) + sizeof(double) <= kBytesOfScratch);  // with a shared annotator's scratch
   void prefetch(const Example& e) const {
     if (e.task < tasks.size()) quorate::prefetch(&tasks[e.task]);
@@ -142,6 +173,7 @@ struct Cohort {
 
   void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
     renew(predictions, round.size());
+    decided.known = false;
     const double shifted = shift();
     Place place;
     const auto again = [&](std::size_t n, std::size_t before) {
@@ -165,6 +197,7 @@ struct Cohort {
         placed = n;
         guess(round[n], predictions[n], place);
       }
+    if (round.size() == 1 && out[0].ask) decided.keep(round[0], predictions[0], place);
   }
   Decision judge(const Example& e, double scale, double draw, JudgeMemory& seen) const {
     if (seen.size() != 3 * groups) Margins::start(seen, groups);
@@ -201,6 +234,7 @@ struct Cohort {
   void release_scratch() { predictions = {}; }
 
   void look(const Example& e) {
+    decided.known = false;
     Place place;
     const Prediction j = mixture.predict(e, calibration.slope(), place);
     threshold.count(j.p, calibration, classes);
@@ -239,8 +273,13 @@ struct Cohort {
       ++tasks[e.task].labels;
     }
     guesses = kGuesses;
-    Place place;
-    Prediction j = mixture.predict(e, calibration.slope(), place);
+    if (!decided.is(e)) {
+      decided.place.known = false;
+      decided.j = mixture.predict(e, calibration.slope(), decided.place);
+    }
+    decided.known = false;
+    Prediction& j = decided.j;
+    const Place& place = decided.place;
     threshold.count(j.p, calibration, classes);
     mixture.count(y, j);
     calibration.add(j.p, y, d.probability / e.weight);
@@ -274,6 +313,7 @@ struct Cohort {
   }
   double most_alpha(const Example& e) const { return exclusive ? std::numeric_limits<double>::max() : e.weight / p.noise; }
   void learn_again(RecentLabels::Item& item, const Example& e) {
+    decided.known = false;
     Place place;
     const Prediction j = mixture.predict(e, calibration.slope(), place);
     const OfMeans before{item.alpha, item.second};
@@ -291,6 +331,7 @@ struct Cohort {
   /// The directions changed.
   template <class Scaled>
   void turn(Scaled scaled) {
+    decided.known = false;
     mixture.embedding.turn(recent, scaled, *this, mixture.coupling);
   }
 
@@ -322,6 +363,7 @@ struct Cohort {
   OfMeans latest_beta{};                // its a of embeddings
   std::uint64_t due = 0;                // replays, in units of 1 / RecentLabels::kMost
   std::vector<Prediction> predictions;  // scratch
+  Decided decided;                      // scratch
 
   template <class S>
   static void state(S& s, auto&& visit) {
@@ -348,6 +390,7 @@ struct Cohort {
     visit("mistakes_of", s.mixture.embedding.trusts.mistakes);
   }
   void check() {
+    decided.known = false;
     for (std::size_t i = 0; i < recent.size(); ++i)
       if (recent[i].group >= groups) throw DataError("cohort: a recent label of an unknown group");
     mixture.check(recent.size());

@@ -344,9 +344,11 @@ class SparseBlocks {
     if (extent <= row.size()) return;
     const auto used = row.size() - static_cast<std::size_t>(std::count(row.begin(), row.end(), Cell{}));
     // A row becomes a table when it would be more than twice as large.
-    const std::size_t grown = std::max(extent, row.size() + row.size() / 2);
-    if (extent * sizeof(Cell) <= 2 * Cells::slots_for(used + more) * Cells::kSlotBytes ||
-        spare((grown - row.size()) * sizeof(Cell))) {
+    const bool small = extent * sizeof(Cell) <= 2 * Cells::slots_for(used + more) * Cells::kSlotBytes;
+    std::size_t grown = std::max(extent, row.size() + row.size() / 2);
+    // Of 2^bits hashed features the first example has nearly the last: a little more room is enough.
+    if (!small && (grown - row.size()) * sizeof(Cell) > spare_) grown = std::max(extent, row.size() + row.size() / 16);
+    if (small || spare((grown - row.size()) * sizeof(Cell))) {
       row.reserve(grown);
       row.resize(limited_ ? grown : row.capacity(), Cell{});
       return;
