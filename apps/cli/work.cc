@@ -111,20 +111,22 @@ int judge_all(WorkOptions o) {
     const std::size_t bad = link.judge(some.source, some.position, some.lines, out);
     if (bad > 0 && unusable == 0) {
       const auto at = out.find(R"("error")"), from = out.rfind('\n', at) + 1;  // npos + 1 is 0
-      std::cerr << "quorate: a line cannot be used: " << out.substr(from, out.find('\n', at) - from)
-                << "; expected JSON, as quorate convert --to jsonl makes it of other formats\n";
+      const std::string line = out.substr(from, out.find('\n', at) - from);
+      const bool says = line.find("expected") != line.npos && line.find("expected JSON") == line.npos;
+      std::cerr << "quorate: a line cannot be used: " << line
+                << (says ? "\n" : "; expected JSON, as quorate convert --to jsonl makes it of other formats\n");
     }
     unusable += bad;
     count += some.count;
     if (!output->write(some, out)) break;
     link.wrote(some.source);
   }
-  const std::size_t left = link.finish(std::chrono::seconds(o.link.patience));
+  const std::uint64_t left = link.finish(std::chrono::seconds(o.link.patience));
   if (!o.link.quiet)
     std::cerr << "quorate: " << counted(count - unusable, "line") << " judged"
               << (unusable > 0 ? ", " + counted(unusable, "line") + " unusable; " : "; ") << link.summary() << "\n";
   if (left > 0) {
-    std::cerr << "quorate: the server lacks " << counted(left, "line") << "; "
+    std::cerr << "quorate: the server does not know of " << counted(left, "line") << " judged; "
               << (examples ? "the next member of the group judges them again\n"
                            : "judge them again with the same --source\n");
     return kFileTrouble;
@@ -194,7 +196,7 @@ Command add_work(CLI::App& app) {
       "Run as many as the stream needs, on any machines: each judges its part by the same model, which learns from the "
       "labels "
       "of all.\nPredictions go to standard output, a line of JSON each.\nExample:\n  "
-      "tail -F emails.jsonl | quorate work --server https://desk:8717 --source emails > predictions.jsonl");
+      "tail -n +1 -F emails.jsonl | quorate work --server https://desk:8717 --source emails > predictions.jsonl");
   return [o] { return run(*o); };
 }
 

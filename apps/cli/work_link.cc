@@ -29,7 +29,8 @@ Link::Link(std::unique_ptr<server::LogClient> log, LinkOptions options) : o_(std
       }
     } catch (const server::Unreachable& e) {
       if (Clock::now() >= end) throw;
-      if (!std::exchange(said, true)) say(std::string(e.what()) + "; waits for it");
+      if (!std::exchange(said, true))
+        say(std::string(e.what()) + "; waits up to " + std::to_string(o_.patience) + " s for quorate serve");
       std::this_thread::sleep_for(kTurn);
       if (interrupt().stop_requested()) throw Interrupted("interrupted before the server answered");
     }
@@ -55,7 +56,8 @@ std::uint64_t Link::begin(const std::string& source) {
   const auto end = Clock::now() + std::chrono::seconds(o_.patience);
   while (failed_ == nullptr && !mine.worker.done(replica_->desk())) {
     if (Clock::now() >= end)
-      throw server::Unreachable(log_->address() + ": the desk does not take the source " + source + "; see what it says");
+      throw server::Unreachable(log_->address() + ": the desk did not take the source " + source + " within " +
+                                std::to_string(o_.patience) + " s; expected quorate serve to be there, or see what it says");
     room_.wait_for(lock, 50ms);
     if (interrupt().stop_requested()) throw Interrupted("interrupted before the server answered");
   }
@@ -99,7 +101,7 @@ std::uint64_t Link::known_until(const std::string& source) {
   return readings_.at(source).worker.known_until(replica_->desk()).value_or(0);
 }
 
-std::size_t Link::finish(std::chrono::seconds most) {
+std::uint64_t Link::finish(std::chrono::seconds most) {
   std::unique_lock lock(mutex_);
   finishing_ = true;
   wake_.notify_all();
@@ -112,18 +114,19 @@ std::size_t Link::finish(std::chrono::seconds most) {
     room_.wait_for(lock, 50ms);
   }
   if (failed_) std::rethrow_exception(failed_);
-  std::size_t lacks = 0;
-  for (auto& [source, mine] : readings_) lacks += mine.worker.waiting(replica_->desk());
+  std::uint64_t lacks = 0;
+  for (auto& [source, mine] : readings_) lacks += mine.worker.lacking(replica_->desk());
   return lacks;
 }
 
 std::string Link::metrics() {
   const std::lock_guard lock(mutex_);
   const Desk::Figures figures = replica_->desk().figures();
-  std::uint64_t asked = asked_before_, waiting = 0;
+  std::uint64_t asked = asked_before_, waiting = 0, lacking = 0;
   for (auto& [source, mine] : readings_) {
     asked += mine.worker.asked();
     waiting += mine.worker.waiting(replica_->desk());
+    lacking += mine.worker.lacking(replica_->desk());
   }
   server::Metrics out;
   const auto add = [&](const char* name, const char* type, const char* help, auto value) {
@@ -133,6 +136,7 @@ std::string Link::metrics() {
   add("quorate_work_lines_unusable_total", "counter", "Unusable lines among these.", unusable_);
   add("quorate_work_asked_total", "counter", "Questions since the start, refused ones included.", asked);
   add("quorate_work_waiting", "gauge", "Lines that wait for the server.", waiting);
+  add("quorate_work_lacking", "gauge", "Lines judged that the server does not know of yet.", lacking);
   add("quorate_work_sources", "gauge", "Sources that are read.", readings_.size());
   add("quorate_work_log_record", "gauge", "Records of the log that the model has.", replica_->next());
   add("quorate_work_log_age_seconds", "gauge", "Time since the log was read to its end.", log_age());
@@ -165,6 +169,9 @@ void Link::start() {
   auto made = std::make_unique<Replica>(log_->moment());
   made->desk().check_followed();
   const std::lock_guard lock(mutex_);
+  if (replica_ && replica_->log() != made->log())
+    throw DataError(log_->address() + ": another desk: its log is " + made->log() + ", not " + replica_->log() +
+                    "; expected the one that this worker began with, or start the worker again");
   replica_ = std::move(made);
 }
 

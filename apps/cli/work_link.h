@@ -38,9 +38,9 @@ class Link {
   std::size_t judge(const std::string& source, std::uint64_t position, std::string_view lines, std::string& out);
   void wrote(const std::string& source);                 ///< the predictions so far are written
   std::uint64_t known_until(const std::string& source);  ///< lines before this one are judged, as the desk knows
-  /// Waits until the desk has everything, for at most that long, or, interrupted, a second. Returns the number of lines that
-  /// it lacks.
-  std::size_t finish(std::chrono::seconds most);
+  /// Waits until the desk has everything, for at most that long, or, interrupted, a second. Returns the number of lines
+  /// judged that it does not know of.
+  std::uint64_t finish(std::chrono::seconds most);
   std::string metrics();
   std::string not_ready();  ///< why this worker is not ready; empty if it is
   std::string summary();

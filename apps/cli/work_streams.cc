@@ -36,7 +36,7 @@ class Arriving : public Input {
     Batch out{source_, position_, 0, {}, {}};
     for (; out.count < most && !lines_.empty(); ++out.count, lines_.pop_front()) {
       bytes_ -= lines_.front().size();
-      out.lines.append(lines_.front()).append("\n");
+      out.lines.append(lines_.front());
     }
     position_ += out.count;
     taken_.notify_one();
@@ -54,8 +54,8 @@ class Arriving : public Input {
         if (n < passed_over) continue;
         std::unique_lock lock(mutex_);
         if (!taken_.wait(lock, end, [&] { return lines_.size() < kAhead && bytes_ < kBytesAhead; })) return;
-        lines_.emplace_back(line);
-        bytes_ += line.size();
+        lines_.emplace_back(line) += reader_.complete() ? "\n" : "";
+        bytes_ += lines_.back().size();
         arrived_.notify_one();
       }
     } catch (...) {

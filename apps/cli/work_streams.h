@@ -15,7 +15,7 @@ struct Batch {
   std::string source;
   std::uint64_t position = 0;  ///< of the first
   std::uint64_t count = 0;
-  std::string lines;              ///< each with its newline
+  std::string lines;              ///< each with its newline, but for the last one of a file that has none
   std::vector<std::string> keys;  ///< of the lines; none if they have none
 };
 

@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 import urllib.request
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from program import GUARD, reserved_port, wait_until
 from serving import Server, example, is_spam
@@ -183,6 +183,69 @@ def test_ctrl_c_ends_a_worker_while_the_server_stalls(quorate):
     worker.process.wait(GUARD)
     assert time.monotonic() - begin < 5
     server.process.send_signal(signal.SIGCONT)
+
+
+def test_a_line_that_is_still_written_is_judged_once_it_is_whole(quorate):
+    data = quorate.folder / "mails.jsonl"
+    whole = stream(0, 3)
+    data.write_text(whole[:-20])
+    server = Server(quorate, *COHORT, "--labels", "40", new=False)
+    said, err = Worker(quorate, server, "mails", "--data", data).end()
+    assert len(said) == 3 and "error" in said[2] and "2 lines judged, 1 line unusable" in err, err
+    data.write_text(whole[:-1])
+    last, err = Worker(quorate, server, "mails", "--data", data).end()
+    assert [p["id"] for p in last] == [example(2)["id"]] and "2 lines of mails are judged already" in err, err
+    data.write_text(whole + stream(3, 4))
+    assert [p["id"] for p in Worker(quorate, server, "mails", "--data", data).end()[0]] == [example(3)["id"]]
+
+
+def test_a_label_that_the_desk_does_not_have_is_no_label(quorate):
+    server = Server(quorate, *COHORT, "--labels", "40", new=False)
+    worker = Worker(quorate, server, "a")
+    worker.give("".join(json.dumps({"text": "cheap pills", "label": label}) + "\n" for label in ("Spam", "spam", "junk")))
+    said, err = worker.end()
+    assert ["error" in one for one in said] == [True, False, True]
+    assert worker.process.returncode == 1 and "'Spam'" in err and "expected one of ham, spam" in err, err
+    assert "JSON" not in err
+
+
+def test_a_worker_says_what_the_desk_does_not_know(quorate):
+    with desk(quorate, 2) as start:
+        server = start()
+        data = quorate.folder / "mails.jsonl"
+        data.write_text(stream(0, 300))
+        worker = Worker(quorate, server, "a", "--patience", "1")
+        worker.give(stream(0, 50))
+        wait_until(lambda: server.status()["workers"]["examples_of_all"] == 50)
+        server.stop(signal.SIGKILL)
+        worker.give(stream(50, 300))
+        said, err = worker.end()
+        assert len(said) == 300 and worker.process.returncode == 3, err
+        assert "the server does not know of 250 lines judged; judge them again with the same --source" in err, err
+        again, err = Worker(quorate, start(), "a", "--data", data).end()
+        assert [p["position"] for p in again] == list(range(50, 300)), err
+
+
+def test_a_worker_does_not_go_over_to_another_desk(quorate):
+    with reserved_port() as port:
+        def start(folder):
+            return Server(quorate, "--port", str(port), *COHORT, "--labels", "40", dir=quorate.folder / folder, new=False)
+
+        server = start("one")
+        worker = Worker(quorate, server, "a", "--patience", "5")
+        worker.give(stream(0, 50))
+        wait_until(lambda: server.status()["examples"] > 0)
+        server.stop()
+        start("other")
+
+        def ended():  # at the next line, once it has noticed
+            with suppress(BrokenPipeError):
+                worker.give(stream(50, 51))
+            return worker.process.poll() is not None
+
+        wait_until(ended)
+        assert worker.process.returncode != 0
+        assert "another desk" in worker.process.stderr.read().decode()
 
 
 def test_what_is_no_json_is_named_at_once_and_counted(quorate):

@@ -255,6 +255,28 @@ TEST(Worker, CountsLinesThatCannotBeUsed) {
   EXPECT_EQ(w.worker.next(w.replica.desk()), 3U);
 }
 
+TEST(Worker, DoesNotPassALastLineThatIsStillWritten) {
+  Fleet fleet(of({"10"}), 1);
+  Fleet::One& w = fleet.workers_[0];
+  std::string out;
+  EXPECT_EQ(w.worker.judge(w.replica.desk(), "{\"text\":\"a b\"}\n{\"text\":", out), 1U);
+  EXPECT_EQ(w.worker.next(w.replica.desk()), 1U);
+  EXPECT_EQ(w.worker.judge(w.replica.desk(), "{\"text\":\"c d\"}", out), 0U);
+  EXPECT_EQ(w.worker.next(w.replica.desk()), 2U);
+}
+
+TEST(Worker, SaysWhatTheDeskWouldRefuse) {
+  Fleet fleet(of({"10"}), 1);
+  Fleet::One& w = fleet.workers_[0];
+  std::string out;
+  const std::string lines = Json{{"text", "a b"}, {"label", "Spam"}}.dump() + "\n" +
+                            Json{{"text", "a b"}, {"label", "spam"}}.dump() + "\n" +
+                            Json{{"text", "a b"}, {"id", std::string(5000, 'x')}}.dump() + "\n";
+  EXPECT_EQ(w.worker.judge(w.replica.desk(), lines, out), 2U);
+  EXPECT_NE(out.find("label 'Spam': expected one of"), out.npos) << out;
+  EXPECT_NE(out.find("id of 5000 bytes: expected at most"), out.npos) << out;
+}
+
 TEST(Worker, NoticesAnotherOfTheSameSource) {
   Fleet fleet(of({"10"}), 1);
   fleet.run(20);

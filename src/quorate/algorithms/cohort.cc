@@ -112,7 +112,7 @@ struct Cohort {
   // Predict ------------------------------------------------------------------------------------------------------------
 
   /// The latest question and its prediction, which a label needs again if it arrives before anything else changes. Features
-  /// are compared: who learns may use the same buffer for another example.
+  /// are compared: a caller may use the same buffer for another example.
   struct Decided {
     static constexpr std::size_t kMost = 512;  // non-zeros; so it takes no memory that a limit would have to count
     Task task = 0;

@@ -125,6 +125,7 @@ class Desk {
     std::string_view line;
   };
   using BadLine = std::function<void(std::uint64_t number, const std::string& what)>;
+  std::string why_refused(const Record& record) const;  ///< as an example: its names or its label; empty: it is not
   /// Calls use() for each good line, bad() for each other one. Throws Refused if the lines cannot be read at all.
   void look_at(std::string_view lines, std::uint64_t before, const std::function<void(const Look&)>& use,
                const BadLine& bad) const;
@@ -244,6 +245,7 @@ class Desk {
   Question* find(std::uint64_t id);
   const Question* find(std::uint64_t id) const;
   std::uint64_t id_of_lease(std::string_view lease) const;
+  bool pass_time();
   void note_label(Question& question, const std::optional<Outcome>& outcome);
   void give(Question& question, std::span<const Example> round, Label label, std::string_view annotator = {});
   void learn(Question& question, Label label, std::string_view annotator);

@@ -91,23 +91,28 @@ std::string Desk::new_id() const {
     if (std::string id = "#" + std::to_string(n); !seen_.contains(hash64(id))) return id;
 }
 
+std::string Desk::why_refused(const Record& record) const {
+  for (const auto& [what, text] : {std::pair{"id", record.id}, std::pair{"task", record.task}})
+    if (text.size() > kLongestName)
+      return std::string(what) + " of " + std::to_string(text.size()) + " bytes: expected at most " +
+             std::to_string(kLongestName);
+  if (record.label.empty() || label_of(record.label).known()) return "";
+  const std::vector<std::string> words = choices();
+  return "label '" + std::string(record.label) + "': expected one of " +
+         joined(std::vector<std::string_view>(words.begin(), words.end()));
+}
+
 Json Desk::arrive(const Record& record, const Features& x, std::string_view line, const Elsewhere* elsewhere) {
   Session& session = model_.session;
   const std::string id = record.id.empty() ? new_id() : std::string(record.id);
   const std::string task(record.task.empty() ? kOnlyTask : record.task);
-  for (const auto& [what, text] : {std::pair{"id", &id}, std::pair{"task", &task}})
-    if (text->size() > kLongestName)
-      return {{"error", std::string(what) + " of " + std::to_string(text->size()) + " bytes: expected at most " +
-                            std::to_string(kLongestName)}};
-  Json out{{"id", id}, {"task", task}};
+  Json out{{"id", id.substr(0, kLongestName)}, {"task", task.substr(0, kLongestName)}};
   if (!record.left_out.empty()) out["left_out"] = record.left_out;
-  const Label label = label_of(record.label);
-  if (!record.label.empty() && !label.known()) {
-    const std::vector<std::string> words = choices();
-    out["error"] = "label '" + std::string(record.label) + "': expected one of " +
-                   joined(std::vector<std::string_view>(words.begin(), words.end()));
+  if (const std::string why = why_refused(record); !why.empty()) {
+    out["error"] = why;
     return out;
   }
+  const Label label = label_of(record.label);
   const std::uint64_t hash = hash64(id);
   const auto before = seen_.find(hash);
   const bool known = before != seen_.end();
@@ -477,15 +482,10 @@ DeskReply Desk::on(const event::Next& event) {
   const auto draw_audit = [&] { return !audits.empty() && (others == 0 || lot % (audits.size() + others) < audits.size()); };
   const auto some_audit = [&] { return std::pair{HUGE_VAL, audits[(lot >> 32) % audits.size()]}; };
   if (draw_audit()) best = some_audit();
-  const LabelBudget& budget = model_.session.budget();
-  const auto& rate = budget.limits().rate;
   const auto from_pool = [&] {
     const auto pick = best_of_pool();
     if (!pick || (best && pick->worth <= best->first)) return;
-    if (rate && rate->seconds) {  // the label is bought now, not when the last example came
-      model_.session.pass_time(now_);
-      changed = true;
-    }
+    changed |= pass_time();
     if (const auto id = ask_from_pool(*pick)) best = {pick->worth, *id};
   };
   if (model_.session.may_ask_at(now_) && (!best || best->first < 0)) {  // audits and bought labels come before the pool
@@ -499,9 +499,12 @@ DeskReply Desk::on(const event::Next& event) {
   if (!best && !audits.empty()) best = some_audit();
   if (!best && !held.empty()) return oldest_held();
   if (!best) {
+    const LabelBudget& budget = model_.session.budget();
+    const auto& rate = budget.limits().rate;
     return nothing(!open_.empty()                             ? "the questions that wait are for somebody else"
                    : budget.bought() >= budget.limits().total ? "the label budget is spent"
                    : audits_left() > 0                        ? std::string(kAuditsAlone)
+                   : rate && !model_.session.may_ask_at(now_) ? "the rate of labels, " + to_text(*rate) + ", leaves none now"
                                                               : std::string(kNothingAsked));
   }
   annotators_[name];

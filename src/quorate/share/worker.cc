@@ -56,6 +56,8 @@ std::size_t Worker::waiting(const Desk& desk) {
   return waiting_.size();
 }
 
+std::uint64_t Worker::lacking(const Desk& desk) { return done(desk) ? 0 : next_ - std::min(next_, told_); }
+
 /// On the threshold of the query rule.
 double Worker::factor(const Desk& desk) {
   const LearningOptions& learning = desk.model().learning;
@@ -92,10 +94,17 @@ std::size_t Worker::judge(const Desk& desk, std::string_view lines, std::string&
   const Model& model = desk.model();
   const std::uint64_t seed = o_.seed ^ hash64(o_.source), first = next_;
   std::size_t unusable = 0;
+  std::uint64_t last_bad = 0;  // number of the line
+  const auto bad = [&](std::uint64_t number, const std::string& what) {
+    last_bad = number;
+    out.append(bad_line(number, what).dump()).append("\n");
+    ++unusable;
+  };
   Reduction::Work work;
   desk.look_at(
       lines, first,
       [&](const Desk::Look& line) {
+        if (const std::string why = desk.why_refused(line.record); !why.empty()) return bad(line.number, why);
         const std::uint64_t position = line.number - 1;
         const Task task = model.known_task(line.record.task.empty() ? kOnlyTask : line.record.task);
         const double scale = factor(desk);
@@ -120,12 +129,9 @@ std::size_t Worker::judge(const Desk& desk, std::string_view lines, std::string&
         asked_ += asks;
         asked_waiting_ += asks;
       },
-      [&](std::uint64_t number, const std::string& what) {
-        out.append(bad_line(number, what).dump()).append("\n");
-        ++unusable;
-      });
+      bad);
   next_ = first + static_cast<std::uint64_t>(std::ranges::count(lines, '\n'));
-  if (!lines.empty() && lines.back() != '\n') ++next_;
+  if (!lines.empty() && lines.back() != '\n' && last_bad != next_ + 1) ++next_;
   return unusable;
 }
 

@@ -40,7 +40,8 @@ class Worker {
 
   /// Judges lines of JSON, at positions next(), next() + 1, ..; appends a prediction a line to `out`, as Desk::predict says
   /// them, with "asked" and "position"; {"line", "error"} for a line that cannot be used. A line with a label is sent, and
-  /// learned from. Returns the number of lines that cannot be used. Throws Refused if the desk cannot be followed, or the
+  /// learned from. A last line without a newline that cannot be used may be one that is still written: it is not passed.
+  /// Returns the number of lines that cannot be used. Throws Refused if the desk cannot be followed, or the
   /// lines cannot be read at all. O(non-zeros).
   std::size_t judge(const Desk& desk, std::string_view lines, std::string& out);
   /// The next line is at that position, if it is not before next(): those between are not there.
@@ -57,6 +58,8 @@ class Worker {
   /// Lines before this one are judged, as the desk knows; nothing if it does not know the source.
   std::optional<std::uint64_t> known_until(const Desk& desk);
   std::size_t waiting(const Desk& desk);  ///< lines to send that the replica does not have yet
+  /// Lines judged that the desk does not know to be judged: those that wait, and all after the first of them.
+  std::uint64_t lacking(const Desk& desk);
   /// Gives up lines that wait without a question or a label, the latest first, while the queue is full. Returns whether the
   /// caller should wait: it is still full, and holds lines with a label, of which more may come.
   bool make_room(const Desk& desk);

@@ -339,7 +339,8 @@ bool LineReader::next(std::string_view& line, std::size_t most) {
     const std::size_t length = newline == nullptr ? end_ - begin_ : static_cast<std::size_t>(newline - start);
     if (length > most && most < longest_ && !too_long) return false;
     ++number_;
-    begin_ += length + (newline == nullptr ? 0 : 1);
+    complete_ = newline != nullptr;
+    begin_ += length + (complete_ ? 1 : 0);
     if (too_long && mark_) too_long_.insert(number_);
     if (too_long || length > longest_)
       throw LineError(path_ + ":" + std::to_string(number_) + ": a line of more than " + std::to_string(longest_) +

@@ -68,6 +68,7 @@ class LineReader {
   const std::string& path() const { return path_; }                   ///< for messages: "-" is "standard input"
   std::uint64_t line_number() const { return number_; }               ///< of the line last returned, from 1
   std::size_t carriage_returns() const { return carriage_returns_; }  ///< at the end of the line last returned
+  bool complete() const { return complete_; }                         ///< whether that line ended with a newline
   bool stopped() const { return stop_.stop_requested(); }
   std::uint64_t consumed() const { return consumed_; }  ///< bytes of the file read so far, packed
 
@@ -86,6 +87,7 @@ class LineReader {
   std::size_t longest_ = kLongest;
   bool at_start_ = true, at_end_ = false;  // at_start_: of a file
   std::size_t carriage_returns_ = 0;
+  bool complete_ = true;
   std::stop_token stop_;
 };
 
