@@ -83,21 +83,8 @@ LabelBudget::Clock LabelBudget::at(double now) const {
   return out;
 }
 
-void LabelBudget::hold(bool audit) {
+void LabelBudget::buy(bool audit) {
   ++bought_;
-  ++waiting_;
-  waiting_audits_ += audit;
-}
-
-void LabelBudget::refund(bool audit) {
-  --bought_;
-  --waiting_;
-  waiting_audits_ -= audit;
-}
-
-void LabelBudget::settle(bool audit) {
-  --waiting_;
-  waiting_audits_ -= audit;
   if (!limits_.rate) return;
   times_[next_] = now_;
   audits_[next_] = audit;
@@ -112,13 +99,11 @@ void LabelBudget::set_limits(const LabelLimits& limits) {
     return;
   }
   LabelBudget changed(limits, times_.get_allocator().resource());
-  // Maybe more than it allows: those that wait are answered all the same, and the rate after it may count them, too.
-  const bool same_unit = limits.rate && limits_.rate && limits.rate->seconds == limits_.rate->seconds;
-  if (limits.rate) {
-    changed.times_.resize(std::max<std::size_t>((same_unit ? busy_ : 0) + waiting_, changed.times_.size()));
+  changed.bought_ = bought_;
+  if (limits.rate && limits_.rate && limits.rate->seconds == limits_.rate->seconds) {
+    // Maybe more than it allows: the rate after it may count them, too.
+    changed.times_.resize(std::max(busy_, changed.times_.size()));
     changed.audits_.resize(changed.times_.size());
-  }
-  if (same_unit) {
     for (std::size_t i = 0; i < busy_; ++i) {
       const std::size_t from = oldest(busy_ - i);
       changed.times_[i] = times_[from];
@@ -140,19 +125,8 @@ void LabelBudget::set_limits(const LabelLimits& limits) {
 
 LabelBudget::Packed LabelBudget::pack() const {
   const LabelRate rate = limits_.rate.value_or(LabelRate{});
-  return {limits_.total,
-          limits_.per_task,
-          bought_,
-          waiting_,
-          waiting_audits_,
-          limits_.rate ? rate.count : 0,
-          rate.seconds,
-          next_,
-          busy_,
-          rate.window,
-          now_,
-          times_,
-          audits_};
+  return {limits_.total, limits_.per_task, bought_, limits_.rate ? rate.count : 0, rate.seconds, next_, busy_, rate.window,
+          now_,          times_,           audits_};
 }
 
 void LabelBudget::unpack(const Packed& p) {
@@ -161,9 +135,7 @@ void LabelBudget::unpack(const Packed& p) {
   if (p.times.size() < p.rate_count || p.times.size() > (limits.rate ? LabelRate::kMostLabels : 0) ||
       p.audits.size() != p.times.size() || p.rate_seconds > 1 || (limits.rate && !limits.rate->good()))
     throw DataError("label budget: rate out of range");
-  if (p.waiting > p.bought || p.waiting_audits > p.waiting) throw DataError("label budget: more wait than were asked about");
-  if (p.busy > p.times.size() || (limits.rate && p.waiting > p.times.size() - p.busy) ||
-      (limits.rate ? p.next >= p.times.size() : p.next != 0) || std::isnan(p.now) ||
+  if (p.busy > p.times.size() || (limits.rate ? p.next >= p.times.size() : p.next != 0) || std::isnan(p.now) ||
       p.now == std::numeric_limits<double>::infinity())
     throw DataError("label budget: times that do not fit its rate");
   std::size_t audits = 0;
@@ -179,8 +151,6 @@ void LabelBudget::unpack(const Packed& p) {
   }
   limits_ = limits;
   bought_ = p.bought;
-  waiting_ = p.waiting;
-  waiting_audits_ = p.waiting_audits;
   times_.assign(p.times.begin(), p.times.end());
   audits_.assign(p.audits.begin(), p.audits.end());
   busy_audits_ = audits;

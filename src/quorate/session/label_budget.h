@@ -12,9 +12,8 @@
 
 namespace quorate {
 
-/// At most `count` labels in any window of `window` examples of all tasks, or of `window` seconds of stream time. A question
-/// counts while it waits, however long; its label from when the answer came. A window is half-open: a label bought a whole
-/// window ago counts no longer.
+/// At most `count` labels in any window of `window` examples of all tasks, or of `window` seconds of stream time. A window
+/// is half-open: a label bought a whole window ago counts no longer.
 struct LabelRate {
   static constexpr std::uint64_t kMostLabels = 1'000'000;  ///< when each was bought is kept
   std::uint64_t count = 1;                                 ///< 1 to kMostLabels
@@ -40,8 +39,7 @@ struct LabelLimits {
 /// "50/1000", "20/day".
 std::string to_text(const LabelRate& rate);
 
-/// Counts the labels bought, and the questions that wait, against the limits. Of a rate it keeps when each of the last
-/// `count` labels was bought.
+/// Counts the labels bought against the limits. Of a rate it keeps when each of the last `count` labels was bought.
 ///
 /// Cost: O(1) a label. Memory: 9 bytes for each label of a rate's count, allocated at once.
 class LabelBudget {
@@ -66,19 +64,11 @@ class LabelBudget {
   /// Labels that the rate still allows now, or at that time; LabelLimits::kNone without a rate.
   std::uint64_t free() const { return free(now()); }
   std::uint64_t free(const Clock& at) const {
-    return limits_.rate ? limits_.rate->count - std::min<std::uint64_t>(limits_.rate->count, waiting_ + at.busy)
-                        : LabelLimits::kNone;
+    return limits_.rate ? limits_.rate->count - std::min<std::uint64_t>(limits_.rate->count, at.busy) : LabelLimits::kNone;
   }
-  void hold(bool audit = false);    ///< for a question that waits; call only while left()
-  void settle(bool audit = false);  ///< its answer came: the label is bought now
-  void refund(bool audit = false);  ///< it is withdrawn
-  void buy(bool audit = false) {    ///< an answer at once; call only while left()
-    hold(audit);
-    settle(audit);
-  }
-  std::uint64_t bought() const { return bought_; }  ///< and waiting
-  std::uint64_t waiting() const { return waiting_; }
-  std::uint64_t waiting_audits() const { return waiting_audits_; }
+  void buy(bool audit = false);  ///< call only while left()
+  void refund() { --bought_; }   ///< to the total, not to the rate: the question was asked
+  std::uint64_t bought() const { return bought_; }
   double clock() const { return now_; }  ///< minus infinity: never advanced
   const LabelLimits& limits() const { return limits_; }
   /// If a new limit is below the labels already bought, nothing more is bought. A new rate counts the labels that the old
@@ -86,8 +76,7 @@ class LabelBudget {
   void set_limits(const LabelLimits& limits);
 
   struct Packed {
-    std::uint64_t total, per_task, bought, waiting, waiting_audits, rate_count, rate_seconds, next,
-        busy;  // rate_count 0: no rate
+    std::uint64_t total, per_task, bought, rate_count, rate_seconds, next, busy;  // rate_count 0: no rate
     double window, now;
     std::pmr::vector<double> times;
     std::pmr::vector<std::int8_t> audits;  // of each time: whether it was an audit
@@ -96,8 +85,6 @@ class LabelBudget {
       v("total", s.total);
       v("per_task", s.per_task);
       v("bought", s.bought);
-      v("waiting", s.waiting);
-      v("waiting_audits", s.waiting_audits);
       v("rate_count", s.rate_count);
       v("rate_window", s.window);
       v("rate_seconds", s.rate_seconds);
@@ -115,9 +102,8 @@ class LabelBudget {
   std::size_t oldest(std::size_t busy) const { return (next_ + times_.size() - busy) % times_.size(); }
 
   LabelLimits limits_;
-  std::uint64_t bought_ = 0, waiting_ = 0, waiting_audits_ = 0;
-  std::pmr::vector<double>
-      times_;  // a ring of rate->count or more, with room for those that wait: the last busy_ before next_ are in the window
+  std::uint64_t bought_ = 0;
+  std::pmr::vector<double> times_;  // a ring of rate->count or more: the last busy_ before next_ are in the window
   std::pmr::vector<std::int8_t> audits_;
   std::size_t next_ = 0, busy_ = 0, busy_audits_ = 0;
   double now_ = -std::numeric_limits<double>::infinity();
