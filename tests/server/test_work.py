@@ -26,9 +26,18 @@ class Worker:
         self.process.stdin.write(text.encode())
         self.process.stdin.flush()
 
+    def metrics_url(self):
+        """Of a worker that began with --metrics-port 0; call it once."""
+        return self.process.stderr.readline().decode().split()[-1].removesuffix("/metrics")
+
     def end(self):
         out, err = self.process.communicate(timeout=GUARD)
         return [json.loads(line) for line in out.splitlines()], err.decode()
+
+
+def figures_of(url):
+    with urllib.request.urlopen(url + "/metrics", timeout=GUARD) as reply:
+        return {name: float(value) for name, value in (line.split() for line in reply.read().decode().splitlines() if line[0] != "#")}
 
 
 def annotate(server, most):
@@ -214,9 +223,15 @@ def test_a_worker_says_what_the_desk_does_not_know(quorate):
         server = start()
         data = quorate.folder / "mails.jsonl"
         data.write_text(stream(0, 300))
-        worker = Worker(quorate, server, "a", "--patience", "1")
+        worker = Worker(quorate, server, "a", "--patience", "1", "--metrics-port", "0")
+        url = worker.metrics_url()
         worker.give(stream(0, 50))
-        wait_until(lambda: server.status()["workers"]["examples_of_all"] == 50)
+
+        def knows():  # of the worker, not the server: a reply may be lost
+            figures = figures_of(url)
+            return figures["quorate_work_lines_total"] == 50 and figures["quorate_work_lacking"] == 0
+
+        wait_until(knows)
         server.stop(signal.SIGKILL)
         worker.give(stream(50, 300))
         said, err = worker.end()
@@ -275,17 +290,12 @@ def test_another_kind_of_server_is_said_to_be_one(quorate):
 def test_a_worker_can_be_watched(quorate):
     server = Server(quorate, *COHORT, "--labels", "40", new=False)
     worker = Worker(quorate, server, "a", "--metrics-port", "0")
-    url = worker.process.stderr.readline().decode().split()[-1].removesuffix("/metrics")
+    url = worker.metrics_url()
     worker.give(stream(0, 50))
     wait_until(lambda: server.status()["examples"] > 0)
     annotate(server, 5)
-
-    def figures():
-        with urllib.request.urlopen(url + "/metrics", timeout=GUARD) as reply:
-            return {name: float(value) for name, value in (line.split() for line in reply.read().decode().splitlines() if line[0] != "#")}
-
-    wait_until(lambda: figures()["quorate_labels"] == 5 and figures()["quorate_work_waiting"] == 0)
-    seen = figures()
+    wait_until(lambda: figures_of(url)["quorate_labels"] == 5 and figures_of(url)["quorate_work_waiting"] == 0)
+    seen = figures_of(url)
     assert seen["quorate_work_lines_total"] == 50 and seen["quorate_work_asked_total"] > 0 and seen["quorate_work_log_record"] > 5
     for path in ("/healthz", "/readyz"):
         assert urllib.request.urlopen(url + path, timeout=GUARD).status == 200
