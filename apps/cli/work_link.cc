@@ -27,6 +27,8 @@ Link::Link(std::unique_ptr<server::LogClient> log, LinkOptions options) : o_(std
       start();
       while (follow()) {
       }
+    } catch (const server::WrongPeer&) {
+      throw;
     } catch (const server::Unreachable& e) {
       if (Clock::now() >= end) throw;
       if (!std::exchange(said, true))
@@ -96,8 +98,14 @@ void Link::wrote(const std::string& source) {
   readings_.at(source).worker.wrote();
 }
 
+void Link::check() {
+  const std::lock_guard lock(mutex_);
+  if (failed_) std::rethrow_exception(failed_);
+}
+
 std::uint64_t Link::known_until(const std::string& source) {
   const std::lock_guard lock(mutex_);
+  if (failed_) std::rethrow_exception(failed_);
   return readings_.at(source).worker.known_until(replica_->desk()).value_or(0);
 }
 

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <mutex>
 #include <random>
@@ -24,14 +25,17 @@ using Clock = std::chrono::steady_clock;
 /// Lines as they arrive: a thread reads them, so that those that are there are judged while others are awaited.
 class Arriving : public Input {
  public:
-  Arriving(std::string source, const std::string& path, std::uint64_t position)
-      : source_(std::move(source)), position_(position), reader_(path, interrupt()) {
+  Arriving(Link& link, std::string source, const std::string& path, std::uint64_t position)
+      : link_(link), source_(std::move(source)), position_(position), reader_(path, end_.get_token()) {
     const std::uint64_t passed_over = path == "-" ? 0 : position;
     thread_ = std::jthread([this, passed_over](const std::stop_token& end) { read(end, passed_over); });
   }
+  ~Arriving() override { end_.request_stop(); }
+  Arriving(const Arriving&) = delete;
+  Arriving& operator=(const Arriving&) = delete;
   Batch next(std::size_t most) override {
     std::unique_lock lock(mutex_);
-    arrived_.wait(lock, [&] { return !lines_.empty() || ended_; });
+    while (!arrived_.wait_for(lock, 500ms, [&] { return !lines_.empty() || ended_; })) link_.check();
     if (lines_.empty() && failed_) std::rethrow_exception(failed_);
     Batch out{source_, position_, 0, {}, {}};
     for (; out.count < most && !lines_.empty(); ++out.count, lines_.pop_front()) {
@@ -67,8 +71,11 @@ class Arriving : public Input {
     arrived_.notify_one();
   }
 
+  Link& link_;
   const std::string source_;
   std::uint64_t position_;  // of the next line
+  std::stop_source end_;
+  std::stop_callback<std::function<void()>> interrupted_{interrupt(), [this] { end_.request_stop(); }};
   LineReader reader_;
   std::mutex mutex_;
   std::condition_variable arrived_;
@@ -218,7 +225,7 @@ std::unique_ptr<Input> lines_input(Link& link, const std::string& data, std::str
   if (judged > 0 && !quiet)
     std::cerr << "quorate: " << counted(judged, "line") << " of " << source << " are judged already"
               << (data == "-" ? "\n" : "; passed over (--source names another reading)\n");
-  return std::make_unique<Arriving>(std::move(source), data, judged);
+  return std::make_unique<Arriving>(link, std::move(source), data, judged);
 }
 
 std::unique_ptr<Input> kafka_input(Link& link, const kafka::Address& topic, const kafka::Settings& settings,

@@ -200,7 +200,7 @@ class Connection final : public Peer, public std::enable_shared_from_this<Connec
     if constexpr (kTls) {
       wait_until(Phase::handshake, server_.options.header_timeout);
       stream_.async_handshake(TlsStream::server, [self = self()](error_code error) {
-        if (error) return self->close();
+        if (error) return self->refuse_handshake(error);
         self->go_on([&] { self->next_request(); });
       });
     } else {
@@ -485,6 +485,24 @@ class Connection final : public Peer, public std::enable_shared_from_this<Connec
   void refuse(Response response) {
     keep_alive_ = false;
     send(std::move(response));
+  }
+
+  /// Says so to who speaks HTTP to a server of HTTPS: a browser, or a worker whose address begins with http://.
+  void refuse_handshake(error_code error) {
+    if constexpr (kTls) {
+      if (error.category() == asio::error::get_ssl_category() &&
+          ERR_GET_REASON(static_cast<unsigned long>(error.value())) == SSL_R_HTTP_REQUEST) {
+        static const std::string kBody =
+            problem(400, "this server speaks HTTPS alone; expected an address that begins with https://").body;
+        static const std::string kReply =
+            "HTTP/1.1 400 Bad Request\r\nContent-Type: application/problem+json\r\n"
+            "Connection: close\r\nContent-Length: " +
+            std::to_string(kBody.size()) + "\r\n\r\n" + kBody;
+        return asio::async_write(stream_.next_layer(), asio::buffer(kReply),
+                                 [self = self()](error_code, std::size_t) { self->close(); });
+      }
+    }
+    close();
   }
 
   void refuse_connection() {

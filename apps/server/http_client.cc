@@ -128,6 +128,20 @@ struct HttpClient::State {
     return *std::move(out);
   }
 
+  /// What the user should know of a failure.
+  [[noreturn]] void fail(const boost::system::error_code& code) {
+    const bool of_tls = code.category() == asio::error::get_ssl_category();
+    const int reason = of_tls ? ERR_GET_REASON(static_cast<unsigned long>(code.value())) : 0;
+    if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED)
+      throw WrongPeer(options.url + ": the server's certificate is not trusted (" +
+                      X509_verify_cert_error_string(SSL_get_verify_result(tls->native_handle())) + "); expected one for " +
+                      url.host + ", of an authority in --tls-authorities or of this system");
+    if (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST)
+      throw WrongPeer(options.url + ": what answers there does not speak TLS; expected http://" + url.host + ":" + url.port +
+                      ", or the address of a server with TLS");
+    throw Unreachable(options.url + ": " + code.message());
+  }
+
   HttpClientOptions options;
   Url url;
   asio::ssl::context context{asio::ssl::context::tls_client};
@@ -160,7 +174,7 @@ HttpResult HttpClient::request(std::string_view method, std::string_view target,
     } catch (const boost::system::system_error& e) {
       s.open = false;
       if (kept && !s.stopped) continue;
-      throw Unreachable(s.options.url + ": " + e.code().message());
+      s.fail(e.code());
     }
   }
 }

@@ -8,4 +8,9 @@ struct Unreachable : Error {
   using Error::Error;
 };
 
+/// What answers is not what the address says: TLS, or whose certificate. At the first try, trying again does not help.
+struct WrongPeer : Unreachable {
+  using Unreachable::Unreachable;
+};
+
 }  // namespace quorate::server

@@ -143,7 +143,7 @@ class RandomOffice {
 
   DeskReply send(Json event, const std::string& lines = "") {
     const Session& session = desk.model().session;
-    const std::uint64_t bought = session.budget().bought(), tickets = session.tickets();
+    const std::uint64_t bought = session.budget().bought(), labels = session.total().labels;
     const bool look = draw(20) == 0;
     const std::string state = look ? desk.save() : "", model = look ? desk.model().to_bytes() : "";
     event["at"] = now;
@@ -167,9 +167,9 @@ class RandomOffice {
     }
     for (std::uint32_t i = 0; i < session.tasks().size() && setting_.desk.classes.empty(); ++i)
       EXPECT_LE(session.count(i).labels + session.pending().of_task(i), setting_.per_task) << text;
-    for (std::uint64_t n = session.tickets(); n > tickets; --n) asked_at_.push_back(now);
-    EXPECT_LE(static_cast<std::uint64_t>(
-                  std::count_if(asked_at_.begin(), asked_at_.end(), [&](double at) { return at > now - 60; })),
+    for (std::uint64_t n = session.total().labels; n > labels; --n) answered_at_.push_back(now);
+    EXPECT_LE(session.pending().size() + static_cast<std::uint64_t>(std::count_if(answered_at_.begin(), answered_at_.end(),
+                                                                                  [&](double at) { return at > now - 60; })),
               setting_.per_minute)
         << text;
     EXPECT_LE(session.pending().size(), setting_.desk.learning.max_pending);
@@ -531,7 +531,7 @@ class RandomOffice {
 
   Rng rng_;
   std::vector<std::string> choices_, given_;
-  std::vector<double> asked_at_;  // each label bought
+  std::vector<double> answered_at_;  // each label bought
 };
 
 class RandomDesk : public testing::TestWithParam<std::size_t> {};

@@ -203,5 +203,27 @@ TEST(Desk, BadEventsChangeNothing) {
   }
 }
 
+TEST(Desk, ARateOfLabelsIsNotBoughtTwiceByQuestionsThatWaited) {
+  Office office(test::spam({"2/minute"}));
+  for (int n = 0; n < 12; ++n) {
+    office.post("m" + std::to_string(n), "ann", test::word(n));
+    office.now += 10;
+  }
+  const Json first = office.next("ann"), second = office.next("bob");
+  EXPECT_TRUE(office.next("cid").is_null()) << "two wait, however long ago they were asked";
+  EXPECT_TRUE(office.answer(first, "spam").done());
+  EXPECT_TRUE(office.answer(second, "ham").done());
+  office.now += 20;
+  const Json reply = office.call({{"do", "next"}, {"annotator", "ann"}});
+  EXPECT_TRUE(reply["question"].is_null());
+  EXPECT_EQ(reply["reason"], "the rate of labels, 2/minute, leaves none now; the next one in 40 s");
+  office.now += 39.5;
+  EXPECT_TRUE(office.next("ann").is_null());
+  office.now += 0.5;
+  EXPECT_FALSE(office.next("ann").is_null()) << "one that came while the rate left none";
+  EXPECT_FALSE(office.next("bob").is_null());
+  EXPECT_TRUE(office.next("cid").is_null());
+}
+
 }  // namespace
 }  // namespace quorate

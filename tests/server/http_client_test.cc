@@ -53,6 +53,15 @@ class Echo {
   std::thread thread_;
 };
 
+std::string wrong_peer(HttpClient& client) {
+  try {
+    client.request("GET", "/nothing");
+  } catch (const WrongPeer& e) {
+    return e.what();
+  }
+  return "nothing is wrong";
+}
+
 TEST(HttpClient, SendsRequestsOverOneConnection) {
   const Echo echo;
   HttpClient client({.url = echo.url("http"), .token = "secret"});
@@ -86,10 +95,32 @@ TEST(HttpClient, TrustsTheServersThatItIsToldTo) {
   HttpClient client({.url = echo.url("https"), .authorities = options.certificate});
   for (int i = 0; i < 2; ++i) EXPECT_EQ(client.request("POST", "/echo", "a", "application/json").status, 200);
   HttpClient stranger({.url = echo.url("https"), .authorities = folder.write("other.pem", other.certificate)});
-  EXPECT_THROW(stranger.request("GET", "/nothing"), Unreachable);
+  EXPECT_NE(wrong_peer(stranger).find("(self-signed certificate); expected one for localhost, of an authority in "
+                                      "--tls-authorities or of this system"),
+            std::string::npos)
+      << wrong_peer(stranger);
   HttpClient elsewhere({.url = "https://127.0.0.1:" + std::to_string(echo.port()), .authorities = options.certificate});
-  EXPECT_THROW(elsewhere.request("GET", "/nothing"), Unreachable) << "the certificate is of localhost";
+  EXPECT_NE(wrong_peer(elsewhere).find("expected one for 127.0.0.1"), std::string::npos)
+      << "the certificate is of localhost";
   EXPECT_THROW(HttpClient({.url = echo.url("https"), .authorities = folder.at("none.pem")}), FileError);
+}
+
+TEST(HttpClient, SaysThatTheAddressHasTheWrongScheme) {
+  const Echo plain;
+  HttpClient of_plain({.url = plain.url("https")});
+  EXPECT_NE(wrong_peer(of_plain).find("does not speak TLS; expected http://localhost:"), std::string::npos);
+  const test::TempDir folder;
+  const test::Certificate own;
+  HttpOptions options;
+  options.certificate = folder.write("certificate.pem", own.certificate);
+  options.key = folder.write("key.pem", own.key);
+  const Echo secure(options);
+  HttpClient of_secure({.url = secure.url("http")});
+  for (int i = 0; i < 2; ++i) {
+    const auto result = of_secure.request("GET", "/nothing");
+    EXPECT_EQ(result.status, 400);
+    EXPECT_NE(result.body.find("expected an address that begins with https://"), std::string::npos) << result.body;
+  }
 }
 
 TEST(HttpClient, SaysThatNobodyAnswers) {

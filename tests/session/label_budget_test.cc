@@ -62,7 +62,7 @@ TEST(LabelBudget, IsLeftUntilItsTotal) {
   EXPECT_TRUE(budget.left());
   budget.buy();
   EXPECT_TRUE(budget.left());
-  budget.buy();
+  budget.hold();
   EXPECT_FALSE(budget.left());
   budget.refund();
   EXPECT_TRUE(budget.left());
@@ -142,14 +142,83 @@ TEST(LabelBudget, NoWindowOfARateHoldsOneLabelTooMany) {
 TEST(LabelBudget, WhatWasGivenBackStaysInTheWindow) {
   LabelBudget budget({.total = 2, .rate = LabelRate{1, 10}});
   budget.advance(1);
-  budget.buy();
-  budget.refund();
+  budget.hold();
+  EXPECT_FALSE(budget.refund());
   EXPECT_FALSE(budget.left());
   budget.advance(10);
   EXPECT_FALSE(budget.left());
   budget.advance(11);
   EXPECT_TRUE(budget.left());
   EXPECT_EQ(budget.bought(), 0u);
+  budget.hold();
+  budget.advance(21);
+  budget.settle();
+  EXPECT_TRUE(budget.left()) << "it counts from its question on";
+}
+
+TEST(LabelBudget, AQuestionCountsWhileItWaitsAndItsLabelFromTheAnswerOn) {
+  LabelBudget budget({.total = 3, .rate = LabelRate{1, 10}});
+  budget.count_while_waiting();
+  budget.advance(1);
+  budget.hold();
+  budget.advance(100);
+  EXPECT_FALSE(budget.left()) << "it waits, however long ago it was asked";
+  EXPECT_FALSE(budget.free_at()) << "nobody knows";
+  budget.settle();
+  budget.advance(109);
+  EXPECT_FALSE(budget.left());
+  EXPECT_EQ(budget.free_at(), 110);
+  budget.advance(110);
+  EXPECT_TRUE(budget.left());
+  budget.hold();
+  EXPECT_FALSE(budget.left());
+  EXPECT_TRUE(budget.refund());
+  EXPECT_TRUE(budget.left()) << "nobody answered";
+  EXPECT_EQ(budget.bought(), 1u);
+}
+
+TEST(LabelBudget, QuestionsThatWaitCountUnderAnotherRateAndTheirAnswersToo) {
+  LabelBudget budget({.rate = LabelRate{8, 10, true}});
+  budget.count_while_waiting();
+  budget.advance(1);
+  for (int n = 0; n < 8; ++n) budget.hold(n < 2);
+  budget.set_limits({.rate = LabelRate{2, 10, true}});
+  for (int n = 0; n < 8; ++n) budget.settle(n < 2);
+  budget.set_limits({.rate = LabelRate{8, 10, true}});
+  EXPECT_FALSE(budget.left());
+  EXPECT_EQ(budget.free_at(), 11);
+  budget.advance(11);
+  EXPECT_EQ(budget.free(), 8u);
+  EXPECT_FALSE(budget.free_at()) << "now";
+  budget.hold();
+  budget.set_limits({.rate = LabelRate{1, 1000}});
+  EXPECT_FALSE(budget.left()) << "those that wait count in any unit";
+  EXPECT_EQ(budget.waiting(), 1u);
+  EXPECT_EQ(budget.waiting_audits(), 0u);
+}
+
+TEST(LabelBudget, NoWindowHoldsOneAnswerTooManyHoweverLateTheyAre) {
+  Rng rng = make_rng(4, 0);
+  for (int trial = 0; trial < 100; ++trial) {
+    const LabelRate rate{1 + below(12, rng), static_cast<double>(1 + below(60, rng)), true};
+    LabelBudget budget({.rate = rate});
+    budget.count_while_waiting();
+    std::vector<double> answered;
+    for (double now = 0; now < 1000; now += uniform(rng)) {
+      budget.advance(now);
+      if (budget.left()) budget.hold();
+      if (budget.waiting() == 0) continue;
+      const double what = uniform(rng);
+      if (what < 0.02) budget.refund();
+      if (what > 0.9)
+        for (std::uint64_t all = budget.waiting(); all > 0; --all) {
+          budget.settle();
+          answered.push_back(now);
+        }
+    }
+    ASSERT_LE(most_in_a_window(answered, rate.window), rate.count) << to_text(rate);
+    ASSERT_FALSE(answered.empty());
+  }
 }
 
 TEST(LabelBudget, SavedAndLoadedAtAnyTimeItIsTheSame) {

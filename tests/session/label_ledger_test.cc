@@ -76,7 +76,7 @@ TEST(LabelLedger, ARefundGoesBackToTheTotalAndIsUnanswered) {
   ledger.begin_round(1);
   ledger.begin_example(0);
   ASSERT_TRUE(ledger.may_buy(0, 0, true));
-  ledger.buy();
+  ledger.hold();
   EXPECT_FALSE(ledger.may_buy(0, 1, true));
   ledger.refund();
   EXPECT_TRUE(ledger.may_buy(0, 0, true));

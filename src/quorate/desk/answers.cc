@@ -24,6 +24,14 @@ void Desk::note_label(Question& question, const std::optional<Outcome>& outcome)
   posted_at_label_ = posted_;
 }
 
+/// Under a rate by time: labels are bought now, not when the last example came. Returns whether there is such a rate.
+bool Desk::pass_time() {
+  const auto& rate = model_.session.budget().limits().rate;
+  if (!rate || !rate->seconds) return false;
+  model_.session.pass_time(now_);
+  return true;
+}
+
 void Desk::give(Question& question, std::span<const Example> round, Label label, std::string_view annotator) {
   for (Example e : round) {
     e.id = question.about.example;
@@ -41,6 +49,7 @@ void Desk::give(Question& question, std::span<const Example> round, Label label,
 
 /// Gives an answer's label to the learner. Throws MemoryError; then later answers are refused.
 void Desk::learn(Question& question, Label label, std::string_view annotator) {
+  pass_time();
   try {
     bool waited = false;
     for (const std::uint64_t ticket : question.tickets) {

@@ -245,6 +245,7 @@ class Desk {
   Question* find(std::uint64_t id);
   const Question* find(std::uint64_t id) const;
   std::uint64_t id_of_lease(std::string_view lease) const;
+  bool pass_time();
   void note_label(Question& question, const std::optional<Outcome>& outcome);
   void give(Question& question, std::span<const Example> round, Label label, std::string_view annotator = {});
   void learn(Question& question, Label label, std::string_view annotator);

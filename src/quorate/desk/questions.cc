@@ -482,15 +482,10 @@ DeskReply Desk::on(const event::Next& event) {
   const auto draw_audit = [&] { return !audits.empty() && (others == 0 || lot % (audits.size() + others) < audits.size()); };
   const auto some_audit = [&] { return std::pair{HUGE_VAL, audits[(lot >> 32) % audits.size()]}; };
   if (draw_audit()) best = some_audit();
-  const LabelBudget& budget = model_.session.budget();
-  const auto& rate = budget.limits().rate;
   const auto from_pool = [&] {
     const auto pick = best_of_pool();
     if (!pick || (best && pick->worth <= best->first)) return;
-    if (rate && rate->seconds) {  // the label is bought now, not when the last example came
-      model_.session.pass_time(now_);
-      changed = true;
-    }
+    changed |= pass_time();
     if (const auto id = ask_from_pool(*pick)) best = {pick->worth, *id};
   };
   if (model_.session.may_ask_at(now_) && (!best || best->first < 0)) {  // audits and bought labels come before the pool
@@ -504,10 +499,17 @@ DeskReply Desk::on(const event::Next& event) {
   if (!best && !audits.empty()) best = some_audit();
   if (!best && !held.empty()) return oldest_held();
   if (!best) {
+    const LabelBudget& budget = model_.session.budget();
+    const auto& rate = budget.limits().rate;
+    const auto rate_spent = [&] {
+      const std::optional<double> next = rate->seconds ? budget.free_at() : std::nullopt;
+      return "the rate of labels, " + to_text(*rate) + ", leaves none now" +
+             (next ? "; the next one in " + duration(*next - now_) : "");
+    };
     return nothing(!open_.empty()                             ? "the questions that wait are for somebody else"
                    : budget.bought() >= budget.limits().total ? "the label budget is spent"
                    : audits_left() > 0                        ? std::string(kAuditsAlone)
-                   : rate && !model_.session.may_ask_at(now_) ? "the rate of labels, " + to_text(*rate) + ", leaves none now"
+                   : rate && !model_.session.may_ask_at(now_) ? rate_spent()
                                                               : std::string(kNothingAsked));
   }
   annotators_[name];

@@ -1,5 +1,6 @@
 // Replies of the desk: what became of an event or a request. Front ends translate a verdict into a status or an error.
 #pragma once
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -24,6 +25,12 @@ enum class Verdict {
 
 /// The text of a reply. Bytes that are not UTF-8, which an error may quote, are replaced.
 inline std::string to_text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+/// "43 s", "12 min", "5 h", of a time that is left.
+inline std::string duration(double seconds) {
+  const double unit = seconds > 2 * 3600 ? 3600 : seconds > 120 ? 60 : 1;
+  return std::to_string(std::llround(std::ceil(seconds / unit))) + (unit == 3600 ? " h" : unit == 60 ? " min" : " s");
+}
 
 /// The reply to an event or a request: a JSON object, whose first member may be a long list.
 struct DeskReply {

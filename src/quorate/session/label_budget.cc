@@ -83,8 +83,43 @@ LabelBudget::Clock LabelBudget::at(double now) const {
   return out;
 }
 
+std::optional<double> LabelBudget::free_at() const {
+  if (!limits_.rate || free() > 0) return std::nullopt;
+  const std::uint64_t beyond = busy_ + waiting_ - limits_.rate->count;
+  return beyond < busy_ ? std::optional(times_[oldest(busy_ - beyond)] + limits_.rate->window) : std::nullopt;
+}
+
 void LabelBudget::buy(bool audit) {
   ++bought_;
+  note(audit);
+}
+
+void LabelBudget::hold(bool audit) {
+  if (!while_waiting_) return buy(audit);
+  ++bought_;
+  ++waiting_;
+  waiting_audits_ += audit;
+}
+
+bool LabelBudget::refund(bool audit) {
+  --bought_;
+  return wait_no_longer(audit);
+}
+
+void LabelBudget::settle(bool audit) {
+  if (wait_no_longer(audit)) note(audit);
+}
+
+/// Of a question that waits; not of one that came before count_while_waiting().
+bool LabelBudget::wait_no_longer(bool audit) {
+  if (waiting_ == 0) return false;
+  --waiting_;
+  if (audit && waiting_audits_ > 0) --waiting_audits_;
+  waiting_audits_ = std::min(waiting_audits_, waiting_);
+  return true;
+}
+
+void LabelBudget::note(bool audit) {
   if (!limits_.rate) return;
   times_[next_] = now_;
   audits_[next_] = audit;
@@ -99,11 +134,13 @@ void LabelBudget::set_limits(const LabelLimits& limits) {
     return;
   }
   LabelBudget changed(limits, times_.get_allocator().resource());
-  changed.bought_ = bought_;
-  if (limits.rate && limits_.rate && limits.rate->seconds == limits_.rate->seconds) {
-    // Maybe more than it allows: the rate after it may count them, too.
-    changed.times_.resize(std::max(busy_, changed.times_.size()));
+  // Maybe more than it allows: those that wait are answered all the same, and the rate after it may count them, too.
+  const bool same_unit = limits.rate && limits_.rate && limits.rate->seconds == limits_.rate->seconds;
+  if (limits.rate) {
+    changed.times_.resize(std::max<std::size_t>((same_unit ? busy_ : 0) + waiting_, changed.times_.size()));
     changed.audits_.resize(changed.times_.size());
+  }
+  if (same_unit) {
     for (std::size_t i = 0; i < busy_; ++i) {
       const std::size_t from = oldest(busy_ - i);
       changed.times_[i] = times_[from];
@@ -125,8 +162,19 @@ void LabelBudget::set_limits(const LabelLimits& limits) {
 
 LabelBudget::Packed LabelBudget::pack() const {
   const LabelRate rate = limits_.rate.value_or(LabelRate{});
-  return {limits_.total, limits_.per_task, bought_, limits_.rate ? rate.count : 0, rate.seconds, next_, busy_, rate.window,
-          now_,          times_,           audits_};
+  return {limits_.total,
+          limits_.per_task,
+          bought_,
+          waiting_,
+          waiting_audits_,
+          limits_.rate ? rate.count : 0,
+          rate.seconds,
+          next_,
+          busy_,
+          rate.window,
+          now_,
+          times_,
+          audits_};
 }
 
 void LabelBudget::unpack(const Packed& p) {
@@ -135,7 +183,9 @@ void LabelBudget::unpack(const Packed& p) {
   if (p.times.size() < p.rate_count || p.times.size() > (limits.rate ? LabelRate::kMostLabels : 0) ||
       p.audits.size() != p.times.size() || p.rate_seconds > 1 || (limits.rate && !limits.rate->good()))
     throw DataError("label budget: rate out of range");
-  if (p.busy > p.times.size() || (limits.rate ? p.next >= p.times.size() : p.next != 0) || std::isnan(p.now) ||
+  if (p.waiting > p.bought || p.waiting_audits > p.waiting) throw DataError("label budget: more wait than were asked about");
+  if (p.busy > p.times.size() || (limits.rate && p.waiting > p.times.size() - p.busy) ||
+      (limits.rate ? p.next >= p.times.size() : p.next != 0) || std::isnan(p.now) ||
       p.now == std::numeric_limits<double>::infinity())
     throw DataError("label budget: times that do not fit its rate");
   std::size_t audits = 0;
@@ -151,6 +201,8 @@ void LabelBudget::unpack(const Packed& p) {
   }
   limits_ = limits;
   bought_ = p.bought;
+  waiting_ = p.waiting;
+  waiting_audits_ = p.waiting_audits;
   times_.assign(p.times.begin(), p.times.end());
   audits_.assign(p.audits.begin(), p.audits.end());
   busy_audits_ = audits;

@@ -12,8 +12,9 @@
 
 namespace quorate {
 
-/// At most `count` labels in any window of `window` examples of all tasks, or of `window` seconds of stream time. A window
-/// is half-open: a label bought a whole window ago counts no longer.
+/// At most `count` labels in any window of `window` examples of all tasks, or of `window` seconds of stream time. A label
+/// counts from its question on, or as LabelBudget::count_while_waiting() says. A window is half-open: a label bought a whole
+/// window ago counts no longer.
 struct LabelRate {
   static constexpr std::uint64_t kMostLabels = 1'000'000;  ///< when each was bought is kept
   std::uint64_t count = 1;                                 ///< 1 to kMostLabels
@@ -39,7 +40,8 @@ struct LabelLimits {
 /// "50/1000", "20/day".
 std::string to_text(const LabelRate& rate);
 
-/// Counts the labels bought against the limits. Of a rate it keeps when each of the last `count` labels was bought.
+/// Counts the labels bought, and the questions that wait, against the limits. Of a rate it keeps when each of the last
+/// `count` labels was bought.
 ///
 /// Cost: O(1) a label. Memory: 9 bytes for each label of a rate's count, allocated at once.
 class LabelBudget {
@@ -64,11 +66,21 @@ class LabelBudget {
   /// Labels that the rate still allows now, or at that time; LabelLimits::kNone without a rate.
   std::uint64_t free() const { return free(now()); }
   std::uint64_t free(const Clock& at) const {
-    return limits_.rate ? limits_.rate->count - std::min<std::uint64_t>(limits_.rate->count, at.busy) : LabelLimits::kNone;
+    if (!limits_.rate) return LabelLimits::kNone;
+    return limits_.rate->count - std::min<std::uint64_t>(limits_.rate->count, waiting_ + at.busy);
   }
-  void buy(bool audit = false);  ///< call only while left()
-  void refund() { --bought_; }   ///< to the total, not to the rate: the question was asked
+  /// When the rate will allow one more, if none of those that wait is answered; nullopt: now, or never.
+  std::optional<double> free_at() const;
+  /// From now on a rate counts a question while it waits, however long, and its label from the answer on: so no window has
+  /// more answers than the rate, however late they are. A question without an answer goes back to the rate.
+  void count_while_waiting() { while_waiting_ = true; }
+  void hold(bool audit = false);    ///< for a question that waits; call only while left()
+  void settle(bool audit = false);  ///< its answer came
+  bool refund(bool audit = false);  ///< it is withdrawn; returns whether it went back to the rate, too
+  void buy(bool audit = false);     ///< an answer at once; call only while left()
   std::uint64_t bought() const { return bought_; }
+  std::uint64_t waiting() const { return waiting_; }  ///< of these, those that a rate counts while they wait
+  std::uint64_t waiting_audits() const { return waiting_audits_; }
   double clock() const { return now_; }  ///< minus infinity: never advanced
   const LabelLimits& limits() const { return limits_; }
   /// If a new limit is below the labels already bought, nothing more is bought. A new rate counts the labels that the old
@@ -76,7 +88,8 @@ class LabelBudget {
   void set_limits(const LabelLimits& limits);
 
   struct Packed {
-    std::uint64_t total, per_task, bought, rate_count, rate_seconds, next, busy;  // rate_count 0: no rate
+    std::uint64_t total, per_task, bought, waiting, waiting_audits;
+    std::uint64_t rate_count, rate_seconds, next, busy;  // rate_count 0: no rate
     double window, now;
     std::pmr::vector<double> times;
     std::pmr::vector<std::int8_t> audits;  // of each time: whether it was an audit
@@ -85,6 +98,8 @@ class LabelBudget {
       v("total", s.total);
       v("per_task", s.per_task);
       v("bought", s.bought);
+      v("waiting", s.waiting);
+      v("waiting_audits", s.waiting_audits);
       v("rate_count", s.rate_count);
       v("rate_window", s.window);
       v("rate_seconds", s.rate_seconds);
@@ -99,11 +114,15 @@ class LabelBudget {
   void unpack(const Packed& packed);  ///< throws DataError: a rate out of range, times that do not fit it
 
  private:
+  bool wait_no_longer(bool audit);
+  void note(bool audit);
   std::size_t oldest(std::size_t busy) const { return (next_ + times_.size() - busy) % times_.size(); }
 
   LabelLimits limits_;
-  std::uint64_t bought_ = 0;
-  std::pmr::vector<double> times_;  // a ring of rate->count or more: the last busy_ before next_ are in the window
+  std::uint64_t bought_ = 0, waiting_ = 0, waiting_audits_ = 0;
+  bool while_waiting_ = false;
+  // A ring of rate->count or more, with room for those that wait: the last busy_ before next_ are in the window.
+  std::pmr::vector<double> times_;
   std::pmr::vector<std::int8_t> audits_;
   std::size_t next_ = 0, busy_ = 0, busy_audits_ = 0;
   double now_ = -std::numeric_limits<double>::infinity();

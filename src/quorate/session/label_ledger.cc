@@ -68,7 +68,8 @@ std::uint64_t LabelLedger::free_to_learn(const LabelBudget::Clock& at) const {
   const auto& rate = budget_.limits().rate;
   if (!rate || !audit_) return budget_.free(at);
   const std::uint64_t limit = audit_->learning_limit(rate->count);
-  return std::min(budget_.free(at), limit - std::min<std::uint64_t>(limit, at.busy - at.busy_audits));
+  return std::min(budget_.free(at), limit - std::min<std::uint64_t>(limit, budget_.waiting() - budget_.waiting_audits() +
+                                                                               at.busy - at.busy_audits));
 }
 
 double LabelLedger::begin_round(std::size_t examples) {
@@ -145,6 +146,7 @@ void LabelLedger::record_audit(Task task, double margin, std::optional<Answer> a
 
 void LabelLedger::record_audit(const Audit::Held& held, Task task, double margin, Answer answer) {
   audit_->record(held, margin, answer);
+  settle(true);
   add(task, &TaskCounters::labels);
 }
 
@@ -208,7 +210,7 @@ void LabelLedger::load(Reader& reader) {
 }
 
 void LabelLedger::check(std::size_t tasks, std::size_t pending) const {
-  if (counts_.size() > tasks || total_.labels + pending != budget_.bought())
+  if (counts_.size() > tasks || total_.labels + pending != budget_.bought() || pending < budget_.waiting())
     throw DataError("model file: counts do not fit the tasks or the labels bought");
   if (audit_ && (audit_->bought() > total_.labels || audit_->learned() > total_.labels - audit_->bought() ||
                  audit_->covered() > total_.examples))

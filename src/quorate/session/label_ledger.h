@@ -84,7 +84,7 @@ class LabelLedger {
   void record_audit(Task task, double margin, std::optional<Answer> answer);
   /// Its answer comes later: a label is set aside, and record_audit() or give_up_audit() follows.
   void hold_audit() {
-    buy(true);
+    hold(true);
     audit_->hold();
   }
   void record_audit(const Audit::Held& held, Task task, double margin, Answer answer);
@@ -94,19 +94,26 @@ class LabelLedger {
   }
   void give_up_audit(const Audit::Held& held) {
     audit_->record(held, 0, std::nullopt);
-    refund();
+    refund(true);
   }
   void set_held_audits(std::uint64_t held) {
     if (audit_) audit_->set_held(held);
   }
   std::size_t bytes_to_record() const { return audit_->bytes_to_add(); }
+  /// For a question that waits; settle() or refund() follows.
+  void hold(bool audit = false) {
+    budget_.hold(audit);
+    pace_.buy();
+  }
+  /// Its answer came.
+  void settle(bool audit = false) { budget_.settle(audit); }
   void buy(bool audit = false) {
     budget_.buy(audit);
     pace_.buy();
   }
-  void refund() {
-    budget_.refund();
-    pace_.refund();
+  void count_while_waiting() { budget_.count_while_waiting(); }
+  void refund(bool audit = false) {
+    pace_.refund(budget_.refund(audit));
     ++unanswered_;
   }
   void count_unanswered() { ++unanswered_; }

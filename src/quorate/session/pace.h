@@ -97,7 +97,7 @@ class Pace {
   /// Whether the example was asked for, when it could be.
   void observe(bool asked) { scale_ = std::clamp(scale_ * (1 + kStep * (q_ - (asked ? 1 : 0))), kLeast, 1 / kLeast); }
   void buy() { rate_.bought += 1, even_.bought += 1; }
-  void refund() { even_.bought -= 1; }
+  void refund(bool rate) { rate_.bought -= rate, even_.bought -= 1; }
 
   template <class S>
   static void state(S& s, auto&& v) {

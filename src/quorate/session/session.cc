@@ -522,7 +522,7 @@ std::optional<std::uint64_t> Session::enqueue(const Example& e, const Decision& 
   if (audit)
     ledger_.hold_audit();
   else
-    ledger_.buy();
+    ledger_.hold();
   return next_ticket_++;
 }
 
@@ -559,7 +559,10 @@ std::optional<Outcome> Session::answer(std::uint64_t ticket, Answer y, std::stri
     keep(e, outcome, annotator, item->audit);
     pending_.erase(ticket);
   } else {
-    learn(e, outcome, y, annotator, [&] { pending_.erase(ticket); });
+    learn(e, outcome, y, annotator, [&] {
+      ledger_.settle();
+      pending_.erase(ticket);
+    });
   }
   return outcome;
 }

@@ -153,11 +153,15 @@ class Session {
   Outcome measure_again(const Example& e, const Measured& before, Answer y, std::string_view annotator = {});
   /// Counts the features of an instance that is only given, as those of decided ones are, so that they are scaled.
   void see(const Features& x);
-  /// Nobody will answer: the label goes back to the budget (a rate keeps it) and is counted as unanswered. Returns whether
-  /// the ticket waited. Throws UsageError for a ticket never issued.
+  /// Nobody will answer: the label goes back to the budget (not to a rate, but after keep_waiting()) and is counted as
+  /// unanswered. Returns whether the ticket waited. Throws UsageError for a ticket never issued.
   bool withdraw(std::uint64_t ticket);
-  /// From now on no question that waits is withdrawn to make room: the new one is not asked. Not saved.
-  void keep_waiting() { keep_waiting_ = true; }
+  /// From now on no question that waits is withdrawn to make room: the new one is not asked. A rate of labels counts the
+  /// questions while they wait (LabelBudget::count_while_waiting). Not saved.
+  void keep_waiting() {
+    keep_waiting_ = true;
+    ledger_.count_while_waiting();
+  }
   std::uint64_t no_room() const { return no_room_; }     ///< questions that were not asked therefore. Not saved
   const std::string& broken() const { return broken_; }  ///< why it cannot be used any more; empty: it can
 
