@@ -754,7 +754,9 @@ TEST(Http, SpeaksTls12AndLater) {
   EXPECT_FALSE(TlsClient(under, TLS1_1_VERSION).connected);
   HttpClient plain(running.port());
   plain.send("GET /request HTTP/1.1" + host + "\r\n");
-  EXPECT_EQ(plain.read_all().find("HTTP"), std::string::npos);
+  const auto refusal = plain.read_all();
+  EXPECT_TRUE(refusal.starts_with("HTTP/1.1 400 Bad Request\r\n")) << refusal;
+  EXPECT_NE(refusal.find("expected an address that begins with https://"), std::string::npos) << refusal;
 
   options.header_timeout = 2s;  // of handshakes, too
   Running impatient(options);
