@@ -1,6 +1,5 @@
 // Scales instances online: counts by the rarity of their features, numbers to standard units.
 #pragma once
-#include <array>
 #include <cstdint>
 #include <memory_resource>
 #include <optional>
@@ -13,9 +12,9 @@
 
 #include "quorate/base/features.h"
 #include "quorate/params/params.h"
-#include "quorate/weights/hashed_cells.h"
-#include "quorate/weights/sparse_blocks.h"
-#include "quorate/weights/spread.h"
+#include "quorate/weights/feature_cells.h"
+#include "quorate/weights/feature_spreads.h"
+#include "quorate/weights/part_weights.h"
 
 namespace quorate {
 
@@ -54,8 +53,7 @@ constexpr auto scale_field(Scale P::*member) {
 /// is 1.
 ///
 /// Numbers, sparse features and categories form the part `columns`, with the constant feature; counts form the part `words`.
-/// Each part has unit length, times a factor learned from labels: the mean over kRatio.size() ratios, weighted by exp(-eta
-/// times the number of labels that columns and words in this ratio predicted wrong). Data that are whole, small and mostly
+/// Each part has unit length, times a factor learned from labels (part_weights.h). Data that are whole, small and mostly
 /// full, such as pixels, are not scaled.
 class Scaling {
  public:
@@ -66,7 +64,7 @@ class Scaling {
 
   /// Slots that take a 16th of the memory left under a limit. 0 without a limit, or if nothing has to be counted.
   static std::size_t slots_for(const Scale& scale, std::pmr::memory_resource* memory);
-  std::size_t slots() const;  ///< of the table at work
+  std::size_t slots() const { return df_.slots(); }  ///< of the table at work
 
   /// The scale as in a spec; for `auto` also how it scales these data.
   std::string description() const;
@@ -79,9 +77,7 @@ class Scaling {
   /// are no counts, and only their values show which.
   std::optional<Features> words(const Features& x) const;
   /// Prefetches the memory that count(x) and scaling x read.
-  void prefetch(const Features& x) const {
-    std::visit([&](const auto& df) { df.prefetch(0, x); }, df_);
-  }
+  void prefetch(const Features& x) const { df_.prefetch(x); }
   /// Counts one more example. O(non-zeros). Counting stops after 2^32 - 1 examples.
   void count(const Features& x);
   /// x scaled, its values in `out`, which has at least x.size() elements. Unit length unless `auto` found numbers, or all
@@ -94,8 +90,8 @@ class Scaling {
   /// `scaled` (the scaled values of x) with the other part set to 0, in `out`; without the learned factor.
   std::span<const double> only(Part part, const Features& x, std::span<const double> scaled, std::span<double> out) const;
   /// Learns from one more label y and the margins of each part alone.
-  void learn(double y, double of_columns, double of_words);
-  void forget_labels();  ///< resets what learn() learned
+  void learn(double y, double of_columns, double of_words) { parts_.learn(y, of_columns, of_words); }
+  void forget_labels() { parts_.forget(); }  ///< what learn() learned
 
   struct Packed {
     std::uint64_t examples = 0, nonzeros = 0;
@@ -106,9 +102,7 @@ class Scaling {
     std::vector<std::uint64_t> part_mistakes;
     Column<std::uint32_t> value_feature, value_count;  // as feature and df
     Column<float> value_sum, value_squares;
-    std::vector<std::uint32_t> spread_feature, spread_level;
-    std::vector<std::uint64_t> spread_size, spread_end;
-    std::vector<double> spread_numbers, spread_sample;  // four numbers per spread
+    FeatureSpreads::Packed spreads;
     template <class S>
     static void state(S& s, auto&& v) {
       v("examples", s.examples);
@@ -122,12 +116,7 @@ class Scaling {
       v("value_count", s.value_count);
       v("value_sum", s.value_sum);
       v("value_squares", s.value_squares);
-      v("spread_feature", s.spread_feature);
-      v("spread_level", s.spread_level);
-      v("spread_size", s.spread_size);
-      v("spread_end", s.spread_end);
-      v("spread_numbers", s.spread_numbers);
-      v("spread_sample", s.spread_sample);
+      FeatureSpreads::Packed::state(s.spreads, v);
     }
   };
   Packed pack() const;
@@ -142,8 +131,6 @@ class Scaling {
     bool real() const { return (count & 1) != 0; }
     std::uint32_t times() const { return count / 2; }
   };
-  template <class Cell>
-  using Store = std::variant<SparseBlocks<Cell>, HashedCells<Cell>>;
   enum class Kind { kCount, kSparse, kNumber };
   enum Flag : std::uint32_t { kLooks = 1, kNumbers = 2, kCounts = 4, kColumns = 8 };  // values are looked at; what was found
 
@@ -152,41 +139,26 @@ class Scaling {
   bool weighs() const;
   struct Split;
   Split split(const Features& x) const;
-  void add_columns();
-  void lean();
   void count_values(const Features& x);
-  void gather_columns(const Features& x, std::size_t begin, std::size_t end, std::span<double> value,
-                      std::span<double> here) const;
-  void count_spreads(const Features& x, const Split& parts);
-  void keep_spreads(std::span<const std::size_t> others);
-  /// Adds a spread for each feature of x without one, as many as memory holds.
-  void add_spreads(const Features& x);
-  /// Index of a feature in spreads_, or kNoSpread; called for features in ascending order.
-  auto spreads_in_order() const;
   Kind kind(std::uint32_t df, const Values& values, std::size_t spread) const;
-  bool nearly_always(std::uint64_t df) const { return 10 * (df + 2) >= 9 * examples_; }
   void scale_counts(const Features& x, std::span<double> out) const;
   void scale_blocks(const Features& x, std::span<double> out) const;
 
-  static constexpr std::size_t kNoSpread = ~std::size_t{0};
   static constexpr std::uint64_t kMostExamples = 0xFFFFFFFFu;
 
   Scale scale_;
   std::pmr::memory_resource* memory_;
   FeatureKinds kinds_;
-  std::array<std::uint64_t, 7> part_mistakes_{};  // of each ratio
-  bool parts_learned_ = true;                     // false: loaded from a file in which all numbers weigh as one word
-  double of_columns_ = 0, of_words_ = 0;          // lengths, from part_mistakes_
+  PartWeights parts_;
   std::uint64_t examples_ = 0, nonzeros_ = 0;
-  bool dense_ = false;                      // `auto`: values are not scaled
-  std::uint32_t flags_ = 0;                 // `auto`
-  Store<std::uint32_t> df_;                 // of block 0
-  Store<Values> values_;                    // of block 0, once kLooks
-  std::size_t distinct_ = 0;                // features with df above 0
-  std::pmr::vector<Index> spread_feature_;  // ascending; features in nearly every example
-  Spreads spreads_;                         // of those
-  std::vector<Index> looked_index_;         // scratch
-  std::vector<double> looked_value_, value_, here_;
+  bool dense_ = false;       // `auto`: values are not scaled
+  std::uint32_t flags_ = 0;  // `auto`
+  FeatureCells<std::uint32_t> df_;
+  FeatureCells<Values> values_;  // once kLooks
+  std::size_t distinct_ = 0;     // features with df above 0
+  FeatureSpreads spreads_;
+  std::vector<Index> looked_index_;  // scratch
+  std::vector<double> looked_value_;
 };
 
 }  // namespace quorate
