@@ -103,8 +103,7 @@ void check_options_of_workers(const CLI::App& app) {
     if (app.get_option(option)->count() > 0)
       throw UsageError(std::string(option) + " with --workers: " + why + "; leave one of them out");
   };
-  for (const char* option : {"--classes", "--no-users"})
-    with_workers(option, "workers do not judge examples of classes yet");
+  with_workers("--no-users", "tasks of a desk with classes are users");
   for (const char* option : {"--audit", "--audit-floor", "--stop-when", "--forecast"})
     with_workers(option, "workers draw no audits yet");
   for (const char* option : {"--rounds", "--labels-per-round"})
@@ -150,7 +149,8 @@ int run_workers(SimulateCommandOptions& o) {
   if (o.data.test.empty() && options.test_share == 0 && options.train_per_task == 0)
     throw UsageError("--workers: expected unseen examples to measure on; type --test-share 0.2, too, or --test FILE");
   check_output({"standard output", "-"}, o.data.files({o.learner}));
-  DeskExamples data(o.data.features.settings, o.data.features.positive);
+  const auto classes = value_named<Reduction::Kind>(o.data.classes.reduction).value_or(Reduction::Kind::kNone);
+  DeskExamples data(o.data.features.settings, o.data.features.positive, classes);
   ReadOptions read = o.data.read.options();
   read.stop = options.stop;
   const auto add = [&](const std::string& file, bool tested) {

@@ -385,8 +385,19 @@ def test_the_files_format_does_not_matter_to_workers(quorate):
     assert found[0] == found[1] == found[2]
 
 
+def test_workers_judge_classes(quorate):
+    rows = samples.rows(300, noise=1.0)
+    for n, row in enumerate(rows):
+        row.label = "abc"[n % 3]
+    (quorate.folder / "a.csv").write_text(samples.csv(rows))
+    found = quorate.ok("simulate", "--data", "a.csv", "--test-share", 0.3, "--workers", 3, "--classes", "one-vs-rest", "--labels", 60,
+                       "--json").json()
+    assert found["tasks"] == 4 and all(run["with_workers"]["labels"] <= 60 for run in found["runs"])
+    assert 0 < found["mean"]["one_desk"]["accuracy"] < 1
+
+
 @pytest.mark.parametrize("options", [
-    ["--classes", "one-vs-rest"], ["--passes", 2], ["--audit", 0.1], ["--audit-floor", 0.1], ["--lost", 0.1], ["--cache", "c"],
+    ["--no-users"], ["--passes", 2], ["--audit", 0.1], ["--audit-floor", 0.1], ["--lost", 0.1], ["--cache", "c"],
     ["--rounds", "per-task"], ["--labels-per-round", 2], ["--stop-when", "accuracy>=0.9"], ["--forecast", 0.9], ["--per-task"],
     ["--trace", "t"], ["--delay", "lognormal(5)"], ["--labels", "5/100"], ["--labels", "5/day"]], ids=lambda o: o[0])
 def test_options_without_effect_on_workers_are_refused(workers, quorate, options):

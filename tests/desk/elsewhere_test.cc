@@ -136,7 +136,13 @@ TEST(Elsewhere, RefusesWhatDoesNotFit) {
   classes.negative.clear();
   classes.classes = {"a", "b", "c"};
   Office of_classes(classes);
-  EXPECT_EQ(of_classes.raw(shared("a", 1, {1, 2}, {nullptr, nullptr}), two).verdict, Verdict::kUnusable);
+  EXPECT_EQ(of_classes.raw(shared("a", 1, {1, 2}, {nullptr, nullptr}), two).verdict, Verdict::kMalformed);
+  const Json none = nullptr;
+  const Json reply = of_classes.call(shared("a", 3, {1, 2}, {none, 0.5, 1, none, none, none}), two);
+  EXPECT_EQ(reply["asked"], 1) << "one question, about two classes";
+  EXPECT_TRUE(reply["examples"][0]["asked"]);
+  EXPECT_FALSE(reply["examples"][1]["asked"]);
+  EXPECT_EQ(of_classes.status()["labels"]["bought"], 2);
 }
 
 TEST(Elsewhere, IsSavedAndContinued) {

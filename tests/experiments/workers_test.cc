@@ -137,6 +137,39 @@ TEST(Workers, OneWithoutDelayIsCloseToOneDesk) {
   EXPECT_GT(accuracy.error, 0);
 }
 
+TEST(Workers, JudgeClassesOfUsers) {
+  Rng rng = make_rng(11, 0);
+  std::string lines;
+  for (int n = 0; n < 600; ++n) {
+    const std::size_t topic = below(3, rng);
+    std::string text;
+    for (int k = 0; k < 4; ++k) text += word(static_cast<int>(below(40, rng) + 20 * topic)) + " ";
+    lines +=
+        Json{{"task", "u" + std::to_string(below(3, rng))}, {"text", text}, {"label", std::string("abc").substr(topic, 1)}}
+            .dump() +
+        "\n";
+  }
+  const TempDir dir;
+  const std::string path = dir.write("a.jsonl", lines);
+  for (const auto kind : {Reduction::Kind::kOneVsRest, Reduction::Kind::kOneVsOne}) {
+    DeskExamples data({}, "", kind);
+    data.read(path, {});
+    SimulateOptions o = a_third_unseen("cohort", {"150"});
+    o.runs = 3;
+    for (const std::uint64_t delay : {0U, 20U}) {
+      o.delay.mean = static_cast<double>(delay);
+      const WorkersResult result = simulate_workers(data, o, {.workers = 4});
+      const WorkersCompared accuracy = compared(result, "accuracy");
+      EXPECT_GT(accuracy.one_desk, 0.7);
+      EXPECT_NEAR(accuracy.difference, 0, 0.12) << delay;
+      for (const WorkersRun& run : result.with_workers) EXPECT_LE(run.labels, 150u);
+    }
+    o.train_per_task = 20;
+    o.test_share = 0;
+    EXPECT_THROW(simulate_workers(data, o, {.workers = 4}), UsageError);
+  }
+}
+
 TEST(Workers, SendFewExamplesThatTheyDoNotAskAbout) {
   const DeskExamples data = examples(emails(700));
   const SimulateOptions o = a_third_unseen("cohort", {"0"});
@@ -237,7 +270,6 @@ TEST(Workers, RefuseWhatTheyCannotFollow) {
   refused([](auto& o) { o.learner = parse_spec("shampo"); });
   refused([](auto& o) { o.learner = parse_spec("peer"); });
   refused([](auto& o) { o.per_task = true; });
-  refused([](auto& o) { o.reduction = Reduction(Reduction::Kind::kOneVsRest, {"a", "b", "c"}); });
   refused([](auto& o) { o.learning.pace = PaceRule::kEven; });  // of no labels
 }
 

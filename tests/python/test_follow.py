@@ -96,8 +96,9 @@ def test_what_cannot_be_judged_or_followed_is_said(server):
         quorate.follow(f"http://127.0.0.1:{port}", patience=0.2)
 
 
-def test_classes_are_refused(tmp_path):
-    server = Running(tmp_path, labels=("--classes", "a,b"))
-    with pytest.raises(ValueError, match="classes"):
-        quorate.follow(server.url)
+def test_classes_are_judged(tmp_path):
+    server = Running(tmp_path, labels=("--classes", "art,sport"))
+    with quorate.follow(server.url) as follower:
+        said = follower.decide([{"id": str(n), "task": "ann", "text": "oil paint"} for n in range(5)])
+        assert all(one["label"] in ("art", "sport") and "margin" in one for one in said) and any(one["asked"] for one in said)
     server.stop()

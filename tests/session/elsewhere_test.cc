@@ -47,6 +47,16 @@ std::unique_ptr<Session> saved_and_loaded(const Session& session) {
   return std::make_unique<Session>(Session::load(session.spec(), session.options(), reader));
 }
 
+/// An example of its own that was decided elsewhere, without a question or with one.
+void take(Session& session, const Example& e) {
+  const Decision none;
+  session.take({&e, 1}, {&none, 1});
+}
+std::optional<std::uint64_t> ask(Session& session, const Example& e, Decision d) {
+  d.ask = true;
+  return session.take({&e, 1}, {&d, 1})[0].ticket;
+}
+
 SessionOptions that_keeps() { return {.seed = 3, .keep_labels = 4'000'000}; }
 
 class Elsewhere : public EveryLearner {
@@ -55,7 +65,7 @@ class Elsewhere : public EveryLearner {
   /// The same that knows its tasks: a learner may couple all that there are, from the first label on.
   std::unique_ptr<Session> with_tasks() {
     auto out = session();
-    for (std::size_t n = 0; n < kFirst; ++n) out->take(example(*out, n));
+    for (std::size_t n = 0; n < kFirst; ++n) take(*out, example(*out, n));
     return out;
   }
   Example example(Session& session, std::size_t n) const { return {session.task(task_name(stream_.task[n])), x(n)}; }
@@ -132,7 +142,7 @@ TEST_P(Elsewhere, AnExampleTakenIsOneDecidedAndNotAsked) {
     ASSERT_EQ(example(*there, n).task, e.task);
     const Outcome outcome = run_round_later(*here, {{&e, 1}})[0];
     if (outcome.decision.ask) {
-      ASSERT_EQ(there->ask(e, outcome.decision), outcome.ticket);
+      ASSERT_EQ(ask(*there, e, outcome.decision), outcome.ticket);
       if (n % 3 == 0) {
         here->withdraw(*outcome.ticket);
         there->withdraw(*outcome.ticket);
@@ -140,7 +150,7 @@ TEST_P(Elsewhere, AnExampleTakenIsOneDecidedAndNotAsked) {
         ASSERT_EQ(answer_to(*there, *outcome.ticket, stream_.y[n]), answer_to(*here, *outcome.ticket, stream_.y[n]));
       }
     } else {
-      there->take(e);
+      take(*there, e);
       ++taken;
     }
     if (n % 5 == 0 && here->pending().size() > 2) {
@@ -165,12 +175,12 @@ TEST_P(Elsewhere, AGiftIsABoughtLabelToTheBit) {
     ASSERT_EQ(example(*given, n).task, e.task);
     const Decision d = judge(*bought, e, n);
     if (!d.ask) {
-      bought->take(e);
-      given->take(e);
+      take(*bought, e);
+      take(*given, e);
       continue;
     }
-    const auto ticket = bought->ask(e, d);
-    ASSERT_EQ(given->ask(e, d), ticket);
+    const auto ticket = ask(*bought, e, d);
+    ASSERT_EQ(ask(*given, e, d), ticket);
     bought->answer(*ticket, label(n));
     given->withdraw(*ticket);
     given->give(e, label(n), "", d.probability);
@@ -191,8 +201,8 @@ TEST_P(Elsewhere, SavedAndContinuedAnywhereItIsTheSame) {
     for (Session* s : {never.get(), often.get()}) {
       const Example own = example(*s, n);
       if (!d.ask)
-        s->take(own);
-      else if (const auto ticket = s->ask(own, d); ticket && n % 4 == 0)
+        take(*s, own);
+      else if (const auto ticket = ask(*s, own, d); ticket && n % 4 == 0)
         s->answer(*ticket, label(n));
       if (n % 5 == 0 && s->pending().size() > 3) s->answer(s->pending().oldest(), label(n));
     }
@@ -213,8 +223,8 @@ TEST_P(Elsewhere, ARebuildIsTheLiveModelToTheBit) {
     const Example e = example(*live, n);
     const Decision d = judge(*live, e, n);
     if (!d.ask)
-      live->take(e);
-    else if (const auto ticket = live->ask(e, d); can.mistake_driven || n % 4 != 0)
+      take(*live, e);
+    else if (const auto ticket = ask(*live, e, d); can.mistake_driven || n % 4 != 0)
       live->answer(*ticket, label(n));
     if (!can.mistake_driven && n % 8 == 0 && live->pending().size() > 3) live->answer(live->pending().oldest(), label(n));
   }
@@ -249,7 +259,7 @@ TEST(AskedElsewhere, TheLimitsDecideAndThePaceDoesNot) {
   std::size_t accepted = 0;
   for (std::size_t n = 0; n < s.size(); ++n) {
     const Example e{session.task(task_name(s.task[n])), s.x[n].view()};
-    accepted += session.ask(e, {.margin = 0.1, .probability = 0.5}).has_value();
+    accepted += ask(session, e, {.margin = 0.1, .probability = 0.5}).has_value();
   }
   EXPECT_EQ(accepted, 3u);
   EXPECT_EQ(session.total().examples, 20u);
@@ -262,11 +272,11 @@ TEST(AskedElsewhere, ARefusedDecisionOrTaskChangesNothing) {
   const Example e{session.task("a"), {{}, x}};
   const std::string before = session_bytes(session);
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_THROW(session.ask(e, {.margin = nan}), UsageError);
-  EXPECT_THROW(session.ask(e, {.margin = 1, .probability = 0}), UsageError);
-  EXPECT_THROW(session.ask(e, {.margin = 1, .probability = nan}), UsageError);
-  EXPECT_THROW(session.ask({7, {{}, x}}, {.margin = 1}), UsageError);
-  EXPECT_THROW(session.take({7, {{}, x}}), UsageError);
+  EXPECT_THROW(ask(session, e, {.margin = nan}), UsageError);
+  EXPECT_THROW(ask(session, e, {.margin = 1, .probability = 0}), UsageError);
+  EXPECT_THROW(ask(session, e, {.margin = 1, .probability = nan}), UsageError);
+  EXPECT_THROW(ask(session, {7, {{}, x}}, {.margin = 1}), UsageError);
+  EXPECT_THROW(take(session, {7, {{}, x}}), UsageError);
   EXPECT_EQ(session_bytes(session), before);
 }
 
@@ -279,14 +289,48 @@ TEST(AskedElsewhere, ExamplesFromElsewhereAreNotAudited) {
   for (std::size_t n = 0; n < s.size(); ++n) {
     const Example e{session.task(task_name(s.task[n])), s.x[n].view()};
     if (n % 2 == 0)
-      session.take(e);
+      take(session, e);
     else
-      session.answer(*session.ask(e, {.margin = 0.1, .probability = 0.5}), answer_of(s.y[n]));
+      session.answer(*ask(session, e, {.margin = 0.1, .probability = 0.5}), answer_of(s.y[n]));
   }
   EXPECT_EQ(session.audit()->covered(), 0u);
   EXPECT_EQ(session.audit()->bought(), 0u);
   EXPECT_EQ(session.total().labels, 100u);
   saved_and_loaded(session);
+}
+
+TEST(AskedElsewhere, AnInstanceOfClassesIsOneDecided) {
+  for (const char* spec : {"cohort", "perceptron(query=margin, scale=log-idf)"}) {
+    SessionOptions o = that_keeps();
+    o.tasks_per_name = 3;
+    o.exclusive = true;
+    Session here(parse_spec(spec), o), there(parse_spec(spec), o);
+    const Stream s = make_stream(300, 2, 6, 5, true);
+    std::size_t asked = 0, taken = 0;
+    std::vector<Example> instance;
+    const auto of_class = [&](std::size_t n) { return static_cast<Task>(s.x[n].index[0] % 3); };
+    for (std::size_t n = 0; n < s.size(); ++n) {
+      const Task first = here.task(task_name(s.task[n]));
+      ASSERT_EQ(there.task(task_name(s.task[n])), first);
+      instance.clear();
+      for (Task k = 0; k < 3; ++k) instance.push_back({first + k, s.x[n].view(), k});
+      const std::span<const Outcome> outcomes = run_round_later(here, {instance, 3});
+      std::vector<Decision> decisions;
+      for (const Outcome& outcome : outcomes) decisions.push_back(outcome.decision);
+      const std::span<const Outcome> elsewhere = there.take(instance, decisions);
+      for (Task k = 0; k < 3; ++k) {
+        ASSERT_EQ(elsewhere[k].ticket, outcomes[k].ticket) << spec << ", instance " << n;
+        (outcomes[k].ticket ? asked : taken) += 1;
+      }
+      for (Task k = 0; k < 3; ++k)
+        if (const auto ticket = outcomes[k].ticket)
+          for (Session* session : {&here, &there}) session->answer(*ticket, of_class(n) == k ? kYes : kNo);
+    }
+    EXPECT_GT(asked, 50u) << spec;
+    EXPECT_GT(taken, 50u) << spec;
+    EXPECT_EQ(bytes_but_draws(there), bytes_but_draws(here)) << spec;
+    EXPECT_EQ(there.labels().size(), here.labels().size());
+  }
 }
 
 }  // namespace

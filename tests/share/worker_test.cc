@@ -297,6 +297,49 @@ TEST(Worker, RefusesAuditsAndRatesOfExamples) {
   }
 }
 
+TEST(Worker, JudgesClassesForEachUser) {
+  for (const char* reduction : {"one-vs-rest", "one-vs-one"}) {
+    DeskSettings settings;
+    settings.classes = {"art", "news", "sport"};
+    settings.reduction = reduction;
+    settings.learning.labels = {"90"};
+    settings.desk.pool = 0;
+    Fleet fleet(settings, 3);
+    std::size_t right = 0, asked = 0;
+    for (std::size_t n = 0; n < 900; ++n) {
+      Fleet::One& w = fleet.workers_[below(3, fleet.rng_)];
+      const std::size_t topic = below(3, fleet.rng_);
+      const auto word = [&] { return test::word(static_cast<int>(10 * topic + below(12, fleet.rng_))); };
+      const std::string line = Json{{"id", settings.classes[topic] + std::to_string(n)},
+                                    {"task", "u" + std::to_string(below(4, fleet.rng_))},
+                                    {"text", word() + " " + word() + " " + word()}}
+                                   .dump() +
+                               "\n";
+      std::string out;
+      ASSERT_EQ(w.worker.judge(w.replica.desk(), line, out), 0U) << out;
+      w.worker.wrote();
+      const Json said = Json::parse(out);
+      asked += said["asked"].get<bool>();
+      if (n >= 600) right += said["label"] == settings.classes[topic];
+      if (n % 3 == 0) fleet.exchange(0.1);
+      for (int times = 0; times < 2; ++times) {
+        const Json question = fleet.event({{"do", "next"}, {"annotator", "ann"}})["question"];
+        if (question.is_null()) break;
+        const std::string id = question["example"];
+        fleet.event(
+            {{"do", "answer"}, {"lease", question["lease"]}, {"label", id.substr(0, id.find_first_of("0123456789"))}});
+      }
+    }
+    for (int i = 0; i < 4; ++i) fleet.exchange(0);
+    fleet.expect_equal();
+    EXPECT_GT(asked, 20U) << reduction;
+    EXPECT_LE(fleet.bought(), 90U);
+    EXPECT_GT(fleet.bought(), 60U) << reduction;
+    EXPECT_GT(right, 240U) << reduction;
+    EXPECT_EQ(fleet.desk_.examples_of_all(), 900U);
+  }
+}
+
 TEST(Worker, SaysWhichLinesAreBad) {
   Fleet fleet(of({"10"}), 1);
   Fleet::One& w = fleet.workers_[0];
@@ -308,9 +351,7 @@ TEST(Worker, SaysWhichLinesAreBad) {
 }
 
 TEST(Worker, RefusesADeskThatItCannotFollow) {
-  DeskSettings classes;
-  classes.classes = {"a", "b", "c"};
-  const Replica replica(DeskMoment{"log", 0, classes.to_json()}.text());
+  const Replica replica(DeskMoment{"log", 0, of({"10"}, "peer").to_json()}.text());
   std::string out;
   EXPECT_THROW(Worker({.source = "w"}).judge(replica.desk(), "{}\n", out), Refused);
 }

@@ -198,9 +198,11 @@ class Desk {
   static constexpr std::size_t kMostMeasured = 2'000;  // audits that a status evaluates
 
   void note_left_out(const Record& record);
-  /// What became of an example that was judged elsewhere: asked about with this probability, or not.
-  using Elsewhere = std::optional<double>;
-  Json arrive(const Record& record, const Features& x, std::string_view line, const Elsewhere* elsewhere = nullptr);
+  /// What became of an example that was judged elsewhere: for each of its tasks, the probability with which it was asked
+  /// about; nothing: it was not.
+  using Elsewhere = std::span<const Nullable<double>>;
+  std::span<const Outcome> take_judged(const Instance& instance, Elsewhere elsewhere);
+  Json arrive(const Record& record, const Features& x, std::string_view line, std::optional<Elsewhere> elsewhere = {});
 
   DeskReply on(const event::Examples& event);
   DeskReply on(const event::Shared& event);

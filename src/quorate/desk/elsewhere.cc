@@ -16,13 +16,12 @@ std::uint64_t Desk::examples_of_all() const {
 
 void Desk::check_followed() const {
   const Refused refused{Verdict::kUnusable, "",
-                        "two labels, a total of labels or a rate of time, no --audit, and a learner that judges, as cohort"};
+                        "a total of labels or a rate of time, no --audit, and a learner that judges, as cohort"};
   const auto because = [&](const std::string& why) {
     Refused out = refused;
     out.detail = why;
     return out;
   };
-  if (model_.reduction.has_classes()) throw because("workers do not judge examples of classes yet");
   const LabelLimits& limits = model_.session.budget().limits();
   if (limits.rate && !limits.rate->seconds)
     throw because("a rate of labels by examples counts those that are posted here, and workers judge others");
@@ -31,16 +30,31 @@ void Desk::check_followed() const {
     throw because("workers cannot judge for " + to_text(model_.session.spec()) + ", which selects within a round");
 }
 
+std::span<const Outcome> Desk::take_judged(const Instance& instance, Elsewhere elsewhere) {
+  Session& session = model_.session;
+  const std::vector<Example> examples = examples_of(instance);
+  std::vector<Decision> decisions(examples.size());
+  for (std::size_t k = 0; k < examples.size(); ++k) {
+    decisions[k].margin = session.learner().score(examples[k]);
+    decisions[k].ask = elsewhere[k].has_value();
+    if (elsewhere[k]) decisions[k].probability = *elsewhere[k];
+  }
+  return session.take(examples, decisions);
+}
+
 DeskReply Desk::on(const event::Shared& event) {
   check_followed();
   const auto malformed = [](const std::string& what, const std::string& expected) {
     return Refused{Verdict::kMalformed, what, expected};
   };
   const auto lines = static_cast<std::size_t>(std::ranges::count(event.lines, '\n'));
-  if (event.positions.size() != lines || event.probabilities.size() != lines)
-    throw malformed("shared: " + std::to_string(lines) + " lines, " + std::to_string(event.positions.size()) +
-                        " positions, " + std::to_string(event.probabilities.size()) + " probabilities",
-                    "as many of each, and a newline after each line");
+  const std::size_t tasks = model_.reduction.tasks();  // of an example
+  if (event.positions.size() != lines || event.probabilities.size() != lines * tasks)
+    throw malformed(
+        "shared: " + std::to_string(lines) + " lines, " + std::to_string(event.positions.size()) + " positions, " +
+            std::to_string(event.probabilities.size()) + " probabilities",
+        tasks == 1 ? "as many of each, and a newline after each line"
+                   : "as many positions, " + std::to_string(tasks) + " probabilities a line, and a newline after each line");
   if (std::ranges::adjacent_find(event.positions, std::greater_equal()) != event.positions.end())
     throw malformed("positions: one is not above the one before", "positions that grow");
   for (const Nullable<double>& p : event.probabilities)
@@ -84,14 +98,15 @@ DeskReply Desk::on(const event::Shared& event) {
             return result(n, {{"known", true}});
           }
           const std::uint64_t taken = posted_ + gifts_, arrived = posted_;
-          const Elsewhere p = event.probabilities[n] ? Elsewhere(*event.probabilities[n]) : std::nullopt;
-          Json one = arrive(record, model_.featurizer(record), line.text, &p);
+          const Elsewhere p = Elsewhere(event.probabilities).subspan(n * tasks, tasks);
+          Json one = arrive(record, model_.featurizer(record), line.text, p);
           if (posted_ + gifts_ > taken) note_left_out(record);
           shared_ += posted_ - arrived;
           counted_until(n);
           asked += one.value("asked", false);
           add_to_list(ids, one.value("id", Json(nullptr)));
-          if (p) one["refused"] = !one.value("asked", false);
+          if (std::ranges::any_of(p, [](const auto& asked) { return asked.has_value(); }))
+            one["refused"] = !one.value("asked", false);
           result(n, std::move(one));
         },
         [&](std::uint64_t number, const std::string& what) {

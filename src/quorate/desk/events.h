@@ -99,7 +99,8 @@ struct Examples {
 };
 
 /// Examples that a worker judged by a replica of this desk. The lines are as those of Examples; the record has them after
-/// its first line, and the n-th of each list is about the n-th line.
+/// its first line. The n-th position is that of the n-th line; probabilities are one for each line or, with classes, one for
+/// each task of each line (Reduction::tasks).
 struct Shared {
   static constexpr std::string_view kDo = "shared";
   std::string source;
@@ -112,8 +113,10 @@ struct Shared {
         EventField{&Shared::source, "source", kName, "what the examples are read from: a file, a queue, a partition of one"},
         EventField{&Shared::read, "read", kWhole, "lines of the source before this one are judged"},
         EventField{&Shared::positions, "positions", kAny, "whole numbers that grow within a source: a line counts once"},
-        EventField{&Shared::probabilities, "probabilities", kAny,
-                   "with which the worker asks for the label, above 0 and up to 1; null: it does not ask"}};
+        EventField{
+            &Shared::probabilities, "probabilities", kAny,
+            "with which the worker asks for the label, above 0 and up to 1; null: it does not ask. With classes, one for "
+            "each of their questions, line by line"}};
   }
 };
 

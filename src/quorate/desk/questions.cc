@@ -102,7 +102,7 @@ std::string Desk::why_refused(const Record& record) const {
          joined(std::vector<std::string_view>(words.begin(), words.end()));
 }
 
-Json Desk::arrive(const Record& record, const Features& x, std::string_view line, const Elsewhere* elsewhere) {
+Json Desk::arrive(const Record& record, const Features& x, std::string_view line, std::optional<Elsewhere> elsewhere) {
   Session& session = model_.session;
   const std::string id = record.id.empty() ? new_id() : std::string(record.id);
   const std::string task(record.task.empty() ? kOnlyTask : record.task);
@@ -175,24 +175,10 @@ Json Desk::arrive(const Record& record, const Features& x, std::string_view line
     question.worth = std::max(question.worth, -certainty(decision.margin));
     question.probability = std::min(question.probability, decision.probability);
   };
-  if (elsewhere != nullptr) {
-    const Example e = examples_of(instance).front();
-    Decision decision;
-    decision.margin = session.learner().score(e);
-    std::optional<std::uint64_t> ticket;
-    if (*elsewhere) {
-      decision.probability = **elsewhere;
-      ticket = session.ask(e, decision);
-    } else {
-      session.take(e);
-    }
-    remember();
-    ask(decision, ticket, false);
-  } else {
-    const auto outcomes = model_.decide({&instance, 1}).outcomes;
-    remember();
-    for (const Outcome& outcome : outcomes) ask(outcome.decision, outcome.ticket, outcome.audited);
-  }
+  const std::span<const Outcome> outcomes =
+      elsewhere ? take_judged(instance, *elsewhere) : model_.decide({&instance, 1}).outcomes;
+  remember();
+  for (const Outcome& outcome : outcomes) ask(outcome.decision, outcome.ticket, outcome.audited);
   if (session.no_room() > no_room) make_room();  // for later examples; this one goes to the pool
   if (!question.audit) question.weighed_at = session.total().labels;
   put_prediction(out, model_.predict(work, true), work);

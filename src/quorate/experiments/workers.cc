@@ -27,11 +27,16 @@ LabelLimits limits_of(const LearningOptions& learning, std::size_t examples) {
 }
 
 DeskSettings settings_of(const SimulateOptions& o, std::uint64_t r, std::size_t examples, const Labels& labels,
-                         const FeatureSettings& features) {
+                         const Reduction& reduction, const FeatureSettings& features) {
   DeskSettings out;
   out.learner = to_text(o.learner);
-  out.positive = labels.word(1);
-  out.negative = labels.word(-1);
+  if (reduction.has_classes()) {
+    out.classes = reduction.classes();
+    out.reduction = to_text(reduction.kind());
+  } else {
+    out.positive = labels.word(1);
+    out.negative = labels.word(-1);
+  }
   out.features = features;
   out.learning = o.learning;
   out.learning.set_limits(limits_of(o.learning, examples));
@@ -45,7 +50,8 @@ DeskSettings settings_of(const SimulateOptions& o, std::uint64_t r, std::size_t 
 /// A desk whose questions are answered by the labels of the data.
 class SimulatedDesk {
  public:
-  SimulatedDesk(const DeskSettings& settings, const DeskExamples& data) : data_(data), desk_(settings) {}
+  SimulatedDesk(const DeskSettings& settings, const DeskExamples& data, const Reduction& reduction)
+      : data_(data), reduction_(reduction), desk_(settings) {}
 
   const Desk& desk() const { return desk_; }
   /// The records of events that changed the desk since the last call.
@@ -76,7 +82,7 @@ class SimulatedDesk {
       const Json question = apply(event::Next{kAnnotator}).body.at("question");
       if (question.is_null()) return;
       const auto i = std::stoull(question.at("example").get<std::string>());
-      apply(event::Answer{question.at("lease"), data_.labels().word(data_.label(i).answer())});
+      apply(event::Answer{question.at("lease"), data_.labels().name(reduction_.number_of(data_.label(i)))});
     }
   }
 
@@ -88,10 +94,12 @@ class SimulatedDesk {
     const auto known = std::ranges::lower_bound(shared.positions, source->second.next) - shared.positions.begin();
     for (std::ptrdiff_t n = 0; n < known; ++n) shared.lines.remove_prefix(shared.lines.find('\n') + 1);
     shared.positions.erase(shared.positions.begin(), shared.positions.begin() + known);
-    shared.probabilities.erase(shared.probabilities.begin(), shared.probabilities.begin() + known);
+    const auto tasks = static_cast<std::ptrdiff_t>(reduction_.tasks());
+    shared.probabilities.erase(shared.probabilities.begin(), shared.probabilities.begin() + known * tasks);
   }
 
   const DeskExamples& data_;
+  const Reduction& reduction_;
   Desk desk_;
   double time_ = 0;
   std::vector<std::string> records_;
@@ -163,16 +171,16 @@ class Fleet {
 class WorkersSimulation {
  public:
   WorkersSimulation(const DeskExamples& data, const SimulateOptions& o, const WorkersOptions& workers)
-      : data_(data), o_(o), workers_(workers) {}
+      : data_(data), reduction_(data.reduction()), o_(o), workers_(workers) {}
 
   /// Run r: of one desk, or of workers. Returns no result if it was stopped.
   std::optional<WorkersRun> run(std::uint64_t r, bool with_workers) const {
     const std::uint64_t seed = o_.learning.seed + r;
     Rng order = make_rng(seed, kOrderStream), deal = make_rng(seed, kDealStream);
     const Split split = make_split(order);
-    DeskSettings settings = settings_of(o_, r, split.learn.size(), data_.labels(), data_.features);
+    DeskSettings settings = settings_of(o_, r, split.learn.size(), data_.labels(), reduction_, data_.features);
     if (data_.weighed()) settings.reading.weight = "weight";
-    SimulatedDesk desk(settings, data_);
+    SimulatedDesk desk(settings, data_, reduction_);
     std::optional<Fleet> fleet;
     if (with_workers) fleet.emplace(desk, settings, workers_, static_cast<std::uint64_t>(o_.delay.mean), seed);
     for (const std::uint64_t i : split.learn) {
@@ -222,7 +230,8 @@ class WorkersSimulation {
   Measures measure(const Desk& desk, const std::vector<std::uint64_t>& test) const {
     std::string lines;
     for (const std::uint64_t i : test) lines += data_.line(i);
-    Scores out;
+    Scores scores;  // of yes or no
+    ClassConfusion confusion(reduction_.size());
     Reduction::Work work;
     const Model& model = desk.model();
     desk.look_at(
@@ -231,15 +240,20 @@ class WorkersSimulation {
           const Label label = data_.label(test[line.number - 1]);
           if (!label.known()) return;
           const Task task = model.known_task(line.record.task.empty() ? kOnlyTask : line.record.task);
-          out.add(label.answer(), model.predict(task, line.x, work).margin);
+          const auto said = model.predict(task, line.x, work);
+          if (reduction_.has_classes())
+            confusion.add(reduction_.number_of(label), said.label);
+          else
+            scores.add(label.answer(), said.margin);
         },
         [&](std::uint64_t number, const std::string& what) {
           throw DataError("example " + std::to_string(test[number - 1] + 1) + ": " + what);
         });
-    return out.measures();
+    return reduction_.has_classes() ? confusion.measures() : scores.measures();
   }
 
   const DeskExamples& data_;
+  const Reduction reduction_;
   const SimulateOptions& o_;
   const WorkersOptions& workers_;
 };
@@ -308,7 +322,6 @@ void check_workers(const SimulateOptions& o) {
   const auto check = [](bool holds, const char* what) {
     if (!holds) throw UsageError(std::string("workers: ") + what);
   };
-  check(!o.reduction.has_classes(), "they do not judge examples of classes yet; expected two labels");
   check(o.passes == 1 && o.share == 1 && o.folds == 0, "expected one pass over all examples to learn from");
   check(!o.delay.lognormal && o.delay.lost == 0,
         "the log is as late for all; expected a delay of a number of examples, as 100");
@@ -317,7 +330,7 @@ void check_workers(const SimulateOptions& o) {
   check(capabilities(o.learner).judges,
         "the learner selects within a round, or changes while it decides; expected one that judges, as cohort");
   try {
-    Desk(settings_of(o, 0, 1, Labels(), {})).check_followed();  // throws for what no desk can do
+    Desk(settings_of(o, 0, 1, Labels(), {}, {})).check_followed();  // throws for what no desk can do
   } catch (const Refused& e) {
     throw UsageError("workers: " + e.detail + "; expected " + e.expected);
   }
@@ -330,6 +343,8 @@ WorkersResult simulate_workers(const DeskExamples& data, const SimulateOptions& 
   if ((o.train_per_task > 0) + (o.test_share > 0) + (data.size() > data.to_learn()) != 1)
     throw UsageError("a test set, test-share and train-per-task: expected one of them with workers");
   if (!(o.test_share >= 0 && o.test_share < 1)) throw UsageError("test-share: expected a number above 0 and below 1");
+  if (data.reduction().has_classes() && o.train_per_task > 0)
+    throw UsageError("train-per-task with classes: expected a test set or test-share with workers");
   if (o.in_order && o.train_per_task > 0) throw UsageError("in order: expected all examples, not some drawn at random");
   const auto place = [&](const std::string& what) { return data.path.empty() ? what : data.path + ": " + what; };
   if (data.to_learn() < 2) throw DataError(place("fewer than two examples to learn from; expected more"));

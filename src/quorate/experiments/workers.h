@@ -15,9 +15,13 @@ namespace quorate {
 /// may call const members.
 class DeskExamples {
  public:
-  /// `settings`: of the desk; `positive`: the word for +1, or empty.
-  explicit DeskExamples(const FeatureSettings& settings = {}, const std::string& positive = "")
-      : features(settings), labels_(positive) {}
+  /// `settings`: of the desk; `positive`: the word for +1, or empty; `classes`: the kind of their reduction. Tasks of the
+  /// data are users then.
+  explicit DeskExamples(const FeatureSettings& settings = {}, const std::string& positive = "",
+                        Reduction::Kind classes = Reduction::Kind::kNone)
+      : features(settings),
+        classes_(classes),
+        labels_(classes == Reduction::Kind::kNone ? Labels(positive) : Labels::of_classes({}, true)) {}
 
   /// Adds the examples of a file; `tested`: all of them to the test set, once the examples to learn from are added. Ends
   /// early once options.stop is requested. Throws as RecordReader; DataError for an example to learn from without a label,
@@ -31,6 +35,10 @@ class DeskExamples {
   Label label(std::size_t i) const { return label_[i]; }
   Task task(std::size_t i) const { return task_[i]; }  ///< its index in `tasks`
   const Labels& labels() const { return labels_; }
+  /// Of all labels that were read. Throws DataError for fewer than two classes.
+  Reduction reduction() const {
+    return classes_ == Reduction::Kind::kNone ? Reduction() : Reduction(classes_, labels_.names(), true);
+  }
   bool weighed() const { return weighed_; }  ///< whether an example has another weight than 1
 
   std::string path;  ///< of the examples to learn from, for messages; set by read()
@@ -40,6 +48,7 @@ class DeskExamples {
  private:
   std::string line_of(Record& record, RecordWriter& writer) const;
 
+  Reduction::Kind classes_;
   Labels labels_;
   std::vector<std::string> lines_;
   std::vector<Label> label_;

@@ -578,43 +578,48 @@ std::optional<std::uint64_t> Session::ask(const Example& e) {
   return enqueue(e, decision, false);
 }
 
-/// As decide() and next_question() count an example.
-void Session::count_elsewhere(const Example& e, bool looks) {
+std::span<const Outcome> Session::take(std::span<const Example> instance, std::span<const Decision> decisions) {
+  for (const Decision& d : decisions)
+    if (d.ask && (!std::isfinite(d.margin) || !(d.probability > 0 && d.probability <= 1)))
+      throw UsageError("a decision of margin " + std::to_string(d.margin) + ", probability " +
+                       std::to_string(d.probability) + "; expected a finite margin and a probability above 0, up to 1");
   check_whole();
-  check_known(e);
+  for (const Example& e : instance) check_known(e);
   end_round();
-  ledger_.begin_round(1);
+  const std::size_t size = instance.size();
+  const bool looks = capabilities().learns_unasked;
+  ledger_.begin_round(size);
+  if (outcomes_.capacity() < size) renew(outcomes_, size);
+  outcomes_.resize(size);
   try {
     guarded([&] {
-      learner_->make_task(e.task);
-      learner_->count(e.x);
-      if (looks) learner_->look(e);
+      for (const Example& e : instance) learner_->make_task(e.task);
+      learner_->count(instance.front().x);
+      for (std::size_t n = 0; n < size && looks; ++n)
+        if (!decisions[n].ask) learner_->look(instance[n]);
     });
   } catch (...) {
-    ledger_.cancel_round(1);
+    ledger_.cancel_round(size);
     throw;
   }
-  ledger_.begin_example(e.task);
-  ledger_.pass_audit();
-}
-
-void Session::take(const Example& e) {
-  const bool looks = capabilities().learns_unasked;
-  count_elsewhere(e, looks);
-  if (kept_.keeps()) guarded([&] { kept_.add_unasked(e, looks); });
-}
-
-std::optional<std::uint64_t> Session::ask(const Example& e, const Decision& d) {
-  if (!std::isfinite(d.margin) || !(d.probability > 0 && d.probability <= 1))
-    throw UsageError("a decision of margin " + std::to_string(d.margin) + ", probability " + std::to_string(d.probability) +
-                     "; expected a finite margin and a probability above 0, up to 1");
-  count_elsewhere(e, false);
-  std::optional<std::uint64_t> ticket;
-  Decision asked = d;
-  asked.ask = true;
-  if (ledger_.may_ask(e.task, pending_.of_task(e.task))) ticket = enqueue(e, asked, false);
-  if (kept_.keeps()) guarded([&] { kept_.add_asked(e, ticket, capabilities().learns_unasked); });
-  return ticket;
+  kept_.begin_round(size);
+  for (std::size_t n = 0; n < size; ++n) {
+    const Example& e = instance[n];
+    Outcome& outcome = outcomes_[n] = {.decision = decisions[n]};
+    ledger_.begin_example(e.task);
+    ledger_.pass_audit();
+    if (outcome.decision.ask && ledger_.may_ask(e.task, pending_.of_task(e.task)))
+      outcome.ticket = enqueue(e, outcome.decision, false);
+    outcome.asked = outcome.ticket.has_value();
+    if (!kept_.keeps()) continue;
+    guarded([&] {
+      if (outcome.decision.ask)
+        kept_.add_asked(e, outcome.ticket, looks);
+      else
+        kept_.add_unasked(e, looks);
+    });
+  }
+  return outcomes_;
 }
 
 void Session::see(const Features& x) {

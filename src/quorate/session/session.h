@@ -124,14 +124,12 @@ class Session {
   /// counted as too late. `id`: the example's, kept with the label. Throws UsageError for a ticket never issued; MemoryError
   /// as reply(), and the ticket still waits.
   std::optional<Outcome> answer(std::uint64_t ticket, Answer y, std::string_view annotator = {}, std::string_view id = {});
-  /// An example that was decided elsewhere (Learner::judge) and not asked about: counted, looked at and kept as one that
-  /// decide() does not ask about, but never audited. Each is an instance of its own. Ends an open round. Throws as decide().
-  void take(const Example& e);
-  /// One that was asked about elsewhere, by decision `d`: counted and kept as one that decide() asks about. Returns the
-  /// ticket of its question, or nothing: the limits leave no label (the pace has no say), or there is no memory. The ticket
-  /// is answered or withdrawn as others. Throws as decide(); UsageError for a margin that is not finite or a probability
-  /// outside of (0, 1].
-  std::optional<std::uint64_t> ask(const Example& e, const Decision& d);
+  /// An instance that was decided elsewhere (Learner::judge): its example for each task that it is shown to, and what was
+  /// decided. Counted, looked at and kept as decide() does, but never audited. The outcome of an example that was asked about
+  /// has the ticket of its question or none: the limits leave no label (the pace has no say), or there is no memory. Tickets
+  /// are answered or withdrawn as others. Ends an open round; outcomes stay until the next one. Throws as decide();
+  /// UsageError for a question's margin that is not finite or a probability outside of (0, 1].
+  std::span<const Outcome> take(std::span<const Example> instance, std::span<const Decision> decisions);
   /// Asks about an example that was decided before without a question, whatever the learner's rule says. Returns the
   /// ticket, or nothing: the limits leave no label, or there is no memory. Throws UsageError for an unknown task.
   std::optional<std::uint64_t> ask(const Example& e);
@@ -286,7 +284,6 @@ class Session {
   void give_up(std::uint64_t ticket);
   void check_issued(std::uint64_t ticket) const;
   void keep(const Example& e, Outcome& outcome, std::string_view annotator, const Audit::Held& audit = {});
-  void count_elsewhere(const Example& e, bool looks);
   void keep_unasked(const Round& round);
   void keep_unanswered(std::optional<std::uint64_t> ticket = {});
   void check_rebuilds() const;

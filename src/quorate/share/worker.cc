@@ -25,7 +25,8 @@ void Worker::catch_up(const Desk& desk) {
   const Desk::Source& source = found->second;
   known_ = true;
   while (!waiting_.empty() && waiting_.front().position < source.next) {
-    asked_waiting_ -= waiting_.front().probability.has_value();
+    questions_waiting_ -= !waiting_.front().asked.empty();
+    labels_waiting_ -= waiting_.front().labels();
     waiting_bytes_ -= waiting_.front().line.size();
     waiting_.pop_front();
   }
@@ -64,21 +65,22 @@ double Worker::factor(const Desk& desk) {
   const Session& session = desk.model().session;
   const std::uint64_t total = session.budget().limits().total;
   if (!learning.pace || !learning.length || total == LabelLimits::kNone) return 1;
-  if (!pace_) pace_.follow_even(static_cast<double>(total), static_cast<double>(*learning.length));
+  const double tasks = static_cast<double>(desk.model().reduction.tasks());  // of an example
+  if (!pace_) pace_.follow_even(static_cast<double>(total), static_cast<double>(*learning.length) * tasks);
   std::uint64_t live = 0;
   for (const auto& [name, source] : desk.sources()) live += name == o_.source || source.at + o_.live_seconds >= desk.time();
   live = std::max<std::uint64_t>(live, 1);
-  pace_.stand_at(static_cast<double>(desk.examples_of_all() + (next_ - told_) * live),
-                 static_cast<double>(session.budget().bought() + asked_waiting_ * live));
+  pace_.stand_at(static_cast<double>(desk.examples_of_all() + (next_ - told_) * live) * tasks,
+                 static_cast<double>(session.budget().bought() + labels_waiting_ * live));
   return pace_.factor(0);
 }
 
-/// By what the replica knows: the desk may refuse all the same.
-bool Worker::may_ask(const Desk& desk, Task task) const {
+/// By what the replica knows: the desk may refuse all the same. labels: that the example asks for already.
+bool Worker::may_ask(const Desk& desk, Task task, std::uint64_t labels) const {
   const Session& session = desk.model().session;
-  if (full() || desk.open_questions() + asked_waiting_ >= desk.settings().desk.open) return false;
+  if (full() || desk.open_questions() + questions_waiting_ >= desk.settings().desk.open) return false;
   const LabelLimits& limits = session.budget().limits();
-  return session.budget().bought() + asked_waiting_ < limits.total && session.budget().free() > 0 &&
+  return session.budget().bought() + labels_waiting_ + labels < limits.total && session.budget().free() > labels &&
          (task == kUntracked ? limits.per_task > 0 : session.may_ask(task));
 }
 
@@ -106,14 +108,26 @@ std::size_t Worker::judge(const Desk& desk, std::string_view lines, std::string&
       [&](const Desk::Look& line) {
         if (const std::string why = desk.why_refused(line.record); !why.empty()) return bad(line.number, why);
         const std::uint64_t position = line.number - 1;
-        const Task task = model.known_task(line.record.task.empty() ? kOnlyTask : line.record.task);
-        const double scale = factor(desk);
-        const Decision d = model.session.learner().judge({.task = task, .x = line.x, .weight = line.record.weight}, scale,
-                                                         draw_of(seed, position), memory_);
+        const Task first_task = model.known_task(line.record.task.empty() ? kOnlyTask : line.record.task);
+        examples_.clear();
+        model.reduction.add_examples(first_task, line.x, examples_, line.record.weight);
         const bool labelled = !line.record.label.empty();
-        bool asks = d.ask && !labelled && may_ask(desk, task) && (!pace_ || pace_.allows());
-        if (pace_ && !labelled) pace_.observe(asks);
-        work.margins.assign(1, d.margin);  // score()'s, to the bit
+        const double scale = factor(desk);
+        probabilities_.assign(examples_.size(), std::nullopt);
+        work.margins.clear();
+        std::uint64_t labels = 0;
+        for (std::size_t k = 0; k < examples_.size(); ++k) {
+          const Decision d =
+              model.session.learner().judge(examples_[k], scale, draw_of(seed, position * examples_.size() + k), memory_);
+          work.margins.push_back(d.margin);  // score()'s, to the bit
+          if (labelled) continue;
+          const bool asks = d.ask && may_ask(desk, examples_[k].task, labels) && (!pace_ || pace_.allows());
+          if (pace_) pace_.observe(asks);
+          if (!asks) continue;
+          probabilities_[k] = d.probability;
+          ++labels;
+        }
+        const bool asks = labels > 0;
         const Reduction::Prediction said = model.predict(work, true);
         JsonObject one(out);
         desk.put_prediction(one, line, said, work);
@@ -124,10 +138,11 @@ std::size_t Worker::judge(const Desk& desk, std::string_view lines, std::string&
         out += '\n';
         if (!asks && !labelled && !shares(desk)) return;
         waiting_.push_back(
-            {position, asks ? std::optional(d.probability) : std::nullopt, labelled, std::string(line.line) + "\n"});
+            {position, asks ? probabilities_ : std::vector<Nullable<double>>(), labelled, std::string(line.line) + "\n"});
         waiting_bytes_ += waiting_.back().line.size();
         asked_ += asks;
-        asked_waiting_ += asks;
+        questions_waiting_ += asks;
+        labels_waiting_ += labels;
       },
       bad);
   next_ = first + static_cast<std::uint64_t>(std::ranges::count(lines, '\n'));
@@ -138,6 +153,7 @@ std::size_t Worker::judge(const Desk& desk, std::string_view lines, std::string&
 std::optional<event::Shared> Worker::to_send(const Desk& desk, std::size_t most, std::string& lines) {
   if (done(desk)) return std::nullopt;
   constexpr std::size_t kBytes = std::size_t{4} << 20;
+  const std::size_t tasks = desk.model().reduction.tasks();
   event::Shared out{o_.source, written_, {}, {}};
   lines.clear();
   for (const Sent& one : waiting_) {
@@ -147,8 +163,8 @@ std::optional<event::Shared> Worker::to_send(const Desk& desk, std::size_t most,
       break;
     }
     out.positions.push_back(one.position);
-    Nullable<double>& p = out.probabilities.emplace_back();
-    if (one.probability) p.emplace(*one.probability);
+    out.probabilities.insert(out.probabilities.end(), one.asked.begin(), one.asked.end());
+    if (one.asked.empty()) out.probabilities.resize(out.probabilities.size() + tasks);
     lines += one.line;
   }
   out.lines = lines;
@@ -158,7 +174,7 @@ std::optional<event::Shared> Worker::to_send(const Desk& desk, std::size_t most,
 bool Worker::make_room(const Desk& desk) {
   catch_up(desk);
   for (std::size_t n = waiting_.size(); n-- > 0 && full();)
-    if (!waiting_[n].probability && !waiting_[n].labelled) {
+    if (waiting_[n].asked.empty() && !waiting_[n].labelled) {
       waiting_bytes_ -= waiting_[n].line.size();
       waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(n));
     }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "quorate/desk/desk.h"
 #include "quorate/learner.h"
@@ -67,13 +68,16 @@ class Worker {
  private:
   struct Sent {
     std::uint64_t position;
-    std::optional<double> probability;  // of asking
-    bool labelled;                      // by the data
+    std::vector<Nullable<double>> asked;  // for each task of the example, the probability of asking; empty: no question
+    bool labelled;                        // by the data
     std::string line;
+    std::uint64_t labels() const {
+      return static_cast<std::uint64_t>(std::ranges::count_if(asked, [](const auto& p) { return p.has_value(); }));
+    }
   };
   void catch_up(const Desk& desk);
   double factor(const Desk& desk);
-  bool may_ask(const Desk& desk, Task task) const;
+  bool may_ask(const Desk& desk, Task task, std::uint64_t labels) const;
   bool shares(const Desk& desk) const;
   bool full() const { return waiting_.size() >= o_.queue || waiting_bytes_ >= std::size_t{64} << 20; }
 
@@ -85,7 +89,11 @@ class Worker {
   bool known_ = false;  // to the desk
   bool began_ = false;  // to judge
   std::uint64_t written_ = 0;
-  std::uint64_t asked_ = 0, asked_waiting_ = 0, next_ = 0, told_ = 0;  // told_: the source's `read` at the desk
+  std::uint64_t asked_ = 0, next_ = 0, told_ = 0;  // told_: the source's `read` at the desk
+  std::uint64_t questions_waiting_ = 0,
+                labels_waiting_ = 0;  // of a question with classes: a label for each task asked about
+  std::vector<Example> examples_;     // of a line
+  std::vector<Nullable<double>> probabilities_;
 };
 
 }  // namespace quorate
