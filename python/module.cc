@@ -125,7 +125,9 @@ std::tuple<std::string, std::string> column_kind(const std::string& name, const 
 /// The number that a text means in a file; none for other texts.
 std::optional<double> number(std::string_view text) {
   const auto plain = parse_number<double>(text.substr(text.starts_with('+') ? 1 : 0));
-  return plain && is_value(*plain) ? plain : written_number(text, {});
+  if (plain && is_value(*plain)) return plain;
+  const auto written = written_number(text, {});
+  return written ? written : flag_of(text);
 }
 
 std::string canonical_text(const std::string& spec) { return to_text(canonical(parse_spec(spec))); }

@@ -78,6 +78,9 @@ std::unique_ptr<server::LogClient> log_of(WorkOptions& o, const kafka::Settings&
     o.server.token = token;
   while (!o.server.token.empty() && std::string_view("\r\n ").find(o.server.token.back()) != std::string_view::npos)
     o.server.token.pop_back();
+  if (std::ranges::any_of(o.server.token, [](char c) { return c <= ' ' || c > '~'; }))
+    throw UsageError((o.token_file.empty() ? "QUORATE_TOKEN" : o.token_file) +
+                     std::string(": expected a token alone, in one line, as quorate serve token writes it"));
   return server::http_log(o.server);
 }
 
@@ -86,6 +89,8 @@ int judge_all(WorkOptions o) {
   interrupt_on_closed_pipe();
   if (o.source.size() > 100)
     throw UsageError("--source has " + std::to_string(o.source.size()) + " bytes; expected 1 to 100");
+  if (std::ranges::any_of(o.source, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }))
+    throw UsageError("--source " + quoted_value(o.source) + ": expected a name without control characters");
   if (o.examples.empty() != o.group.empty())
     throw UsageError("--examples and --group: expected both or neither; members of a group share the topic");
   if (!o.member.empty() && o.group.empty()) throw UsageError("--member: expected with --examples and --group");
@@ -116,10 +121,13 @@ int judge_all(WorkOptions o) {
       std::cerr << "quorate: a line cannot be used: " << line
                 << (says ? "\n" : "; expected JSON, as quorate convert --to jsonl makes it of other formats\n");
     }
+    if (!output->write(some, out)) {
+      link.give_up(some.source);
+      break;
+    }
+    link.wrote(some.source);
     unusable += bad;
     count += some.count;
-    if (!output->write(some, out)) break;
-    link.wrote(some.source);
   }
   const std::uint64_t left = link.finish(std::chrono::seconds(o.link.patience));
   if (!o.link.quiet)

@@ -98,6 +98,11 @@ void Link::wrote(const std::string& source) {
   readings_.at(source).worker.wrote();
 }
 
+void Link::give_up(const std::string& source) {
+  const std::lock_guard lock(mutex_);
+  readings_.at(source).worker.give_up();
+}
+
 void Link::check() {
   const std::lock_guard lock(mutex_);
   if (failed_) std::rethrow_exception(failed_);
@@ -178,7 +183,7 @@ void Link::start() {
   made->desk().check_followed();
   const std::lock_guard lock(mutex_);
   if (replica_ && replica_->log() != made->log())
-    throw DataError(log_->address() + ": another desk: its log is " + made->log() + ", not " + replica_->log() +
+    throw FileError(log_->address() + ": another desk: its log is " + made->log() + ", not " + replica_->log() +
                     "; expected the one that this worker began with, or start the worker again");
   replica_ = std::move(made);
 }

@@ -36,6 +36,7 @@ class Link {
   void end(const std::string& source);  ///< what waits is judged again by who reads it next
   /// Judges lines with the desk as it is now; returns the number of unusable ones. Throws what stopped the link.
   std::size_t judge(const std::string& source, std::uint64_t position, std::string_view lines, std::string& out);
+  void give_up(const std::string& source);               ///< those after wrote() are not: as if they had not been judged
   void check();                                          ///< throws what stopped the link
   void wrote(const std::string& source);                 ///< the predictions so far are written
   std::uint64_t known_until(const std::string& source);  ///< lines before this one are judged, as the desk knows

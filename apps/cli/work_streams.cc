@@ -193,8 +193,7 @@ class KafkaInput : public Input {
 class StandardOutput : public Output {
  public:
   bool write(const Batch&, std::string_view predictions) override {
-    std::cout << predictions << std::flush;
-    return true;
+    return static_cast<bool>(std::cout << predictions << std::flush);
   }
 };
 

@@ -456,13 +456,17 @@ void Api::status(Call& call) {
 
 void Api::events(Call& call) {
   events_.open(Respond([respond = call.respond](Response response) { (*respond)(std::move(response)); }),
-               event_text("status", named_status().text()));
+               event_text("status", named_status().text()), [this, request = call.request] {
+                 Identity who;
+                 return !identify(request, bit(Role::kOwner), who);  // a token may be revoked meanwhile
+               });
 }
 
 void Api::publish(const std::stop_token& end) {
   std::uint64_t seen = service_.changes();
   std::unique_lock lock(mutex_);
   while (!ending_.wait_for(lock, end, options_.between_events, [&] { return end.stop_requested(); })) {
+    events_.end_refused();
     const std::uint64_t now = service_.changes();
     if (now == seen || events_.readers() == 0) continue;
     seen = now;

@@ -43,17 +43,17 @@ void EventReader::take(std::vector<Text>& into) {
 }
 
 EventStream::~EventStream() {
-  for (const auto& weak : readers_)
-    if (const auto reader = weak.lock()) reader->end();
+  for (const Open& one : readers_)
+    if (const auto reader = one.reader.lock()) reader->end();
 }
 
-void EventStream::open(Respond respond, std::string first) {
+void EventStream::open(Respond respond, std::string first, std::function<bool()> allowed) {
   auto reader = std::make_shared<EventReader>(max_waiting_bytes_);
   {
     const std::lock_guard lock(mutex_);
-    std::erase_if(readers_, [](const auto& weak) { return weak.expired(); });
+    std::erase_if(readers_, [](const Open& one) { return one.reader.expired(); });
     if (readers_.size() < max_readers_) {
-      readers_.push_back(reader);
+      readers_.push_back({reader, std::move(allowed)});
       // Under the lock, so that it precedes all that is published from now on.
       if (!first.empty()) reader->push(std::make_shared<const std::string>(std::move(first)));
     } else {
@@ -74,17 +74,26 @@ void EventStream::open(Respond respond, std::string first) {
 void EventStream::publish(std::string_view event, std::string_view data) {
   const auto text = std::make_shared<const std::string>(event_text(event, data));
   const std::lock_guard lock(mutex_);
-  std::erase_if(readers_, [&](const auto& weak) {
-    const auto reader = weak.lock();
+  std::erase_if(readers_, [&](const Open& one) {
+    const auto reader = one.reader.lock();
     if (reader) reader->push(text);
     return !reader;
+  });
+}
+
+void EventStream::end_refused() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(readers_, [](const Open& one) {
+    const auto reader = one.reader.lock();
+    if (reader && one.allowed && !one.allowed()) reader->end();
+    return !reader || reader->ended();
   });
 }
 
 std::size_t EventStream::readers() const {
   const std::lock_guard lock(mutex_);
   return static_cast<std::size_t>(
-      std::count_if(readers_.begin(), readers_.end(), [](const auto& weak) { return !weak.expired(); }));
+      std::count_if(readers_.begin(), readers_.end(), [](const Open& one) { return !one.reader.expired(); }));
 }
 
 std::string event_text(std::string_view event, std::string_view data) {

@@ -49,8 +49,10 @@ class EventStream {
   EventStream& operator=(const EventStream&) = delete;
 
   /// Turns the request into a reader, which receives `first` (see event_text) and all that is published from now on.
-  /// Answers 503 if there are max_readers.
-  void open(Respond respond, std::string first = {});
+  /// Answers 503 if there are max_readers. allowed: whether it may go on, asked by end_refused(); empty: it may.
+  void open(Respond respond, std::string first = {}, std::function<bool()> allowed = {});
+  /// Ends readers that may not go on.
+  void end_refused();
   /// Sends event_text(event, data) to every reader. O(readers); the text is shared.
   void publish(std::string_view event, std::string_view data);
   std::size_t readers() const;
@@ -58,7 +60,11 @@ class EventStream {
  private:
   std::size_t max_readers_, max_waiting_bytes_;
   mutable std::mutex mutex_;
-  std::vector<std::weak_ptr<EventReader>> readers_;
+  struct Open {
+    std::weak_ptr<EventReader> reader;
+    std::function<bool()> allowed;
+  };
+  std::vector<Open> readers_;
 };
 
 /// "event: E\ndata: D\n\n", with a data line for every line of `data`. `event` may be empty and has no line break.

@@ -29,7 +29,7 @@ class HttpLog : public LogClient {
 
   std::string moment() override {
     auto result = ask("GET", "/v1/model");
-    if (result.status != 200) throw DataError(url_ + "/v1/model: " + reason_of(result));
+    if (result.status != 200) throw WrongPeer(url_ + "/v1/model: " + reason_of(result));
     return std::move(result.body);
   }
   std::string records(const Replica& replica) override {

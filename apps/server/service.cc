@@ -23,10 +23,11 @@ namespace {
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;      // of an event
 constexpr std::size_t kPredictedBytes = std::size_t{1} << 16;  // while an event waits
 constexpr std::size_t kPageBytes = std::size_t{4} << 20;
-constexpr double kWorkPerSnapshot = 20;       // seconds of applying events for each of a snapshot
-constexpr std::size_t kPredictedAtOnce = 64;  // lines, while an event waits
-constexpr std::uint64_t kListedAtOnce = 256;  // and rows
-constexpr double kTick = 1;                   // seconds
+constexpr double kWorkPerSnapshot = 20;                 // seconds of applying events for each of a snapshot
+constexpr std::size_t kPredictedAtOnce = 64;            // lines, while an event waits
+constexpr std::uint64_t kListedAtOnce = 256;            // and rows
+constexpr double kTick = 1;                             // seconds
+constexpr double kFirstPause = 5, kLongestPause = 300;  // seconds until what was forgotten is to leave the disk again
 constexpr std::size_t kReplyBytes = std::size_t{16} << 20, kReplyBytesOfByte = 10;  // most_of_reply()
 
 double system_stopwatch() {
@@ -421,8 +422,8 @@ void Service::run() {
       std::unique_lock lock(queue_mutex_);
       const auto wanted = [&] { return closing_ || !queue_.empty(); };
       const auto due = desk_ ? desk_->due() : std::nullopt;
-      if (due && failed().empty()) {  // an answer that is held back, with nothing else to do
-        const double seconds = std::clamp(*due - now(), 0.0, kTick);
+      if ((due || past_stays_) && failed().empty()) {  // an answer that is held back, with nothing else to do
+        const double seconds = due ? std::clamp(*due - now(), 0.0, kTick) : kTick;
         if (!work_.wait_for(lock, std::chrono::duration<double>(seconds), wanted)) {
           lock.unlock();
           tick();
@@ -458,6 +459,7 @@ void Service::run() {
     });
     answer_durable();
     if (snapshot_due()) take_snapshot();
+    if (past_stays_) tick();
   }
 }
 
@@ -473,6 +475,7 @@ double Service::now() {
 void Service::tick() {
   try {
     if (desk_->due().value_or(HUGE_VAL) <= now()) apply(event::Tick());
+    if (past_stays_ && options_.stopwatch() >= past_again_) forget_past();
   } catch (const std::bad_alloc&) {
     make_desk_again();
   } catch (const std::exception& e) {
@@ -539,8 +542,10 @@ DeskReply Service::apply(event::Any what) {
   ++events_;
   ++events_since_;
   bytes_since_ += record.size();
-  if (reply.forgot && !(clear_past() && remove_torn(options_.dir)))
-    reply.body["forgotten"]["left"].push_back("old files of the journal, as --keep-journal says");
+  if (reply.forgot && !forget_past())
+    reply.body["forgotten"]["left"].push_back(
+        past_stays_ ? "old files of the journal: no new snapshot could be written, which is tried again (see the log)"
+                    : "old files of the journal, as --keep-journal says");
   return reply;
 }
 
@@ -653,6 +658,16 @@ bool Service::write_snapshot() {
 void Service::no_snapshot(const std::exception& why) {
   ++snapshot_failures_;
   log(std::string("no snapshot was written, the journal goes on without: ") + why.what());
+}
+
+/// What is forgotten leaves the disk. If it cannot, that is tried again, and when the service stops. Called as clear_past().
+bool Service::forget_past() {
+  const bool before = past_stays_, done = clear_past() && remove_torn(options_.dir);
+  past_stays_ = !done && desk_options_.keep_journal.files == std::uint64_t{0} && failed().empty();
+  past_pause_ = before ? std::min(2 * past_pause_, kLongestPause) : kFirstPause;
+  past_again_ = options_.stopwatch() + past_pause_;
+  if (before && done) log("what was forgotten has left the disk");
+  return done;
 }
 
 /// Where no old segment is to be kept, everything from before leaves the disk, but for a snapshot of this moment. Called
@@ -880,6 +895,7 @@ void Service::stop() {
   if (snapshot_.valid()) snapshot_.wait();
   const std::uint64_t end = journal_->end();
   if (failed().empty() && end > snapshot_at_) write_snapshot();
+  if (past_stays_ && failed().empty()) forget_past();
   if (end > 0 && failed().empty()) journal_->wait(end - 1);
   {
     const std::lock_guard lock(answer_mutex_);

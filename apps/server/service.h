@@ -163,6 +163,7 @@ class Service {
   bool finish_snapshot(Snapshot& snapshot);
   bool write_snapshot();
   void no_snapshot(const std::exception& why);
+  bool forget_past();
   bool clear_past();
   void drop_old();
   void fail(const std::string& why);
@@ -181,6 +182,8 @@ class Service {
   std::size_t logged_keys_ = 0;                // of LeftOut, when the log said so last
   bool logged_task_ = false;
   std::future<void> snapshot_;
+  bool past_stays_ = false;  // what was forgotten is still on the disk
+  double past_pause_ = 0, past_again_ = 0;
 
   mutable std::mutex queue_mutex_;
   std::condition_variable work_;

@@ -118,6 +118,8 @@ std::string Tokens::add(Role role, const std::string& name) {
   read();
   if (name.empty() || name.size() > kLongestName)
     throw UsageError("--name " + quoted_value(name) + ": expected 1 to " + std::to_string(kLongestName) + " bytes");
+  if (std::ranges::any_of(name, [](char c) { return (static_cast<unsigned char>(c) < 0x20 || c == 0x7F); }))
+    throw UsageError("--name " + quoted_value(name) + ": expected a name without control characters");
   for (const Row& row : rows_)
     if (row.who.name == name)
       throw UsageError("--name " + quoted_value(name) + " has a token with the role " + std::string(to_text(row.who.role)) +

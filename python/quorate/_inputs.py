@@ -334,7 +334,7 @@ def _of_rows(rows: Sequence[Mapping[Any, Any]], name: str, kind: str) -> tuple[s
     if kind == "date":
         return name, kind, _seconds(values, name)
     if kind != "number":
-        return name, kind, [None if is_missing(value) else word_of(value) for value in values]
+        return name, kind, [_word(value) for value in values]
     out = np.full(len(values), np.nan)
     for row, value in enumerate(values):
         if is_missing(value) or (isinstance(value, str) and _core.is_missing(value)):
@@ -370,8 +370,11 @@ def _seconds(values: Sequence[Any], name: str) -> npt.NDArray[np.float64]:
 
 
 def _word(value: Any) -> str | None:
+    """Of a category: as files write it, so that True is the word of JSON's true."""
     if isinstance(value, str):
         return value
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
     return None if is_missing(value) else word_of(value)
 
 

@@ -203,6 +203,42 @@ TEST(Desk, BadEventsChangeNothing) {
   }
 }
 
+TEST(Desk, ForgettingAHeldAnswerGivesNoLabelBack) {
+  for (const bool by_task : {false, true}) {
+    auto settings = test::spam({"2", "2/minute"});
+    settings.desk.hold = 30;
+    Office office(settings);
+    for (int n = 0; n < 6; ++n) office.post("m" + std::to_string(n), "t" + std::to_string(n), test::word(n));
+    int answered = 0;
+    for (Json question = office.next("ann"); !question.is_null(); question = office.next("ann")) {
+      ASSERT_TRUE(office.answer(question, "spam").done());
+      ++answered;
+      if (by_task)
+        office.call({{"do", "forget_task"}, {"task", question["task"]}});
+      else
+        office.call({{"do", "forget_example"}, {"example", question["example"]}});
+    }
+    EXPECT_EQ(answered, 2) << by_task;
+    EXPECT_EQ(office.status()["labels"]["bought"], 2);
+    EXPECT_NO_THROW(Desk(settings, Model::from_bytes(model_of(office.desk)), office.desk.save()));
+  }
+}
+
+TEST(Desk, AQuestionThatWasSkippedGivesItsPlaceInARateBack) {
+  Office office(test::spam({"2/minute"}));
+  for (int n = 0; n < 6; ++n) office.post("m" + std::to_string(n), "ann", test::word(n));
+  const auto skip = [&] {
+    const Json question = office.next("ann");
+    if (!question.is_null()) office.call({{"do", "skip"}, {"lease", question["lease"]}});
+    return !question.is_null();
+  };
+  EXPECT_TRUE(skip());
+  EXPECT_TRUE(skip());
+  EXPECT_FALSE(skip()) << "others may come";
+  office.now += 60;
+  EXPECT_TRUE(skip()) << "nobody came";
+}
+
 TEST(Desk, ARateOfLabelsIsNotBoughtTwiceByQuestionsThatWaited) {
   Office office(test::spam({"2/minute"}));
   for (int n = 0; n < 12; ++n) {

@@ -128,6 +128,8 @@ TEST(Elsewhere, RefusesWhatDoesNotFit) {
   Json event = shared("a", 1, {}, Json::array());
   event["positions"] = {1, -1};
   refused(event, two, Verdict::kMalformed);
+  event["positions"] = {1, ~std::uint64_t{0}};
+  refused(event, two, Verdict::kMalformed);
   event["positions"] = 7;
   refused(event, two, Verdict::kMalformed);
 

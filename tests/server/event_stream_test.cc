@@ -28,6 +28,22 @@ TEST(EventText, HasADataLineForEveryLine) {
   EXPECT_EQ(event_text("", "a\nb\r\nc\rd\n"), "data: a\ndata: b\ndata: c\ndata: d\ndata: \n\n");
 }
 
+TEST(EventStream, EndsReadersThatMayNotGoOn) {
+  EventStream stream;
+  std::vector<std::shared_ptr<EventReader>> readers;
+  bool allowed = true;
+  for (int n = 0; n < 2; ++n)
+    stream.open(
+        Respond([&](Response response) { readers.push_back(response.events); }), "",
+        n == 0 ? std::function<bool()>() : [&] { return allowed; });
+  stream.end_refused();
+  EXPECT_EQ(stream.readers(), 2U);
+  allowed = false;
+  stream.end_refused();
+  EXPECT_FALSE(readers[0]->ended());
+  EXPECT_TRUE(readers[1]->ended());
+}
+
 TEST(EventStream, EveryReaderReceivesWhatIsPublished) {
   EventStream stream;
   auto a = open(stream, "first\n\n"), b = open(stream);

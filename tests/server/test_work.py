@@ -265,6 +265,29 @@ def test_what_is_no_json_is_named_at_once_and_counted(quorate):
     assert worker.process.returncode == 1 and "convert --to jsonl" in err and "3 lines judged, 2 lines unusable" in err, err
 
 
+def test_lines_without_a_prediction_are_judged_again(quorate):
+    server = Server(quorate, *COHORT, "--labels", "40", new=False)
+    data = quorate.folder / "mails.jsonl"
+    data.write_text(stream(0, 3000))
+    with open("/dev/full", "wb") as full:
+        worker = quorate.start("work", "--server", server.url, "--source", "mails", "--data", data, stdout=full)
+        _, err = worker.communicate(timeout=GUARD)
+    assert worker.returncode == 3 and b"standard output: cannot be written" in err, err
+    said, err = Worker(quorate, server, "mails", "--data", data).end()
+    assert len(said) == 3000, err
+
+
+def test_a_source_and_a_token_have_no_control_characters(quorate):
+    server = Server(quorate, *COHORT, "--labels", "40", new=False)
+    refused = quorate("work", "--server", server.url, "--source", "a\nb")
+    assert refused.code == 2 and "--source" in refused.err
+    (quorate.folder / "token").write_bytes(b"abc\r\nX-Evil: 1\r\n")
+    refused = quorate("work", "--server", server.url, "--token-file", "token")
+    assert refused.code == 2 and "token: expected a token alone" in refused.err, refused.err
+    refused = quorate("serve", "token", "--dir", "other", "--role", "annotator", "--name", "a\nb")
+    assert refused.code == 2 and "without control characters" in refused.err
+
+
 def test_another_kind_of_server_is_said_to_be_one(quorate):
     class Login(http.server.BaseHTTPRequestHandler):
         def do_GET(self):

@@ -340,6 +340,29 @@ TEST(Worker, JudgesClassesForEachUser) {
   }
 }
 
+TEST(Worker, LinesWhosePredictionsAreNotOutAreJudgedAgain) {
+  Fleet fleet(of({"100"}, "cohort(query=always)"), 1);
+  Fleet::One& w = fleet.workers_[0];
+  const auto judge = [&](int n) {
+    std::string out;
+    w.worker.judge(w.replica.desk(), Json{{"id", "s" + std::to_string(n)}, {"text", test::word(n)}}.dump() + "\n", out);
+  };
+  judge(0);
+  w.worker.wrote();
+  judge(1);
+  judge(2);
+  w.worker.give_up();
+  for (int n = 0; n < 3; ++n) fleet.exchange(0);
+  EXPECT_TRUE(w.worker.done(w.replica.desk()));
+  EXPECT_EQ(fleet.desk_.examples_of_all(), 1U);
+  EXPECT_EQ(w.worker.next(w.replica.desk()), 1U);
+  judge(1);
+  w.worker.wrote();
+  for (int n = 0; n < 3; ++n) fleet.exchange(0);
+  EXPECT_EQ(fleet.desk_.examples_of_all(), 2U);
+  EXPECT_EQ(fleet.desk_.open_questions(), 2U);
+}
+
 TEST(Worker, SaysWhichLinesAreBad) {
   Fleet fleet(of({"10"}), 1);
   Fleet::One& w = fleet.workers_[0];

@@ -61,6 +61,36 @@ TEST(CsvReader, ColumnsMayBeGivenOtherRoles) {
                                               Row{"k2", "u2", "no", "bye", true, {{"colour=?", 1}, {"n", 4}}}));
 }
 
+TEST(CsvReader, TrueAndFalseAreNumbersAsInJson) {
+  const TempDir dir;
+  const std::string path = dir.write("a.csv", "label,paid\n1,True\n0,false\n1,\n");
+  EXPECT_THAT(read_rows(path),
+              ElementsAre(Row{"", "", "1", "", false, {{"paid", 1}}}, Row{"", "", "0", "", false, {{"paid", 0}}},
+                          Row{"", "", "1", "", false, {{"paid=?", 1}}}));
+  const auto reader = open_reader(path);
+  ReadOptions o;
+  o.schema = &reader->schema();
+  EXPECT_THAT(read_rows(dir.write("b.csv", "label,paid\n1,0\n0,TRUE\n"), o),
+              ElementsAre(Row{"", "", "1", "", false, {{"paid", 0}}}, Row{"", "", "0", "", false, {{"paid", 1}}}));
+}
+
+TEST(CsvReader, TheModelsMarksStayUnlessAFileCanBeReadInOneWayOnly) {
+  const TempDir dir;
+  const auto reader = open_reader(dir.write("a.csv", "label;v\n1;0,67\n0;12,5\n"));
+  ReadOptions o;
+  o.schema = &reader->schema();
+  const auto values = [&](const std::string& text) {
+    std::vector<double> out;
+    for (const Row& row : read_rows(dir.write("b.csv", text), o)) out.push_back(row.features.at(0).second);
+    return out;
+  };
+  EXPECT_THAT(values("label;v\n0;1,125\n1;2,125\n0;3,125\n1;7\n"), ElementsAre(1.125, 2.125, 3.125, 7));
+  EXPECT_THAT(values("label;v\n0;1.125,5\n"), ElementsAre(1125.5));
+  EXPECT_THAT(values("label;v\n0;0.5\n1;1.125\n"), ElementsAre(0.5, 1.125)) << "no thousands";
+  EXPECT_THAT(values("v,label\n1.125,1\n"), ElementsAre(1.125)) << "a decimal comma would be quoted";
+  EXPECT_THAT(values("v,label\n\"1,125\",1\n"), ElementsAre(1.125));
+}
+
 TEST(CsvReader, AColumnWithAUsualNameMayBeIgnored) {
   const TempDir dir;
   ReadOptions o;

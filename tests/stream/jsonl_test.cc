@@ -71,6 +71,43 @@ TEST(JsonlReader, WithoutXEveryKeyIsAColumn) {
   EXPECT_EQ(reader->left_out(), "");
 }
 
+TEST(JsonlReader, ListsOfTrueAndFalseAreVectors) {
+  const TempDir dir;
+  EXPECT_THAT(read_rows(dir.write("a.jsonl", "{\"label\":1,\"f\":[true,false]}\n{\"label\":0,\"f\":[0,true]}\n")),
+              ElementsAre(Row{"", "", "1", "", false, {{"f.0", 1}, {"f.1", 0}}},
+                          Row{"", "", "0", "", false, {{"f.0", 0}, {"f.1", 1}}}));
+}
+
+TEST(JsonlReader, ListsOfOneNumberDifferInLengthFromLongerOnes) {
+  const TempDir dir;
+  for (const char* one : {"[5.3]", "5.3", "[true]"}) {
+    const std::string rows = std::string("{\"label\":1,\"seen\":") + one + "}\n{\"label\":0,\"seen\":[5.1,1.0]}\n";
+    const auto reader = open_reader(dir.write("a.jsonl", rows));
+    EXPECT_EQ(reader->schema().find("seen.0"), ColumnKind::kIgnored) << one;
+    EXPECT_THAT(reader->guesses(), HasSubstr("of lists that differ in length")) << one;
+    // Where the first lines have lists of one length, another is a bad line.
+    const auto lists = open_reader(dir.write("b.jsonl", "{\"label\":0,\"seen\":[5.1,1.0]}\n{\"label\":0,\"seen\":null}\n"));
+    ReadOptions o;
+    o.schema = &lists->schema();
+    EXPECT_THAT(refusal_of(dir.write("c.jsonl", rows), o),
+                HasSubstr("key 'seen': expected a list of numbers, as long as in the first lines"))
+        << one;
+  }
+}
+
+TEST(JsonlReader, TrueAndFalseAreTheSameInTextsAndCategories) {
+  const TempDir dir;
+  EXPECT_THAT(read_rows(dir.write("a.jsonl",
+                                  "{\"label\":1,\"paid\":true,\"seen\":\"True\"}\n"
+                                  "{\"label\":0,\"paid\":\"false\",\"seen\":\"False\"}\n")),
+              ElementsAre(Row{"", "", "1", "", false, {{"paid", 1}, {"seen", 1}}},
+                          Row{"", "", "0", "", false, {{"paid", 0}, {"seen", 0}}}));
+  ReadOptions o;
+  o.categorical = {"paid"};
+  EXPECT_THAT(read_rows(dir.write("b.jsonl", "{\"label\":1,\"paid\":true}\n"), o),
+              ElementsAre(Row{"", "", "1", "", false, {{"paid=true", 1}}}));
+}
+
 TEST(JsonlReader, ObjectsAndListsInsideXAreReadAsOutside) {
   const TempDir dir;
   EXPECT_THAT(

@@ -30,6 +30,21 @@ TEST(Schema, KindsFollowFromValues) {
   EXPECT_EQ(judged("f", {"a b c d", "e f g h", "i j k"}, 1).kind, kText);
   EXPECT_EQ(judged("f", {"1", "2", "?", "NA", ""}).kind, kCount);
   EXPECT_EQ(judged("f", {"", "?"}).kind, kUndecided);
+  EXPECT_EQ(judged("f", {"True", "False"}).kind, kFlag);
+  EXPECT_EQ(judged("f", {"true", "0", "NA", "FALSE"}).kind, kFlag);
+  EXPECT_EQ(judged("f", {"true", "7"}).kind, kNumber);
+  EXPECT_EQ(judged("f", {"true", "unknown"}).kind, kCategory);
+}
+
+TEST(Schema, WordsThatMayBeNumbersAreReported) {
+  for (const char* grouped : {"24,000", "-1,234,567", "24 000", "0,5"}) {
+    const ColumnReport report = judged("salary", {grouped, "87,000"});
+    EXPECT_EQ(report.kind, kCategory) << grouped;
+    EXPECT_TRUE(report.guess) << grouped;
+    EXPECT_NE(report.why.find("--thousands"), std::string::npos) << report.why;
+  }
+  for (const char* word : {"1,2,3", "1.2.3", "24,00,000", "a,000", "12:30"})
+    EXPECT_EQ(judged("f", {word, "other"}).why.find("--thousands"), std::string::npos) << word;
 }
 
 TEST(Schema, NumbersAreReadAsPeopleWriteThem) {

@@ -394,12 +394,17 @@ DeskReply Desk::on(const event::Settings& event) {
   return reply({{"saved", true}}, true);
 }
 
+/// A held answer that is forgotten was bought all the same: otherwise forgetting would give labels back.
+void Desk::spend_held(std::uint64_t id) {
+  Question* question = find(id);
+  if (question == nullptr || !question->held) return;
+  let_go(id, *question);
+  for (const std::uint64_t ticket : question->tickets) model_.session.spend(ticket);
+}
+
 /// Removes a question; its number is not used again.
 void Desk::drop(std::uint64_t id, std::string_view why) {
-  if (Question* question = find(id); question != nullptr && question->held) {
-    unlearn(id, *question);
-    for (const std::uint64_t ticket : question->tickets) model_.session.withdraw(ticket);
-  }
+  spend_held(id);
   if (open_.contains(id)) withdraw(id, false, why);
   if (const auto node = closed_.extract(id)) closed_bytes_ -= node.mapped().about.line.size();
   for (auto& [name, annotator] : annotators_) std::erase(annotator.latest, id);
@@ -416,6 +421,7 @@ DeskReply Desk::on(const event::ForgetTask& event) {
       if (question.about.task == task) ids.push_back(id);
   if (!held && !posted && ids.empty()) throw Refused{Verdict::kUnknown, "task '" + task + "': no example of it was posted"};
   const bool rebuilds = may_rebuild();
+  for (const std::uint64_t id : ids) spend_held(id);
   if (held) rebuilds ? model_.session.forget(task) : model_.session.forget_kept(task);
   for (const std::uint64_t id : ids) drop(id, kForgotten);
   std::erase_if(pool_, [&](const Posted& item) { return item.task == task; });

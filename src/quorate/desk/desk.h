@@ -255,6 +255,7 @@ class Desk {
   std::string what_stays_learned() const;  ///< the effect of forgotten data that stays without a rebuild
   double hold() const;
   void learn_held(std::uint64_t id);
+  void spend_held(std::uint64_t id);
   void let_go(std::uint64_t id, Question& question);
   void has_room();
   void note_left_out();
@@ -278,6 +279,7 @@ class Desk {
   /// Calls use(examples) with the examples of the question's line, one for each task that learns from it.
   void with_examples(const Question& question, const std::function<void(std::span<const Example>)>& use) const;
   void withdraw_surest();
+  bool withdraw_skipped();
   bool make_room();
   void note_curve();
   Json question_json(std::uint64_t id, const Question& question) const;

@@ -57,6 +57,9 @@ DeskReply Desk::on(const event::Shared& event) {
                    : "as many positions, " + std::to_string(tasks) + " probabilities a line, and a newline after each line");
   if (std::ranges::adjacent_find(event.positions, std::greater_equal()) != event.positions.end())
     throw malformed("positions: one is not above the one before", "positions that grow");
+  constexpr std::uint64_t kLast = (std::uint64_t{1} << 53) - 1;  // as JSON has them
+  if (!event.positions.empty() && event.positions.back() > kLast)
+    throw malformed("positions: one is " + std::to_string(event.positions.back()), "at most " + std::to_string(kLast));
   for (const Nullable<double>& p : event.probabilities)
     if (p && !(*p > 0 && *p <= 1))
       throw malformed("probabilities: one is " + shown_value(Json(*p).dump()), "above 0, up to 1");
@@ -105,7 +108,7 @@ DeskReply Desk::on(const event::Shared& event) {
           counted_until(n);
           asked += one.value("asked", false);
           add_to_list(ids, one.value("id", Json(nullptr)));
-          if (std::ranges::any_of(p, [](const auto& asked) { return asked.has_value(); }))
+          if (std::ranges::any_of(p, [](const auto& asks) { return asks.has_value(); }))
             one["refused"] = !one.value("asked", false);
           result(n, std::move(one));
         },

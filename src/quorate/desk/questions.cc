@@ -282,6 +282,20 @@ void Desk::withdraw_surest() {
   for (std::size_t i = 0; i < weighed.size() && open_.size() > most; ++i) withdraw(weighed[i].second, true, kExpired);
 }
 
+/// Under a rate by time, questions that somebody skipped, as long ago as the rate's window is, make room for others: maybe
+/// nobody else will come. Returns whether there were any.
+bool Desk::withdraw_skipped() {
+  const auto& rate = model_.session.budget().limits().rate;
+  if (!rate || !rate->seconds) return false;
+  std::vector<std::uint64_t> gone;
+  for (const auto& [id, question] : open_)
+    if (may_go(question) && !question.skipped.empty() && question.asked + rate->window <= now_ &&
+        (question.holder.empty() || question.until < now_))
+      gone.push_back(id);
+  for (const std::uint64_t id : gone) withdraw(id, true, kExpired);
+  return !gone.empty();
+}
+
 /// Withdraws the most certain quarter of the questions without a lease to the pool. False if there are none.
 bool Desk::make_room() {
   std::vector<std::pair<double, std::uint64_t>> weighed;
@@ -474,6 +488,7 @@ DeskReply Desk::on(const event::Next& event) {
     changed |= pass_time();
     if (const auto id = ask_from_pool(*pick)) best = {pick->worth, *id};
   };
+  if (!best && !model_.session.may_ask_at(now_)) changed |= withdraw_skipped();
   if (model_.session.may_ask_at(now_) && (!best || best->first < 0)) {  // audits and bought labels come before the pool
     const std::uint64_t no_room = model_.session.no_room();
     from_pool();

@@ -155,6 +155,12 @@ void LabelLedger::record_label(Task task, bool mistake) {
   if (mistake) add(task, &TaskCounters::mistakes);
 }
 
+void LabelLedger::spend(Task task, const Audit::Held& held) {
+  if (held.marks > 0) audit_->record(held, 0, std::nullopt);
+  settle(held.marks > 0);
+  record_label(task, false);
+}
+
 void LabelLedger::record_update(Task task) { add(task, &TaskCounters::updates); }
 
 void LabelLedger::save(const Writer& writer) const {

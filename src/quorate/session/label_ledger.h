@@ -116,6 +116,8 @@ class LabelLedger {
     pace_.refund(budget_.refund(audit));
     ++unanswered_;
   }
+  /// Its answer came, and is neither learned from nor measured by.
+  void spend(Task task, const Audit::Held& held);
   void count_unanswered() { ++unanswered_; }
   /// An answer arrived, and was learned from.
   void record_label(Task task, bool mistake);

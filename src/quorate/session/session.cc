@@ -661,6 +661,17 @@ bool Session::withdraw(std::uint64_t ticket) {
   return true;
 }
 
+bool Session::spend(std::uint64_t ticket) {
+  check_issued(ticket);
+  const PendingQuestions::Item* item = pending_.find(ticket);
+  if (item == nullptr) return false;
+  const Task task = item->task;
+  const Audit::Held held = item->audit;
+  pending_.erase(ticket);
+  ledger_.spend(task, held);
+  return true;
+}
+
 TaskCounters Session::count_of_name(std::uint32_t place) const {
   TaskCounters out;
   for (Task task = first_task(place); task < first_task(place + 1); ++task) {

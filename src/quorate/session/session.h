@@ -125,9 +125,9 @@ class Session {
   /// as reply(), and the ticket still waits.
   std::optional<Outcome> answer(std::uint64_t ticket, Answer y, std::string_view annotator = {}, std::string_view id = {});
   /// An instance that was decided elsewhere (Learner::judge): its example for each task that it is shown to, and what was
-  /// decided. Counted, looked at and kept as decide() does, but never audited. The outcome of an example that was asked about
-  /// has the ticket of its question or none: the limits leave no label (the pace has no say), or there is no memory. Tickets
-  /// are answered or withdrawn as others. Ends an open round; outcomes stay until the next one. Throws as decide();
+  /// decided. Counted, looked at and kept as decide() does, but never audited. The outcome of an example that was asked
+  /// about has the ticket of its question or none: the limits leave no label (the pace has no say), or there is no memory.
+  /// Tickets are answered or withdrawn as others. Ends an open round; outcomes stay until the next one. Throws as decide();
   /// UsageError for a question's margin that is not finite or a probability outside of (0, 1].
   std::span<const Outcome> take(std::span<const Example> instance, std::span<const Decision> decisions);
   /// Asks about an example that was decided before without a question, whatever the learner's rule says. Returns the
@@ -154,6 +154,9 @@ class Session {
   /// Nobody will answer: the label goes back to the budget (not to a rate, but after keep_waiting()) and is counted as
   /// unanswered. Returns whether the ticket waited. Throws UsageError for a ticket never issued.
   bool withdraw(std::uint64_t ticket);
+  /// An answer came that nobody may learn from, as its example is forgotten: the label stays bought. Otherwise as
+  /// withdraw().
+  bool spend(std::uint64_t ticket);
   /// From now on no question that waits is withdrawn to make room: the new one is not asked. A rate of labels counts the
   /// questions while they wait (LabelBudget::count_while_waiting). Not saved.
   void keep_waiting() {

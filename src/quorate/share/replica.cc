@@ -67,8 +67,8 @@ Replica::Replica(std::string_view moment) {
       desk_.emplace(settings);
     else
       desk_.emplace(settings, Model::from_bytes(rest.substr(0, model)), rest.substr(model));
-  } catch (const Json::exception& e) {
-    throw DataError(std::string("not the snapshot of a desk: ") + e.what());
+  } catch (const Json::exception&) {
+    throw DataError("not the snapshot of a desk; expected what quorate serve sends for GET /v1/model");
   }
 }
 

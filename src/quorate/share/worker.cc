@@ -150,6 +150,16 @@ std::size_t Worker::judge(const Desk& desk, std::string_view lines, std::string&
   return unusable;
 }
 
+void Worker::give_up() {
+  while (!waiting_.empty() && waiting_.back().position >= written_) {
+    questions_waiting_ -= !waiting_.back().asked.empty();
+    labels_waiting_ -= waiting_.back().labels();
+    waiting_bytes_ -= waiting_.back().line.size();
+    waiting_.pop_back();
+  }
+  next_ = std::min(next_, written_);
+}
+
 std::optional<event::Shared> Worker::to_send(const Desk& desk, std::size_t most, std::string& lines) {
   if (done(desk)) return std::nullopt;
   constexpr std::size_t kBytes = std::size_t{4} << 20;

@@ -53,6 +53,7 @@ class Worker {
   std::optional<event::Shared> to_send(const Desk& desk, std::size_t most, std::string& lines);
 
   void wrote() { written_ = next_; }     ///< the predictions so far are out: until then nothing is sent of their lines
+  void give_up();                        ///< the predictions since wrote() will not be out: their lines are not judged
   std::uint64_t next(const Desk& desk);  ///< position of the next line
   std::uint64_t asked() const { return asked_; }  ///< questions so far, refused ones included
   bool done(const Desk& desk);                    ///< whether the replica has all that is to be sent

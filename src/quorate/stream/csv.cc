@@ -279,6 +279,8 @@ class CsvReader final : public RecordReader {
       style_given_ = true;
       return;
     }
+    // Between commas a decimal comma is quoted, so a point that is there begins decimals, whatever the model's file had.
+    if (delimiter_ == ',' && style_.comma) style_ = {true, true, 0};
     if (!of_model_ || !is_file()) return;  // a row of a pipe is predicted before the next one comes
     std::vector<NumberEvidence> columns(header_.size());
     for_first_rows(kRowsForStyle, [&](std::string_view) { add_evidence(columns); });
@@ -291,7 +293,7 @@ class CsvReader final : public RecordReader {
   NumberStyle style_of(const std::vector<NumberEvidence>& columns) const {
     NumberEvidence all;
     for (const NumberEvidence& column : columns) all.add(column);
-    return all.style(style_);
+    return all.style(style_, !of_model_);
   }
 
   /// use(line) for those, split into fields_. Reading begins at the first again.
@@ -586,7 +588,8 @@ class CsvReader final : public RecordReader {
             number_of(line, c, fields_[i], record);
           break;
         case ColumnKind::kUndecided: {
-          const bool is_number = !has_leading_zero(value) && (written_number(value, style_) || parses(value));
+          const bool is_number =
+              !has_leading_zero(value) && (written_number(value, style_) || parses(value) || flag_of(value));
           if (is_number || is_missing(value))
             number_of(line, c, fields_[i], record);
           else
@@ -669,8 +672,9 @@ class CsvReader final : public RecordReader {
     double value = 0;
     if (!style_.is_plain(text) || !short_decimal(text, end_of(line, text), &value)) {
       if (is_missing(text)) return record.add_category(c.missing);
-      if (const auto written = written_number(text, style_))
-        return record.add(Entry::Kind::kColumn, c.index, c.name, *written);
+      auto written = written_number(text, style_);
+      if (!written) written = flag_of(text);
+      if (written) return record.add(Entry::Kind::kColumn, c.index, c.name, *written);
       try {
         value = number(is_inside(line, text) ? line : text, text);
       } catch (const LineError&) {

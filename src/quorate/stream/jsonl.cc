@@ -120,6 +120,7 @@ class JsonlReader final : public RecordReader {
       const bool has_values = is_number(kind) || kind == ColumnKind::kCategory;
       values_ += has_values;
       missing_.push_back(has_values ? std::string(schema_.name(i)) + "=?" : "");
+      list_of_.push_back(kind == ColumnKind::kIgnored && is_list(schema_.name(i)));
       column_of_.push_back(static_cast<Index>(columns_.size()));
       if (is_number(kind) && !schema_.sparse) columns_.emplace_back(schema_.name(i));
     }
@@ -214,12 +215,13 @@ class JsonlReader final : public RecordReader {
                     expected + ", as in the data learned from");
   }
 
+  static bool is_quantity(const dom::element& v) { return v.is_number() || v.is_bool(); }
   /// Two numbers or more, maybe with nulls among them.
   static bool is_vector(const dom::array& list) {
     std::size_t numbers = 0, items = 0;
     for (const dom::element& item : list) {
-      if (!item.is_number() && !item.is_null()) return false;
-      numbers += item.is_number();
+      if (!is_quantity(item) && !item.is_null()) return false;
+      numbers += is_quantity(item);
       ++items;
     }
     return numbers > 0 && items > 1;
@@ -333,6 +335,8 @@ class JsonlReader final : public RecordReader {
     }
     lines_.rewind();
     if (fixed) return;
+    for (const auto& [key, size] : sizes)  // a number, or a list of one, beside longer lists
+      if (const auto at = names.find(key); at && sampled[*at].sample.has_numbers()) ragged.insert(key);
     schema_.time_parts = o.time_parts;
     std::uint64_t values = 0, present = 0;
     bool has_id = false;  // a key that never repeats
@@ -402,6 +406,8 @@ class JsonlReader final : public RecordReader {
             if (!ignored && nested_++ == 0) first_nested_ = key + "' (line " + std::to_string(line_number()) + ")";
             return;
           }
+          if (!ignored && is_quantity(v) && (place ? list_of_[*place] != 0 : is_list(key)))
+            wrong(line, key, "a list of numbers, as long as in the first lines");
           if (!place) {
             if (!ignored && schema_.sparse)
               new_key(line, key, v, record);
@@ -448,7 +454,9 @@ class JsonlReader final : public RecordReader {
                 wrong(line, key, "a string");
               break;
             case ColumnKind::kCategory:
-              if (const std::string_view value = word(line, key, v, record); !value.empty())
+              if (bool flag = false; v.get(flag) == simdjson::SUCCESS)  // as a CSV file has it, not as 1
+                record.add_category(record.keep(key, "=", flag ? "true" : "false"));
+              else if (const std::string_view value = word(line, key, v, record); !value.empty())
                 record.add_category(record.keep(key, "=", value));
               else if (!in_list && !schema_.sparse)
                 record.add_category(missing_[*place]);
@@ -469,6 +477,13 @@ class JsonlReader final : public RecordReader {
         },
         vector);
     add_missing(record, here);
+  }
+
+  /// Whether a list of numbers is expected.
+  bool is_list(std::string_view key) {
+    item_.assign(key).append(".0");
+    const auto first = schema_.place(item_);
+    return first && is_feature(schema_.kind(*first));
   }
 
   /// Where lines lack most keys, the first lines may lack any.
@@ -493,6 +508,7 @@ class JsonlReader final : public RecordReader {
       auto number =
           undecided && has_leading_zero(text) ? std::nullopt : parse_number<double>(text.substr(text.starts_with('+')));
       if (!number && !has_leading_zero(text)) number = written_number(text, {});
+      if (!number) number = flag_of(text);
       if (!number && undecided) return record.add_category(record.keep(key, "=", text));
       if (!number || !is_value(*number)) wrong(line, key, std::string(kValueRange));
       value = *number;
@@ -691,10 +707,11 @@ class JsonlReader final : public RecordReader {
 
   std::vector<std::string> columns_;    // keys of numbers
   std::vector<Index> column_of_;        // of the schema's keys
+  std::vector<char> list_of_;           // of the schema's keys: where some lines have nothing, others a list of numbers
   std::vector<std::string> missing_;    // of the schema's keys: the feature that says so; "" if it is no number or category
   std::size_t values_ = 0;              // numbers and categories
   std::vector<std::uint64_t> line_of_;  // of the schema's keys: where each came last
-  std::string id_, task_, label_, time_, weight_, text_, name_, first_unknown_, first_nested_;
+  std::string id_, task_, label_, time_, weight_, text_, name_, item_, first_unknown_, first_nested_;
   std::uint64_t unknown_ = 0, first_unknown_line_ = 0, nested_ = 0;
   bool of_model_ = false;  // the kinds of keys are
   bool with_x_ = false;    // lines have their features in the key x

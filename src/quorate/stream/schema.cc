@@ -51,6 +51,25 @@ bool has_unit(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return (c & 0x80) != 0 || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z'); });
 }
 
+/// As 24,000, 24 000 or, with one comma, 0,5: maybe a number, in a style that is not known.
+bool is_grouped(std::string_view text) {
+  if (text.starts_with('-')) text.remove_prefix(1);
+  std::size_t marks = 0, run = 0;
+  char mark = 0;
+  for (const char c : text) {
+    if (c >= '0' && c <= '9') {
+      ++run;
+      continue;
+    }
+    if ((c != ',' && c != '.' && c != ' ' && c != '\'') || (mark != 0 && c != mark) || run == 0 || (marks > 0 && run != 3))
+      return false;
+    mark = c;
+    ++marks;
+    run = 0;
+  }
+  return marks > 0 && run > 0 && (run == 3 || (marks == 1 && mark == ','));
+}
+
 bool sounds_like_time(std::string_view name) {
   const std::string n = lower(name);
   return n == "ts" || n.find("time") != n.npos || n.find("date") != n.npos || n.ends_with("_at") || n.ends_with("_ts");
@@ -90,6 +109,12 @@ bool is_missing(std::string_view field) {
     default:
       return false;
   }
+}
+
+std::optional<double> flag_of(std::string_view text) {
+  if (text.size() != 4 && text.size() != 5) return {};
+  const std::string word = lower(text);
+  return word == "true" ? std::optional(1.0) : word == "false" ? std::optional(0.0) : std::nullopt;
 }
 
 std::string FeatureNames::text() const {
@@ -330,15 +355,16 @@ void NumberEvidence::add(const NumberEvidence& column) {
   if (20 * column.plain_ < column.either_point_ + column.either_comma_ || column.plain_ == 0 || column.large_ > 0 ||
       column.point_ + column.comma_ > 0)
     return;
-  if (column.either_point_ >= kSome && column.either_comma_ == 0) point_groups_ += column.either_point_;
-  if (column.either_comma_ >= kSome && column.either_point_ == 0) comma_groups_ += column.either_comma_;
+  if (column.either_point_ >= kSome && column.either_comma_ == 0) guessed_point_groups_ += column.either_point_;
+  if (column.either_comma_ >= kSome && column.either_point_ == 0) guessed_comma_groups_ += column.either_comma_;
 }
 
-NumberStyle NumberEvidence::style(NumberStyle usual) const {
-  if (comma_ > 0 && point_ == 0 && comma_groups_ == 0) return {false, true, '.'};
-  if (comma_ == 0 && point_groups_ == 0 && (comma_groups_ > 0 || (either_comma_ > 0 && point_ > 0)))
-    return {true, false, ','};
-  if (comma_ == 0 && point_ == 0 && point_groups_ > 0) return {false, true, '.'};
+NumberStyle NumberEvidence::style(NumberStyle usual, bool guesses) const {
+  const std::uint64_t point_groups = point_groups_ + (guesses ? guessed_point_groups_ : 0),
+                      comma_groups = comma_groups_ + (guesses ? guessed_comma_groups_ : 0);
+  if (comma_ > 0 && point_ == 0 && comma_groups == 0) return {false, true, '.'};
+  if (comma_ == 0 && point_groups == 0 && (comma_groups > 0 || (either_comma_ > 0 && point_ > 0))) return {true, false, ','};
+  if (comma_ == 0 && point_ == 0 && point_groups > 0) return {false, true, '.'};
   if (comma_ == 0 && point_ > 0) return {true, false, 0};
   return usual;
 }
@@ -366,10 +392,11 @@ void ColumnSample::add(std::string_view value, std::string_view label, Type type
   }
   long_ += value.size() > 40;
   strings_ += type == Type::kString;
-  flags_ += type == Type::kFlag;
+  const bool flag = type == Type::kFlag || flag_of(value);
+  flags_ += flag;
   zeros_ += has_leading_zero(value);
   double number = 0;
-  if (type != Type::kFlag && style.is_plain(value) &&
+  if (!flag && style.is_plain(value) &&
       short_decimal(value, end != nullptr ? end : value.data() + value.size(), &number)) {  // most tables have most of these
     ++words_;
     add_number(number);
@@ -378,8 +405,8 @@ void ColumnSample::add(std::string_view value, std::string_view label, Type type
   if (values_.size() <= kCountLost) lost_ += count_lost(value);
   words_ += count_words(value);
   const std::string_view digits = value.starts_with('+') ? value.substr(1) : value;
-  auto other = type != Type::kFlag && style.is_plain(value) ? parse_number<double>(digits) : std::nullopt;
-  if (type != Type::kFlag && !other) {
+  auto other = !flag && style.is_plain(value) ? parse_number<double>(digits) : std::nullopt;
+  if (!flag && !other) {
     other = written_number(value, style);
     if (other && marked_++ == 0) first_marked_ = value;
   }
@@ -387,12 +414,14 @@ void ColumnSample::add(std::string_view value, std::string_view label, Type type
     add_number(*other);
   } else if (type == Type::kPlain && is_meant_as_number(value)) {
     ++meant_;
-  } else if (type != Type::kFlag && parse_time(value)) {
+  } else if (!flag && parse_time(value)) {
     ++times_;
   } else if (looks_like_time(value)) {
     ++like_times_;
   } else if (has_unit(value) && with_unit_++ == 0) {
     first_with_unit_ = value;
+  } else if (is_grouped(value) && grouped_++ == 0) {
+    first_grouped_ = value;
   }
 }
 
@@ -426,6 +455,9 @@ ColumnReport ColumnSample::judge(std::string name) const {
   };
   if (present == 0) return guess(kUndecided, "no value in the first rows");
   if (flags_ == present) return is(kFlag, "true or false");
+  if (flags_ > 0 && flags_ + numbers_ == present)
+    return low_ >= 0 && high_ <= 1 && whole_ == numbers_ ? is(kFlag, "0, 1, true or false")
+                                                         : is(kNumber, "numbers, true or false");
   const bool codes = 20 * zeros_ >= present && zeros_ > 0;  // "0815" is no quantity
   const bool numeric = numbers_ > 0 && numbers_ + maybe_missing_ == present;
   if (numeric && codes && !sounds_like_time(out.name)) {
@@ -449,6 +481,11 @@ ColumnReport ColumnSample::judge(std::string name) const {
   if (times_ == present) return guess(kDate, "dates or times");
   if (20 * (times_ + like_times_) >= 19 * present)
     return guess(kIgnored, "dates or times, but not as 2026-11-21, 21.11.2026 or Sat, 21 Nov 2026");
+  if (grouped_ > 0 && 20 * (numbers_ + grouped_) >= 19 * present)
+    return guess(never_repeats ? kId : kCategory,
+                 "words as " + shown_value(first_grouped_) +
+                     (strings_ > 0 ? ": if these are numbers, write them without quotes and with a decimal point"
+                                   : ": if these are numbers, see --decimal and --thousands"));
   const bool units = 20 * (numbers_ + with_unit_) >= 19 * present && with_unit_ > 0;
   const double words_each = static_cast<double>(words_) / static_cast<double>(present);
   const bool varied = 2 * distinct > present || distinct > 100;

@@ -49,6 +49,8 @@ constexpr bool is_feature(ColumnKind kind) { return kind <= ColumnKind::kText ||
 /// Whether a field says that its value is missing: nothing, ?, NA, N/A, NaN, null, None and what spreadsheets, pandas and
 /// databases write. A string of JSON says so only where numbers are expected.
 bool is_missing(std::string_view field);
+/// 1 of true, 0 of false, in any case; nothing of other texts.
+std::optional<double> flag_of(std::string_view text);
 /// As 0815: a whole number with a zero that no number needs, so a name.
 bool has_leading_zero(std::string_view text);
 
@@ -157,14 +159,16 @@ class NumberEvidence {
  public:
   void add(std::string_view value);
   void add(const NumberEvidence& column);  ///< if it is one of numbers
-  /// The style that all agree on; `usual` if they do not, or say nothing.
-  NumberStyle style(NumberStyle usual) const;
+  /// The style that all agree on; `usual` if they do not, or say nothing. guesses: false if only values count that can be
+  /// written in one way, not that 1,125 is a thousand where 7 stands beside it.
+  NumberStyle style(NumberStyle usual, bool guesses = true) const;
 
  private:
   // How many are numbers; of these without a mark, and of 1000 or more; begin their decimals so; have thousands so; or are
   // either, as 1,234.
   std::uint64_t values_ = 0, numbers_ = 0, plain_ = 0, large_ = 0, point_ = 0, comma_ = 0, point_groups_ = 0,
-                comma_groups_ = 0, either_point_ = 0, either_comma_ = 0;
+                comma_groups_ = 0, either_point_ = 0, either_comma_ = 0, guessed_point_groups_ = 0,
+                guessed_comma_groups_ = 0;
 };
 
 /// What was seen of a column, for the one who looks at the data.
@@ -188,6 +192,7 @@ class ColumnSample {
   void add(std::string_view value, std::string_view label, Type type = Type::kPlain, const NumberStyle& style = {},
            const char* end = nullptr);
   void skip() { ++rows_, ++missing_; }  ///< a row without the column
+  bool has_numbers() const { return numbers_ + flags_ > 0; }
   /// The column's kind by its values. O(n).
   ColumnReport judge(std::string name) const;
 
@@ -200,9 +205,9 @@ class ColumnSample {
   std::vector<std::uint64_t> values_;                               // their hashes
   std::map<std::uint64_t, std::optional<std::uint64_t>> label_of_;  // of a value: its label, none if there are two
   std::unordered_set<std::uint64_t> labels_;
-  std::string last_label_, first_marked_, first_with_unit_;
+  std::string last_label_, first_marked_, first_with_unit_, first_grouped_;
   std::uint64_t rows_ = 0, missing_ = 0, maybe_missing_ = 0, zeros_ = 0, numbers_ = 0, meant_ = 0, whole_ = 0, times_ = 0,
-                like_times_ = 0, with_unit_ = 0, flags_ = 0, marked_ = 0, strings_ = 0, words_ = 0, long_ = 0,
+                like_times_ = 0, with_unit_ = 0, flags_ = 0, marked_ = 0, grouped_ = 0, strings_ = 0, words_ = 0, long_ = 0,
                 lost_ = 0;  // meant_: as numbers, though out of range or with spaces
   std::optional<double> last_;
   bool one_by_one_ = true;  // each whole number is the one before plus 1
