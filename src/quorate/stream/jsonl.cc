@@ -696,6 +696,11 @@ class JsonlReader final : public RecordReader {
         return i < line.size() && (line[i] | 0x20) >= 'a' && (line[i] | 0x20) <= 'z';
       };
       while (at > 0 && letter(at) && letter(at - 1)) --at;  // to where the word begins
+      std::size_t end = at;
+      while (letter(end)) ++end;
+      for (const std::string_view name : {"NaN", "nan", "Infinity", "inf"})  // as Python and others write them
+        if (line.substr(at, end - at) == name)
+          bad(at, quoted_value(name) + "; expected JSON, which has no such number: null is a missing value");
       const std::string found = at == line.size() ? "the line ends inside an object" : quoted_value(line.substr(at));
       bad(at, found + "; expected JSON, one object a line");
     }
