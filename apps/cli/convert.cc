@@ -19,10 +19,10 @@ struct ConvertOptions {
 };
 
 /// The feature columns of CSV output: those of the input, then every name that occurs, in order of first appearance
-/// (numbers in their order). Reads the whole input.
+/// (numbers in their order). A missing number has none: its cell is empty. Reads the whole input.
 CsvColumns columns_of(const ConvertOptions& o, const ReadOptions& options) {
   const auto reader = open_reader(o.in, options);
-  NameTable names;
+  NameTable names, missing;
   std::vector<Index> numbers;
   CsvColumns out;
   for (const std::string& name : reader->columns()) names.intern(name);
@@ -33,14 +33,14 @@ CsvColumns columns_of(const ConvertOptions& o, const ReadOptions& options) {
     out.time = out.time || !record.time.empty();
     out.weight = out.weight || record.weight != 1;
     for (const Entry& e : record.entries) {
-      if (e.kind == Entry::Kind::kName) names.intern(e.name);
+      if (e.kind == Entry::Kind::kName) (missing_column(e).empty() ? names : missing).intern(e.name);
       if (e.kind == Entry::Kind::kIndex) numbers.push_back(e.index);
     }
     if (numbers.size() > 16 * kMostColumns) {
       std::sort(numbers.begin(), numbers.end());
       numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
     }
-    if (names.size() > kMostColumns || numbers.size() > 32 * kMostColumns)
+    if (std::max(names.size(), missing.size()) > kMostColumns || numbers.size() > 32 * kMostColumns)
       throw DataError(reader->path() + ": more than " + grouped(kMostColumns) +
                       " features; expected fewer for a CSV file, or another format");
   }
@@ -48,6 +48,13 @@ CsvColumns columns_of(const ConvertOptions& o, const ReadOptions& options) {
   std::sort(numbers.begin(), numbers.end());
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   for (const Index i : numbers) out.features.push_back(std::to_string(i));
+  for (std::uint32_t i = 0; i < missing.size(); ++i) {
+    const std::string_view column = missing[i].substr(0, missing[i].size() - kMissing.size());
+    Index index = 0;
+    const bool is_number =
+        names.find(column) || (plain_number(column, &index) && std::ranges::binary_search(numbers, index));
+    if (!is_number) names.intern(missing[i]);
+  }
   for (std::uint32_t i = 0; i < names.size(); ++i) out.features.emplace_back(names[i]);
   if (out.features.size() > kMostColumns)
     throw DataError(reader->path() + ": more than " + grouped(kMostColumns) +
@@ -92,7 +99,7 @@ int run(const ConvertOptions& o) {
       ++seen;
     }
   }
-  report_skipped(*reader);
+  report_skipped(reader->path(), reader->skipped(), reader->first_skipped(), reader->report());
   if (stop.stop_requested()) {
     std::cerr << "quorate: interrupted after example " << grouped(seen)
               << (o.out == "-" ? "\n" : "; " + o.out + " is not written\n");

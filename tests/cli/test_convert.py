@@ -112,6 +112,41 @@ def test_a_column_called_time_is_a_feature_until_it_is_named(quorate):
     assert (count(), count("--time-column", "time")) == (3, 2)
 
 
+GAPS = "id,task,label,v,7\n" + "".join(
+    f"e{n},,{n % 2},{'' if n % 7 == 0 else format(n % 5 / 2, 'g')},{'' if n == 3 else n % 3}\n" for n in range(60))
+
+
+@pytest.mark.parametrize("way", [["csv", "csv"], ["csv", "jsonl", "csv"]])
+def test_missing_numbers_stay_missing(quorate, convert, way):
+    back = convert(GAPS, *way)
+    rows = [line.split(",") for line in back.splitlines()]
+    if "jsonl" in way:  # then indices come first
+        rows = [[*others, v, index] for *others, index, v in rows]
+    assert "".join(",".join(row) + "\n" for row in rows) == GAPS
+    features = [one["x"] for one in objects(convert(back, "csv", "jsonl"))]
+    assert features == [one["x"] for one in objects(convert(GAPS, "csv", "jsonl"))]
+    assert features[0] == {"v": None, "7": 0} and features[3] == {"v": 1.5, "7": None}
+
+
+@pytest.mark.parametrize("to", ["csv", "jsonl"])
+def test_columns_that_are_left_out_are_reported_as_train_does(quorate, to):
+    (quorate.folder / "a.csv").write_text("label,email,when,order,v\n" + "".join(
+        f"{n % 2},u{n}@x.org,2026-01-{1 + n % 28:02},{1000 + n},{n % 5}\n" for n in range(60)))
+    report = quorate.ok("convert", "a.csv", f"b.{to}", "--quiet").err
+    assert "when: date" in report and "email: id" in report and "  order: " in report
+    assert report in quorate.ok("train", "--data", "a.csv", "--model", "m", "--quiet").err
+
+
+def test_lists_of_texts_and_of_words_come_back(convert):
+    text = ('{"label":1,"v":["a","a"],"text":["a b","c d"]}\n{"label":0,"v":["b","a"],"text":["e"]}\n'
+            '{"label":0,"v":[],"text":"f g"}\n')
+    once, twice = convert(text, "jsonl", "jsonl"), convert(text, "jsonl", "jsonl", "jsonl")
+    assert objects(once)[0] == {"label": "1", "text": ["a b", "c d"], "x": {"v": "a"}}
+    assert [one.get("x") for one in objects(twice)] == [{"v": "a"}, {"v": ["a", "b"]}, None]
+    assert [one["text"] for one in objects(twice)] == [["a b", "c d"], "e", "f g"]
+    assert objects(convert('{"label":1,"text":["a b","c d"]}\n', "jsonl", "jsonl")) == [{"label": "1", "text": ["a b", "c d"]}]
+
+
 def row(**keys) -> str:
     return json.dumps({"task": "t", "label": "1", "x": {"1": 1}, **keys}) + "\n"
 
@@ -147,6 +182,7 @@ CANNOT = {  # what, in which format, what the message names
     "csv: a feature called text beside text": (row(x={"text": 3}, text="hello"), "csv", "text"),
     "csv: a feature called text": (row(x={"text": 3}), "csv", "text"),
     "csv: a feature without a name": (row(x={"": 3}), "csv", "name"),
+    "csv: several texts of one name": (row(text=["a", "b"]), "csv", "'text'"),
 }
 
 

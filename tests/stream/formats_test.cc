@@ -300,6 +300,41 @@ RC_GTEST_PROP(CsvWriter, WhatItWritesReadsBackTheSame, ()) {
   RC_ASSERT(out[0] == in.row);
 }
 
+std::vector<std::pair<std::string, std::string>> texts_of(const Record& r) {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const RawText& t : r.texts) out.emplace_back(t.name, t.text);
+  return out;
+}
+
+TEST(JsonlWriter, TextsOfOneNameAreAListThatReadsBackTheSame) {
+  const TempDir dir;
+  for (const std::vector<RawText>& texts : {std::vector<RawText>{{"text", "a b"}, {"text", "c d"}},
+                                            {{"subject", "a"}, {"body", "b"}, {"body", ""}},
+                                            {{"text", "a"}, {"body", "b"}},
+                                            {{"body", "b"}}}) {
+    Record r;
+    r.texts = texts;
+    const std::string line = FileFormat::kJsonl.write({})->line(r);
+    const auto reader = open_reader(dir.write("a.jsonl", line));
+    Record back;
+    ASSERT_TRUE(reader->next(back)) << line;
+    EXPECT_EQ(texts_of(back), texts_of(r)) << line;
+    EXPECT_EQ(row_of(back).features, row_of(r).features) << line;
+  }
+}
+
+TEST(CsvWriter, AMissingNumberIsAnEmptyCell) {
+  Record r;
+  r.add_category("v=?");
+  r.add_category("7=?");
+  r.add_category("colour=?");
+  const auto writer = FileFormat::kCsv.write({.features = {"7", "v", "w", "colour=?"}});
+  EXPECT_EQ(writer->line(r), ",,,,,0,1\n");
+  r.clear();
+  r.add_name("v=?", 1);
+  EXPECT_EQ(FileFormat::kCsv.write({.features = {"v", "v=?"}})->line(r), ",,,0,1\n") << "a feature of that name";
+}
+
 TEST(Writers, RefuseWhatTheirFormatCannotHold) {
   const auto refuses = [](const FileFormat& format, const Record& r) {
     try {
@@ -358,6 +393,9 @@ TEST(Writers, RefuseWhatTheirFormatCannotHold) {
 
   EXPECT_FALSE(refuses(FileFormat::kJsonl, record("any\nthing", "|", "#", {index, name})));
   EXPECT_TRUE(refuses(FileFormat::kJsonl, record("", "", "1", {name, name}))) << "a feature twice";
+
+  text.texts.push_back({"text", "more"});
+  EXPECT_THROW(FileFormat::kCsv.write({.features = {}, .texts = {"text"}})->line(text), DataError) << "two texts";
 }
 
 TEST(Writers, CsvRefusesAColumnThatWouldMeanSomethingElse) {

@@ -127,6 +127,24 @@ TEST(JsonlReader, ObjectsAndListsInsideXAreReadAsOutside) {
               ElementsAre(Row{"", "", "", "", false, {{"from.host=a.org", 1}}}));
 }
 
+TEST(JsonlReader, AWordInAListCountsOnce) {
+  const TempDir dir;
+  EXPECT_THAT(
+      read_rows(dir.write("a.jsonl", "{\"tags\":[\"y\",\"x\",\"y\"]}\n{\"tags\":[\"x\"]}\n")),
+      ElementsAre(Row{"", "", "", "", false, {{"tags=y", 1}, {"tags=x", 1}}}, Row{"", "", "", "", false, {{"tags=x", 1}}}));
+}
+
+TEST(JsonlReader, TextsMayBeLists) {
+  const TempDir dir;
+  const auto reader = open_reader(dir.write("a.jsonl",
+                                            "{\"text\":[\"a b\",null,\"c\"],\"x\":{}}\n"
+                                            "{\"text\":{\"subject\":\"a\",\"body\":[\"b\",\"c\"]},\"x\":{}}\n"));
+  std::vector<std::string> texts;
+  for (Record r; reader->next(r);)
+    for (const RawText& t : r.texts) texts.push_back(std::string(t.name) + ": " + std::string(t.text));
+  EXPECT_THAT(texts, ElementsAre("text: a b", "text: c", "subject: a", "body: b", "body: c"));
+}
+
 TEST(JsonlReader, AKeyThatIsNullOrAbsentIsAMissingValueUnlessMostKeysAre) {
   const TempDir dir;
   Schema schema;
@@ -169,6 +187,9 @@ TEST(JsonlReader, ABadLineIsNamedWithPlaceValueAndWhatWasExpected) {
       {"{\"x\":{}} {\"x\":{}}", {":2:10: ", "expected JSON"}},
       {"{\"x\":{\"a\":nan}}", {":2:", "expected JSON"}},
       {"{\"x\":{\"a\":Infinity}}", {":2:", "expected JSON"}},
+      {"{\"x\":{\"a\":NaN}}", {":2:11: ", "'NaN'; expected JSON", "null is a missing value"}},
+      {"{\"x\":{\"a\":-Infinity,\"b\":1}}", {":2:12: ", "'Infinity'; expected JSON", "null"}},
+      {"{\"text\":[\"a\",5]}", {":2:2: ", "'text'", "expected a string"}},
       {"{\"x\":{\"a\":1e999}}", {":2:", "expected JSON", "double"}},
       {"[1,2]", {":2:1: ", "[1,2]", "expected a JSON object"}},
       {"1 1:2 3:4", {":2:", "expected JSON"}},

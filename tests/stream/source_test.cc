@@ -158,6 +158,23 @@ TEST_P(Packed, DamagedOrOtherDataIsADataError) {
   EXPECT_THROW(lines_of(path), DataError);
 }
 
+TEST_P(Packed, UnderAnotherNameIsRefusedWithTheWayToReadIt) {
+  const std::string bytes = pack("a", sample_text()), ending = GetParam().ending;
+  const auto refusal = [&](const std::string& name, std::string_view content) -> std::string {
+    try {
+      lines_of(dir_.write(name, content));
+      return "accepted";
+    } catch (const DataError& e) {
+      return e.what();
+    }
+  };
+  EXPECT_THAT(refusal("b.csv", bytes), AllOf(HasSubstr("b.csv: "), HasSubstr("whose name ends in " + ending)));
+  EXPECT_THAT(refusal("b.csv" + ending, sample_text()), HasSubstr("; expected a name without " + ending));
+  const std::string other = ending == ".gz" ? ".xz" : ".gz";
+  EXPECT_THAT(refusal("b.csv" + other, bytes), HasSubstr("; expected a name that ends in " + ending));
+  EXPECT_THAT(refusal("c" + ending, pack("once", bytes)), HasSubstr("packed twice"));
+}
+
 INSTANTIATE_TEST_SUITE_P(Tools, Packed,
                          testing::Values(Packer{"gzip", ".gz", "gzip"}, Packer{"xz", ".xz", "xz"},
                                          Packer{"zstd", ".zst", "zstd -q"},
@@ -188,6 +205,25 @@ TEST(LineReader, ALineOfHundredsOfMegabytesIsRefusedInBoundedMemory) {
   EXPECT_EQ(line, "next line");
   EXPECT_EQ(lines.line_number(), 2u);
   EXPECT_FALSE(lines.next(line));
+}
+
+TEST(LineReader, Utf16WithoutAMarkIsNamed) {
+  const TempDir dir;
+  std::string little, big;
+  for (const char c : std::string("label,a\n1,2\n")) little.append({c, '\0'}), big.append({'\0', c});
+  for (const auto& [encoding, text] : {std::pair{std::string("utf-16le"), little}, {"utf-16be", big}}) {
+    const std::string path = dir.write("a", text);
+    try {
+      lines_of(path);
+      ADD_FAILURE() << encoding << " accepted";
+    } catch (const DataError& e) {
+      EXPECT_THAT(e.what(), AllOf(HasSubstr(path), HasSubstr("--encoding " + encoding)));
+    }
+    LineReader lines(path, {}, encoding);
+    std::string_view line;
+    ASSERT_TRUE(lines.next(line));
+    EXPECT_EQ(line, "label,a");
+  }
 }
 
 TEST(LineReader, LinesOfAnotherEncodingMayBeLong) {

@@ -274,6 +274,8 @@ ExperimentData::Skipped DeskExamples::read(const std::string& file, const ReadOp
   const auto reader = open_reader(file, labelled);
   if (path.empty()) path = reader->path();
   const auto writer = FileFormat::kJsonl.write({});
+  // No string of JSON has these bytes, as its quotes are escaped.
+  const auto has_x = [](const std::string& line) { return line.find(R"("x":{)") != line.npos; };
   std::uint64_t unlabelled = 0;
   Record record;
   while (!options.stop.stop_requested() && reader->next(record)) {
@@ -286,7 +288,6 @@ ExperimentData::Skipped DeskExamples::read(const std::string& file, const ReadOp
     }
     unlabelled += !label.known();
     weighed_ = weighed_ || record.weight != 1;
-    (record.entries.empty() && !record.texts.empty() ? without_x_ : with_x_) = true;
     task_.push_back(tasks.intern(record.task.empty() ? kOnlyTask : record.task));
     label_.push_back(label);
     try {
@@ -294,11 +295,12 @@ ExperimentData::Skipped DeskExamples::read(const std::string& file, const ReadOp
     } catch (const DataError& e) {
       throw DataError(reader->path() + ":" + std::to_string(reader->line_number()) + ": " + e.what());
     }
+    (has_x(lines_.back()) ? with_x_ : without_x_) = true;
   }
   if (!tested) learn_ = size();
-  // The first line says whether a desk looks at x. No string of JSON has these bytes, as its quotes are escaped.
+  // The first line says whether a desk looks at x.
   for (std::string& line : lines_)
-    if (with_x_ && without_x_ && line.find(R"("x":{)") == line.npos) line.insert(line.size() - 2, R"(,"x":{})");
+    if (with_x_ && without_x_ && !has_x(line)) line.insert(line.size() - 2, R"(,"x":{})");
   ExperimentData::Skipped out{reader->path(), reader->skipped(), reader->first_skipped(), ""};
   if (options.stop.stop_requested()) return out;
   if (!tested && unlabelled > 0)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <span>
 #include <unordered_set>
@@ -728,16 +729,24 @@ class CsvWriter final : public RecordWriter {
   }
   std::string line(const Record& r) override {
     std::vector<double> values(columns_.features.size(), 0.0);
-    for (const Entry& e : r.entries)
-      if (const auto place = place_.find(entry_name(e))) values[*place] += e.value;
+    for (const Entry& e : r.entries) {
+      const std::string_view missing = missing_column(e);
+      if (const auto empty = missing.empty() ? std::nullopt : place_.find(missing))
+        values[*empty] = std::numeric_limits<double>::quiet_NaN();
+      else if (const auto place = place_.find(entry_name(e)))
+        values[*place] += e.value;
+    }
     std::string out = csv_quoted(r.id) + "," + csv_quoted(r.task) + "," + csv_quoted(r.label);
     if (columns_.time) out += "," + csv_quoted(r.time);
     if (columns_.weight) out += "," + shortest(r.weight);
     for (const std::string& name : columns_.texts) {
-      const auto here = std::find_if(r.texts.begin(), r.texts.end(), [&](const RawText& t) { return t.name == name; });
+      const auto is = [&](const RawText& t) { return t.name == name; };
+      const auto here = std::find_if(r.texts.begin(), r.texts.end(), is);
+      if (here != r.texts.end() && std::any_of(here + 1, r.texts.end(), is))
+        throw DataError("CSV cannot hold several texts called '" + name + "'; expected one, or JSON lines");
       out += "," + (here == r.texts.end() ? "" : csv_quoted(here->text));
     }
-    for (const double v : values) out += "," + shortest(v);
+    for (const double v : values) out += "," + (std::isnan(v) ? "" : shortest(v));
     return out + "\n";
   }
 

@@ -182,13 +182,7 @@ bool ExampleReader::next(Item& item) {
   }
 }
 
-std::string ExampleReader::left_out() const {
-  std::string out = one_line(reader_->left_out());
-  for (const std::string& more : {one_line(reader_->no_times()), one_line(labels_.taken())})
-    if (!more.empty()) out += (out.empty() ? path() + ": " : "; ") + more;
-  if (const std::string table = reader_->guesses(); !table.empty()) out += (out.empty() ? path() + ": " : "\n") + table;
-  return out;
-}
+std::string ExampleReader::left_out() const { return reader_->report(labels_.taken()); }
 
 std::string ExampleReader::unmet() const {
   if (cached_) return "";

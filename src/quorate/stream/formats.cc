@@ -53,6 +53,11 @@ std::string entry_name(const Entry& entry) {
   return entry.kind == Entry::Kind::kIndex ? std::to_string(entry.index) : std::string(entry.name);
 }
 
+std::string_view missing_column(const Entry& entry) {
+  if (!entry.category || !entry.name.ends_with(kMissing)) return {};
+  return entry.name.substr(0, entry.name.size() - kMissing.size());
+}
+
 std::vector<std::string_view> names_of_formats() {
   std::vector<std::string_view> out;
   for (const FileFormat* format : kFormats) out.push_back(format->name);
@@ -132,6 +137,14 @@ std::string RecordReader::guesses() const {
     out += "\n  " + one_line(shown_value(guessed[i]->name)) + ": " + std::string(word_of(guessed[i]->kind)) + ", " +
            one_line(guessed[i]->why);
   if (guessed.size() > kMost) out += "\n  and " + std::to_string(guessed.size() - kMost) + " more";
+  return out;
+}
+
+std::string RecordReader::report(const std::string& labels) const {
+  std::string out = one_line(left_out());
+  for (const std::string& more : {one_line(no_times()), one_line(labels)})
+    if (!more.empty()) out += (out.empty() ? path() + ": " : "; ") + more;
+  if (const std::string table = guesses(); !table.empty()) out += (out.empty() ? path() + ": " : "\n") + table;
   return out;
 }
 

@@ -171,6 +171,8 @@ class RecordReader {
   std::string guesses() const;
   /// The times that are none, where none decides something, in a sentence; "" if there is none of them.
   std::string no_times() const;
+  /// All of this at the end, in lines: left_out(), no_times(), `labels` of the caller, then guesses().
+  std::string report(const std::string& labels = "") const;
   /// What was seen of each of them; empty where nothing had to be inferred.
   std::span<const ColumnReport> seen() const { return seen_; }
 
@@ -285,5 +287,9 @@ struct CsvColumns {
 
 /// An entry's name in formats that name features: its own, or its index.
 std::string entry_name(const Entry& entry);
+/// How the feature ends that says that a column is missing.
+inline constexpr std::string_view kMissing = "=?";
+/// The column that the entry says is missing; "" of any other entry.
+std::string_view missing_column(const Entry& entry);
 
 }  // namespace quorate

@@ -1,11 +1,12 @@
 // JSON lines, one object a line, of one of two forms. With a key x in the first lines:
-//   {"id": .., "task": .., "label": .., "x": {name: number, ..} | [number, ..], "text": ".." | {name: "..", ..}}
+//   {"id": .., "task": .., "label": .., "x": {name: number, ..} | [number, ..], "text": ".." | ["..", ..] |
+//    {name: ".." | ["..", ..], ..}}
 // In x, true and false count as 1 and 0, a string becomes the feature name=string, null, a missing value, name=?. Other keys
 // are left out, and left_out() says so, except those that options name to hold the time or the weight. Without x every key
 // is a column as one of a CSV file; where most lines lack most keys, they are as in x, and what is not there is 0. A list of
 // numbers, or a text that is one, is a column for each, key.0, key.1, .., and has as many everywhere. In both forms keys of
-// objects inside are joined by a point (sender.domain), and strings in a list are words each. A model of columns finds them
-// in x, too: what `convert` writes.
+// objects inside are joined by a point (sender.domain), and strings in a list are words each, which count once. A model of
+// columns finds them in x, too: what `convert` writes.
 #include "quorate/stream/formats.h"
 
 #include <simdjson.h>
@@ -15,6 +16,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <unordered_set>
 
 #include "quorate/base/counted.h"
 #include "quorate/base/error.h"
@@ -386,6 +388,7 @@ class JsonlReader final : public RecordReader {
     std::uint32_t roles = 0;
     std::size_t here = 0;  // numbers and categories
     name_.clear();         // a bad line ends in the middle of a name
+    list_words_.clear();
     const auto vector = [&](const std::string& key, std::size_t size) {
       if (const auto place = schema_.place(key); place && schema_.kind(*place) != ColumnKind::kIgnored)
         wrong(line, key, "one value, not a list");
@@ -410,7 +413,7 @@ class JsonlReader final : public RecordReader {
             wrong(line, key, "a list of numbers, as long as in the first lines");
           if (!place) {
             if (!ignored && schema_.sparse)
-              new_key(line, key, v, record);
+              new_key(line, key, v, in_list, record);
             else if (!ignored)
               leave_out(key, record);
             return;
@@ -455,9 +458,9 @@ class JsonlReader final : public RecordReader {
               break;
             case ColumnKind::kCategory:
               if (bool flag = false; v.get(flag) == simdjson::SUCCESS)  // as a CSV file has it, not as 1
-                record.add_category(record.keep(key, "=", flag ? "true" : "false"));
+                add_word(record.keep(key, "=", flag ? "true" : "false"), in_list, record);
               else if (const std::string_view value = word(line, key, v, record); !value.empty())
-                record.add_category(record.keep(key, "=", value));
+                add_word(record.keep(key, "=", value), in_list, record);
               else if (!in_list && !schema_.sparse)
                 record.add_category(missing_[*place]);
               break;
@@ -465,7 +468,7 @@ class JsonlReader final : public RecordReader {
             case ColumnKind::kCount:
             case ColumnKind::kFlag:
             case ColumnKind::kUndecided:
-              number_column(line, key, v, *place, record);
+              number_column(line, key, v, *place, in_list, record);
               break;
             case ColumnKind::kWeight:
               set_weight(record, place_of(line, key), word(line, key, v, record));
@@ -487,15 +490,21 @@ class JsonlReader final : public RecordReader {
   }
 
   /// Where lines lack most keys, the first lines may lack any.
-  void new_key(std::string_view line, std::string_view key, const dom::element& v, Record& record) {
+  void new_key(std::string_view line, std::string_view key, const dom::element& v, bool in_list, Record& record) {
     if (std::string_view text; v.get(text) == simdjson::SUCCESS)
-      record.add_category(record.keep(key, "=", text));
+      add_word(record.keep(key, "=", text), in_list, record);
     else if (!v.is_null())
       record.add_name(record.keep(key), real(line, key, v));
   }
 
+  /// A word in a list counts once, as in lists inside x.
+  void add_word(std::string_view name, bool in_list, Record& record) {
+    if (!in_list || list_words_.insert(name).second) record.add_category(name);
+  }
+
   /// A number, also one in a string; of an undecided column also a word.
-  void number_column(std::string_view line, std::string_view key, const dom::element& v, std::size_t place, Record& record) {
+  void number_column(std::string_view line, std::string_view key, const dom::element& v, std::size_t place, bool in_list,
+                     Record& record) {
     std::string_view text;
     const bool is_text = v.get(text) == simdjson::SUCCESS;
     if (v.is_null() || (is_text && is_missing(text))) {
@@ -509,7 +518,7 @@ class JsonlReader final : public RecordReader {
           undecided && has_leading_zero(text) ? std::nullopt : parse_number<double>(text.substr(text.starts_with('+')));
       if (!number && !has_leading_zero(text)) number = written_number(text, {});
       if (!number) number = flag_of(text);
-      if (!number && undecided) return record.add_category(record.keep(key, "=", text));
+      if (!number && undecided) return add_word(record.keep(key, "=", text), in_list, record);
       if (!number || !is_value(*number)) wrong(line, key, std::string(kValueRange));
       value = *number;
     } else {
@@ -579,22 +588,26 @@ class JsonlReader final : public RecordReader {
     return true;
   }
 
-  /// One text, or several by name.
+  /// One text or a list of them, or such by name.
   void texts(std::string_view line, const dom::element& value, Record& record) {
-    std::string_view text;
-    dom::object several;
-    if (value.is_null()) return;
-    if (value.get(text) == simdjson::SUCCESS) {
-      record.texts.push_back({text_, text});
-    } else if (value.get(several) == simdjson::SUCCESS) {
-      for (const auto [name, one] : several) {
-        if (one.is_null()) continue;
-        if (one.get(text) != simdjson::SUCCESS) wrong(line, name, "a string");
-        record.texts.push_back({name, text});
-      }
+    dom::object by_name;
+    if (value.get(by_name) == simdjson::SUCCESS) {
+      for (const auto [name, one] : by_name) texts(line, name, one, "a string or a list of strings", record);
     } else {
-      wrong(line, text_, "a string, or an object of strings by name");
+      texts(line, text_, value, "a string, a list of strings, or an object of these by name", record);
     }
+  }
+  void texts(std::string_view line, std::string_view name, const dom::element& value, const char* expected, Record& record) {
+    const auto add = [&](const dom::element& one) {
+      std::string_view text;
+      if (one.is_null()) return;
+      if (one.get(text) != simdjson::SUCCESS) wrong(line, name, expected);
+      record.texts.push_back({name, text});
+    };
+    if (dom::array list; value.get(list) == simdjson::SUCCESS)
+      for (const dom::element& one : list) add(one);
+    else
+      add(value);
   }
 
   void leave_out(std::string_view key, Record& record) {
@@ -699,6 +712,11 @@ class JsonlReader final : public RecordReader {
         return i < line.size() && (line[i] | 0x20) >= 'a' && (line[i] | 0x20) <= 'z';
       };
       while (at > 0 && letter(at) && letter(at - 1)) --at;  // to where the word begins
+      std::size_t end = at;
+      while (letter(end)) ++end;
+      for (const std::string_view name : {"NaN", "nan", "Infinity", "inf"})  // as Python and others write them
+        if (line.substr(at, end - at) == name)
+          bad(at, quoted_value(name) + "; expected JSON, which has no such number: null is a missing value");
       const std::string found = at == line.size() ? "the line ends inside an object" : quoted_value(line.substr(at));
       bad(at, found + "; expected JSON, one object a line");
     }
@@ -719,6 +737,7 @@ class JsonlReader final : public RecordReader {
   dom::element null_;
   std::vector<Entry> sorted_;
   std::vector<std::string_view> words_;
+  std::unordered_set<std::string_view> list_words_;  // features of the lists of a line without x
 };
 
 class JsonlWriter final : public RecordWriter {
@@ -727,9 +746,33 @@ class JsonlWriter final : public RecordWriter {
     const std::size_t end = e.category ? e.name.find('=') : e.name.npos;
     return end == e.name.npos ? std::string_view() : e.name.substr(0, end);
   }
+  /// An object by name, if they are `named`; those of one name are a list.
+  static void texts(const std::vector<RawText>& all, bool named, std::string& out) {
+    NameTable names;
+    std::vector<std::vector<std::string_view>> of_name;
+    for (const RawText& t : all) {
+      const std::uint32_t at = names.intern(t.name);
+      if (at == of_name.size()) of_name.emplace_back();
+      of_name[at].push_back(t.text);
+    }
+    if (named) out += '{';
+    for (std::uint32_t n = 0; n < names.size(); ++n) {
+      if (n > 0) out += ',';
+      if (named) append_json(out, names[n]), out += ':';
+      const bool list = of_name[n].size() > 1;
+      if (list) out += '[';
+      for (std::size_t i = 0; i < of_name[n].size(); ++i) {
+        if (i > 0) out += ',';
+        append_json(out, of_name[n][i]);
+      }
+      if (list) out += ']';
+    }
+    if (named) out += '}';
+  }
   std::string line(const Record& r) override {
     if (const Entry* again = repeated(r.entries, sorted_))
-      throw DataError("JSON cannot hold the feature '" + entry_name(*again) + "' twice");
+      throw DataError("JSON cannot hold the feature '" + entry_name(*again) +
+                      "' twice; expected it once, or VW text (a name that ends in .vw)");
     std::string out = "{";
     out.reserve(128 + 16 * r.entries.size());
     const auto key = [&](const char* name) { out += std::string(out.size() > 1 ? "," : "") + "\"" + name + "\":"; };
@@ -739,14 +782,10 @@ class JsonlWriter final : public RecordWriter {
     if (!r.label.empty()) key("label"), text(r.label);
     if (!r.time.empty()) key("time"), text(r.time);
     if (r.weight != 1) key("weight"), out += shortest(r.weight);
-    if (r.texts.size() == 1 && r.texts[0].name == "text") {
-      key("text"), text(r.texts[0].text);
-    } else if (!r.texts.empty()) {
-      key("text");
-      for (const RawText& t : r.texts) out += &t == r.texts.data() ? '{' : ',', text(t.name), out += ':', text(t.text);
-      out += '}';
-    }
-    if (!r.entries.empty() || r.texts.empty()) {
+    const bool named = std::ranges::any_of(r.texts, [](const RawText& t) { return t.name != "text"; });
+    if (!r.texts.empty()) key("text"), texts(r.texts, named, out);
+    // Without x the names of texts would begin with text.
+    if (!r.entries.empty() || r.texts.empty() || named) {
       key("x");
       out += "{";
       for (std::size_t n = 0; n < r.entries.size(); ++n) {

@@ -9,6 +9,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -21,6 +22,21 @@ namespace quorate {
 namespace {
 
 constexpr std::size_t kChunk = std::size_t{1} << 16;
+
+struct Packing {
+  std::string_view name, ending, begins;  // begins: with these bytes
+  std::string_view unpack;                // a command that unpacks standard input
+};
+constexpr Packing kGzip{"gzip", ".gz", "\x1F\x8B", "gunzip"};
+constexpr Packing kXz{"xz", ".xz", {"\xFD\x37zXZ\0", 6}, "unxz"};
+constexpr Packing kZstd{"zstd", ".zst", "\x28\xB5\x2F\xFD", "unzstd"};
+
+/// The packing of data that begin so, or nullptr.
+const Packing* packing_of(std::string_view begun) {
+  for (const Packing* packing : {&kGzip, &kXz, &kZstd})
+    if (begun.starts_with(packing->begins)) return packing;
+  return nullptr;
+}
 
 std::string name_of(const std::string& path) { return path == "-" ? "standard input" : path; }
 
@@ -67,22 +83,36 @@ class Plain final : public ByteSource {
 /// What the three packers have in common: packed bytes come from `packed_` through `input_`.
 class Unpacker : public ByteSource {
  protected:
-  Unpacker(const std::string& path, std::uint64_t* consumed) : path_(path), packed_(path, consumed, {}), input_(kChunk) {}
+  Unpacker(const std::string& path, std::uint64_t* consumed, const Packing& packing)
+      : path_(path), packing_(packing), packed_(path, consumed, {}), input_(kChunk) {}
 
-  std::size_t more() { return packed_.read(input_.data(), input_.size()); }
-  [[noreturn]] void damaged(const char* kind, const std::string& why) const {
-    throw DataError(path_ + ": damaged " + kind + " data: " + why);
+  std::size_t more() {
+    const std::size_t n = packed_.read(input_.data(), input_.size());
+    if (begun_.size() < kXz.begins.size()) begun_.append(input_.data(), std::min(n, kXz.begins.size()));
+    return n;
   }
-  [[noreturn]] void truncated(const char* kind) const { damaged(kind, "the file ends too early (truncated)"); }
+  [[noreturn]] void damaged(const std::string& why) const {
+    const std::string name(packing_.name), ending(packing_.ending);
+    if (begun_.starts_with(packing_.begins) || packing_.begins.starts_with(begun_))
+      throw DataError(path_ + ": damaged " + name + " data: " + why);
+    const Packing* const other = packing_of(begun_);
+    const std::string expected =
+        other == nullptr ? "a name without " + ending : "a name that ends in " + std::string(other->ending);
+    throw DataError(path_ + ": not " + name + " data" + (other == nullptr ? "" : ", but " + std::string(other->name)) +
+                    "; expected " + expected);
+  }
+  [[noreturn]] void truncated() const { damaged("the file ends too early (truncated)"); }
 
   std::string path_;
+  const Packing& packing_;
   Plain packed_;
+  std::string begun_;  // the first bytes
   std::vector<char> input_;
 };
 
 class Gzip final : public Unpacker {
  public:
-  Gzip(const std::string& path, std::uint64_t* consumed) : Unpacker(path, consumed) {
+  Gzip(const std::string& path, std::uint64_t* consumed) : Unpacker(path, consumed, kGzip) {
     if (inflateInit2(&z_, 15 + 16) != Z_OK) throw FileError(path + ": gzip cannot start");
   }
   ~Gzip() override { inflateEnd(&z_); }
@@ -95,18 +125,18 @@ class Gzip final : public Unpacker {
         z_.next_in = reinterpret_cast<Bytef*>(input_.data());
         z_.avail_in = static_cast<uInt>(more());
         if (z_.avail_in == 0) {
-          if (!between_) truncated("gzip");
+          if (!between_) truncated();
           return 0;
         }
       }
-      if (between_ && seen_any_ && inflateReset(&z_) != Z_OK) damaged("gzip", "a second part cannot start");
+      if (between_ && seen_any_ && inflateReset(&z_) != Z_OK) damaged("a second part cannot start");
       between_ = false;
       seen_any_ = true;
       const int r = inflate(&z_, Z_NO_FLUSH);
       if (r == Z_STREAM_END)
         between_ = true;  // gzip files may be several, one after the other
       else if (r != Z_OK && r != Z_BUF_ERROR)
-        damaged("gzip", z_.msg == nullptr ? "not gzip" : z_.msg);
+        damaged(z_.msg == nullptr ? "not gzip" : z_.msg);
     }
     return room - z_.avail_out;
   }
@@ -118,7 +148,7 @@ class Gzip final : public Unpacker {
 
 class Xz final : public Unpacker {
  public:
-  Xz(const std::string& path, std::uint64_t* consumed) : Unpacker(path, consumed) {
+  Xz(const std::string& path, std::uint64_t* consumed) : Unpacker(path, consumed, kXz) {
     if (lzma_stream_decoder(&z_, UINT64_MAX, LZMA_CONCATENATED) != LZMA_OK) throw FileError(path + ": xz cannot start");
   }
   ~Xz() override { lzma_end(&z_); }
@@ -136,9 +166,9 @@ class Xz final : public Unpacker {
       if (r == LZMA_STREAM_END)
         done_ = true;
       else if (r == LZMA_BUF_ERROR)
-        truncated("xz");
+        truncated();
       else if (r != LZMA_OK)
-        damaged("xz", r == LZMA_FORMAT_ERROR ? "not xz" : "error " + std::to_string(r));
+        damaged(r == LZMA_FORMAT_ERROR ? "not xz" : "error " + std::to_string(r));
     }
     return room - z_.avail_out;
   }
@@ -150,7 +180,7 @@ class Xz final : public Unpacker {
 
 class Zstd final : public Unpacker {
  public:
-  Zstd(const std::string& path, std::uint64_t* consumed) : Unpacker(path, consumed), z_(ZSTD_createDStream()) {}
+  Zstd(const std::string& path, std::uint64_t* consumed) : Unpacker(path, consumed, kZstd), z_(ZSTD_createDStream()) {}
   ~Zstd() override { ZSTD_freeDStream(z_); }
   Zstd(const Zstd&) = delete;
   Zstd& operator=(const Zstd&) = delete;
@@ -161,12 +191,12 @@ class Zstd final : public Unpacker {
       if (from_.pos == from_.size) {
         from_ = {input_.data(), more(), 0};
         if (from_.size == 0) {
-          if (pending_ != 0) truncated("zstd");
+          if (pending_ != 0) truncated();
           return 0;
         }
       }
       pending_ = ZSTD_decompressStream(z_, &to, &from_);
-      if (ZSTD_isError(pending_)) damaged("zstd", ZSTD_getErrorName(pending_));
+      if (ZSTD_isError(pending_)) damaged(ZSTD_getErrorName(pending_));
     }
     return to.pos;
   }
@@ -249,12 +279,23 @@ class TextSource final : public ByteSource {
   std::string_view text_;
 };
 
+/// The UTF-16 without a mark that a text begins with, if each of its first characters is one of ASCII; else nullptr.
+const char* utf16_of(std::string_view begun) {
+  constexpr std::size_t kLeast = 8, kMost = 64;
+  const std::size_t size = std::min(begun.size(), kMost) / 2 * 2;
+  if (size < kLeast) return nullptr;
+  std::size_t zeros[2] = {};  // at even and odd places
+  for (std::size_t i = 0; i < size; ++i) zeros[i % 2] += begun[i] == '\0';
+  if (zeros[0] == 0 && zeros[1] == size / 2) return "utf-16le";
+  return zeros[1] == 0 && zeros[0] == size / 2 ? "utf-16be" : nullptr;
+}
+
 }  // namespace
 
 std::unique_ptr<ByteSource> open_source(const std::string& path, std::uint64_t* consumed, std::stop_token stop) {
-  if (path.ends_with(".gz")) return std::make_unique<Gzip>(path, consumed);
-  if (path.ends_with(".xz")) return std::make_unique<Xz>(path, consumed);
-  if (path.ends_with(".zst")) return std::make_unique<Zstd>(path, consumed);
+  if (path.ends_with(kGzip.ending)) return std::make_unique<Gzip>(path, consumed);
+  if (path.ends_with(kXz.ending)) return std::make_unique<Xz>(path, consumed);
+  if (path.ends_with(kZstd.ending)) return std::make_unique<Zstd>(path, consumed);
   return std::make_unique<Plain>(path, consumed, std::move(stop));
 }
 
@@ -270,7 +311,8 @@ LineReader::LineReader(std::string path, std::string_view bytes, std::uint64_t l
       buffer_(std::min(kChunk, bytes.size() + 64)),
       at_start_(false) {}
 
-/// Throws DataError for files of tables that are no text, with the way to read them.
+/// Throws DataError for files that are packed, of tables that are no text, or in UTF-16 that does not say so, with the way
+/// to read them.
 void LineReader::check_text(std::string_view begun) const {
   using namespace std::string_view_literals;
   for (const auto& [mark, what, how] : {std::tuple{"PAR1"sv, "a Parquet file", "pandas.read_parquet"},
@@ -281,6 +323,15 @@ void LineReader::check_text(std::string_view begun) const {
       throw DataError(path_ + ": " + what + "; expected text. From Python, quorate takes the frame of " + how +
                       "; for the program: python3 -c 'import pandas, sys; " + how +
                       "(sys.argv[1]).to_csv(sys.stdout, index=False)' FILE | quorate .. --data - --format csv");
+  if (const Packing* const packing = packing_of(begun)) {
+    const std::string name(packing->name), ending(packing->ending), unpack(packing->unpack);
+    if (path_.ends_with(ending))
+      throw DataError(path_ + ": packed twice; expected text in it: " + unpack + " <FILE >NEW" + ending);
+    throw DataError(path_ + ": " + name + " data; expected text, or a file whose name ends in " + ending + " (" + unpack +
+                    " <FILE | quorate .., with - for standard input)");
+  }
+  if (const char* const encoding = utf16_of(begun))
+    throw DataError(path_ + ": every second byte is 0; expected UTF-8, or --encoding " + encoding);
 }
 
 bool LineReader::fill() {
