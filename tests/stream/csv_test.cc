@@ -179,6 +179,17 @@ TEST(CsvReader, AMissingValueIsNoFeatureButSaysThatItIsMissing) {
         << missing;
 }
 
+TEST(CsvReader, AMissingNumberIsComparedByValue) {
+  const TempDir dir;
+  ReadOptions o;
+  o.missing = {"-999"};
+  EXPECT_THAT(read_rows(dir.write("a.csv", "label,v,w,e\n1,-999.0,3,[1 2]\n0,2.5,4,[1 -999.0]\n1,-999,-9.99e2,[2 2]\n"), o),
+              ElementsAre(Row{"", "", "1", "", false, {{"v=?", 1}, {"w", 3}, {"e.0", 1}, {"e.1", 2}}},
+                          Row{"", "", "0", "", false, {{"v", 2.5}, {"w", 4}, {"e.0", 1}, {"e.1=?", 1}}},
+                          Row{"", "", "1", "", false, {{"v=?", 1}, {"w=?", 1}, {"e.0", 2}, {"e.1", 2}}}));
+  EXPECT_EQ(open_reader(dir.at("a.csv"), o)->schema().find("w"), ColumnKind::kCount);
+}
+
 TEST(CsvReader, FindsTheDelimiter) {
   const TempDir dir;
   const std::vector<Row> expected{Row{"", "u", "1", "", false, {{"a", 5}, {"b,c", 1.5}}}};

@@ -341,8 +341,8 @@ class CsvReader final : public RecordReader {
       if (is_missing(label_here)) label_here = {};
       for (std::size_t i = 0; i < fields_.size(); ++i) {
         const std::string_view text = fields_[i].text;
-        samples[i].add(is_token(text) ? std::string_view() : text, label_here, ColumnSample::Type::kPlain, style_,
-                       end_of(line, text));
+        samples[i].add(is_token(text) || is_missing_number(text) ? std::string_view() : text, label_here,
+                       ColumnSample::Type::kPlain, style_, end_of(line, text));
         has_its_name[i] |= static_cast<char>(text == header_[i].name);
         std::size_t size = 0;
         if (!text.starts_with('[') || !for_numbers(text, [&](std::optional<double>) { ++size; }) || size < 2) continue;
@@ -629,7 +629,7 @@ class CsvReader final : public RecordReader {
     const auto use = [&](std::optional<double> number) {
       if (i < c.size) {
         const Index at = c.index + static_cast<Index>(i);
-        if (number)
+        if (number && !is_missing_number(*number))
           record.add(Entry::Kind::kColumn, at, columns_[at], *number);
         else
           record.add_category(record.keep(columns_[at], "=", "?"));
@@ -669,8 +669,7 @@ class CsvReader final : public RecordReader {
     double value = 0;
     if (!style_.is_plain(text) || !short_decimal(text, end_of(line, text), &value)) {
       if (is_missing(text)) return record.add_category(c.missing);
-      if (const auto written = written_number(text, style_))
-        return record.add(Entry::Kind::kColumn, c.index, c.name, *written);
+      if (const auto written = written_number(text, style_)) return add_number(c, *written, record);
       try {
         value = number(is_inside(line, text) ? line : text, text);
       } catch (const LineError&) {
@@ -681,6 +680,10 @@ class CsvReader final : public RecordReader {
                           (time ? "a time: --time-column " : "words: --categorical-column ") + typed(c.name) + ")");
       }
     }
+    add_number(c, value, record);
+  }
+  void add_number(const Column& c, double value, Record& record) const {
+    if (is_missing_number(value)) return record.add_category(c.missing);
     record.add(Entry::Kind::kColumn, c.index, c.name, value);
   }
 

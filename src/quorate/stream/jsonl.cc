@@ -239,7 +239,7 @@ class JsonlReader final : public RecordReader {
         std::size_t i = 0;
         for (const dom::element& item : list) {
           name.append(".").append(std::to_string(i++));
-          use(name, item, false);
+          use(name, or_null(item), false);
           name.resize(end);
         }
       };
@@ -258,10 +258,18 @@ class JsonlReader final : public RecordReader {
                  text_parser_.parse(text.data(), text.size(), true).get(list) == simdjson::SUCCESS && is_vector(list)) {
         each_of(list);
       } else {
-        use(name, is_token(text) ? null_ : value, false);
+        use(name, or_null(value), false);
       }
       name.resize(before);
     }
+  }
+
+  /// null for a value that options or the model say is missing.
+  const dom::element& or_null(const dom::element& v) const {
+    if (schema_.missing.size() == 0) return v;
+    if (std::string_view text; v.get(text) == simdjson::SUCCESS) return is_token(text) ? null_ : v;
+    double number = 0;
+    return v.get(number) == simdjson::SUCCESS && is_missing_number(number) ? null_ : v;
   }
 
   /// Throws DataError if the lines are answers about examples, not examples.
@@ -495,6 +503,7 @@ class JsonlReader final : public RecordReader {
       if (!number && !has_leading_zero(text)) number = written_number(text, {});
       if (!number && undecided) return record.add_category(record.keep(key, "=", text));
       if (!number || !is_value(*number)) wrong(line, key, std::string(kValueRange));
+      if (is_missing_number(*number)) return number_column(line, key, null_, place, record);
       value = *number;
     } else {
       value = real(line, key, v);
@@ -611,7 +620,8 @@ class JsonlReader final : public RecordReader {
   }
 
   /// Of x. `key` is not copied.
-  void feature(std::string_view line, std::string_view key, const dom::element& v, Record& record) {
+  void feature(std::string_view line, std::string_view key, const dom::element& given, Record& record) {
+    const dom::element& v = or_null(given);
     Index index = 0;
     if (std::string_view text; v.get(text) == simdjson::SUCCESS)
       record.add_category(record.keep(key, "=", text));
