@@ -190,6 +190,26 @@ TEST(CsvReader, AMissingNumberIsComparedByValue) {
   EXPECT_EQ(open_reader(dir.at("a.csv"), o)->schema().find("w"), ColumnKind::kCount);
 }
 
+TEST(CsvReader, AWholeNumberWithZerosBehindItsPointIsTheSameTaskAndWord) {
+  const TempDir dir;
+  ReadOptions o;
+  o.categorical = {"zip"};
+  const auto of = [&](const std::string& text) {
+    const Row row = read_rows(dir.write("a.csv", "task,label,zip\n" + text + ",1," + text + "\n"), o).at(0);
+    EXPECT_EQ(row.features.at(0).first, "zip=" + row.task);
+    return row.task;
+  };
+  EXPECT_EQ(of("4.0"), "4");
+  EXPECT_EQ(of("80331.00"), "80331");
+  EXPECT_EQ(of("-1.0"), "-1");
+  EXPECT_EQ(of("0.0"), "0");
+  for (const std::string other : {"4", "40", "4.5", "4.50", "04.0", "v4.0", "1.2.0", ".0", "4.", "a.0", "10.0.0.0"})
+    EXPECT_EQ(of(other), other);
+  o.decimal = ",";
+  o.thousands = ".";
+  EXPECT_EQ(of("4.000"), "4.000") << "a thousand";
+}
+
 TEST(CsvReader, FindsTheDelimiter) {
   const TempDir dir;
   const std::vector<Row> expected{Row{"", "u", "1", "", false, {{"a", 5}, {"b,c", 1.5}}}};

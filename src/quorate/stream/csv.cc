@@ -556,7 +556,7 @@ class CsvReader final : public RecordReader {
           record.id = value;
           break;
         case ColumnKind::kTask:
-          record.task = value;
+          record.task = word(value);
           break;
         case ColumnKind::kLabel:
           record.label = value;
@@ -575,7 +575,7 @@ class CsvReader final : public RecordReader {
           if (is_missing(value))
             record.add_category(c.missing);
           else
-            record.add_category(record.keep(c.name, "=", value));
+            record.add_category(record.keep(c.name, "=", word(value)));
           break;
         case ColumnKind::kNumber:
         case ColumnKind::kCount:
@@ -644,6 +644,9 @@ class CsvReader final : public RecordReader {
       bad(field.at, "column " + quoted_value(c.name) + ": " + counted(i, "number") + "; expected " + std::to_string(c.size) +
                         ", as before");
   }
+
+  /// A task or a word. With decimal commas the point of 4.000 is between thousands.
+  std::string_view word(std::string_view text) const { return style_.point ? without_zero_fraction(text) : text; }
 
   static bool parses(std::string_view text) {
     const auto number = parse_number<double>(text.starts_with('+') ? text.substr(1) : text);

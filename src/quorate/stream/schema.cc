@@ -115,6 +115,15 @@ bool has_leading_zero(std::string_view text) {
   return text.size() > 1 && text[0] == '0' && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
+std::string_view without_zero_fraction(std::string_view text) {
+  if (!text.ends_with('0')) return text;
+  const std::size_t point = text.find_last_not_of('0');
+  if (point == text.npos || text[point] != '.') return text;
+  const std::string_view whole = text.substr(0, point), digits = whole.substr(whole.starts_with('-') ? 1 : 0);
+  const bool is_whole = !digits.empty() && std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
+  return is_whole && !has_leading_zero(digits) ? whole : text;
+}
+
 std::optional<ColumnKind> Schema::find(std::string_view name) const {
   const auto at = place(name);
   if (!at) return {};

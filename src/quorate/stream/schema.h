@@ -51,6 +51,9 @@ constexpr bool is_feature(ColumnKind kind) { return kind <= ColumnKind::kText ||
 bool is_missing(std::string_view field);
 /// As 0815: a whole number with a zero that no number needs, so a name.
 bool has_leading_zero(std::string_view text);
+/// 4 of 4.0, as JSON's 4.0 is the word 4 (and pandas writes the whole numbers of a column with a missing one); any other
+/// text as it is.
+std::string_view without_zero_fraction(std::string_view text);
 
 /// What the features of data without columns are called, as far as it is known. Part of a model.
 struct FeatureNames {
