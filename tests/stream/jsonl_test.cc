@@ -237,6 +237,17 @@ TEST(JsonlReader, AMissingNumberIsComparedByValue) {
               ElementsAre(Row{"", "", "1", "", false, {{"v=?", 1}, {"w", -998}, {"c=?", 1}}}));
 }
 
+TEST(JsonlReader, IdsThatDoublesMergeStayDifferent) {
+  const TempDir dir;
+  std::string lines;
+  for (int n = 0; n < 20; ++n)
+    lines += "{\"label\":1,\"a\":\"1234567890123456" + std::to_string(n % 2 + 7) + "\",\"b\":1234567890123456" +
+             std::to_string(n % 2 + 7) + "}\n";
+  const auto rows = read_rows(dir.write("a.jsonl", lines));
+  EXPECT_EQ(rows.at(0), (Row{"", "", "1", "", false, {{"a=12345678901234567", 1}, {"b=12345678901234567", 1}}}));
+  EXPECT_EQ(rows.at(1), (Row{"", "", "1", "", false, {{"a=12345678901234568", 1}, {"b=12345678901234568", 1}}}));
+}
+
 TEST(JsonlReader, AFileOfTheNameThatBytesAreGivenChangesNothing) {
   const TempDir dir;
   std::string lines;

@@ -586,7 +586,8 @@ class CsvReader final : public RecordReader {
             number_of(line, c, fields_[i], record);
           break;
         case ColumnKind::kUndecided: {
-          const bool is_number = !has_leading_zero(value) && (written_number(value, style_) || parses(value));
+          const bool is_number =
+              !has_leading_zero(value) && !is_beyond_numbers(value) && (written_number(value, style_) || parses(value));
           if (is_number || is_missing(value))
             number_of(line, c, fields_[i], record);
           else

@@ -498,9 +498,9 @@ class JsonlReader final : public RecordReader {
     double value = 0;
     if (is_text) {
       const bool undecided = schema_.kind(place) == ColumnKind::kUndecided;
-      auto number =
-          undecided && has_leading_zero(text) ? std::nullopt : parse_number<double>(text.substr(text.starts_with('+')));
-      if (!number && !has_leading_zero(text)) number = written_number(text, {});
+      const bool name = has_leading_zero(text) || (undecided && is_beyond_numbers(text));
+      auto number = undecided && name ? std::nullopt : parse_number<double>(text.substr(text.starts_with('+')));
+      if (!number && !name) number = written_number(text, {});
       if (!number && undecided) return record.add_category(record.keep(key, "=", text));
       if (!number || !is_value(*number)) wrong(line, key, std::string(kValueRange));
       if (is_missing_number(*number)) return number_column(line, key, null_, place, record);
