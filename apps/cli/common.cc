@@ -246,6 +246,28 @@ void report_skipped(const std::string& path, std::uint64_t skipped, const std::s
                first.c_str());
 }
 
+void UnknownTasks::add(std::string_view task, Task place) {
+  ++all_;
+  named_ += task != kOnlyTask;
+  if (place != kUntracked) return;
+  ++unknown_;
+  if (first_.empty() && task != kOnlyTask) first_ = task;
+}
+
+std::string UnknownTasks::warning(const Model& model) const {
+  if (!model.reduction.by_task() || all_ == 0) return "";
+  const auto& tasks = model.session.tasks();
+  const bool has_named = tasks.size() > 1 || (tasks.size() == 1 && tasks[0] != kOnlyTask);
+  if (named_ == 0 && has_named) {
+    const auto column = model.featurizer.schema().column_of(ColumnKind::kTask);
+    return "no example says its task" + (column ? " (the model has it in " + quoted_value(*column) + ")" : "") +
+           ", so all are predicted with the weights that all tasks share";
+  }
+  if (unknown_ == 0) return "";
+  return grouped(unknown_) + " of " + grouped(all_) + " examples are of tasks that the model does not know" +
+         (first_.empty() ? "" : ", as " + quoted_value(first_)) + "; they are predicted with what all tasks share";
+}
+
 std::string percent(double value) {
   if (!std::isfinite(value)) return "-";
   char out[32];

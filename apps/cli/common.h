@@ -160,6 +160,20 @@ void report_skipped(const Data& data) {
   report_skipped(data.path(), data.skipped(), data.first_skipped(), data.left_out());
 }
 
+/// Counts the examples whose task a model does not know.
+class UnknownTasks {
+ public:
+  /// An example of this task, kOnlyTask if it has none, which has this place in the model.
+  void add(std::string_view task, Task place);
+  std::uint64_t examples() const { return unknown_; }
+  /// What there is to say of all that were added; "" if nothing.
+  std::string warning(const Model& model) const;
+
+ private:
+  std::uint64_t all_ = 0, named_ = 0, unknown_ = 0;
+  std::string first_;  // of the unknown ones
+};
+
 /// "93.4 %", or "-" for NaN and infinity.
 std::string percent(double value);
 

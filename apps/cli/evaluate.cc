@@ -165,7 +165,8 @@ void print_confusion(const ClassConfusion& confusion, const std::vector<std::str
 struct Judgements {
   std::vector<Judged> all;
   std::map<std::string, std::vector<Judged>> of_task;  // with --per-task, of models with tasks
-  std::uint64_t unlabelled = 0, of_unknown_tasks = 0;
+  std::uint64_t unlabelled = 0;
+  UnknownTasks unknown;
 };
 
 Judgements judge(const EvaluateOptions& o, const Model& model, ExampleReader& examples) {
@@ -187,7 +188,7 @@ Judgements judge(const EvaluateOptions& o, const Model& model, ExampleReader& ex
         continue;
       }
       const Task place = model.known_task(item.task);
-      out.of_unknown_tasks += tasks && place == kUntracked;
+      out.unknown.add(item.task, place);
       const auto [said, margin] = model.predict(place, item.x, work, true);
       Judged j{reduction.number_of(item.label), said, margin,
                calibrated ? work.probabilities[reduction.towards(said)] : NAN};
@@ -224,7 +225,7 @@ Json json_of(const EvaluateOptions& o, const Model& model, const Judgements& jud
            {"learner", to_text(model.session.spec())},
            {"examples", judged.all.size()},
            {"unlabelled", judged.unlabelled},
-           {"of_unknown_tasks", judged.of_unknown_tasks},
+           {"of_unknown_tasks", judged.unknown.examples()},
            {"skipped_lines", skipped},
            {"measures", json_of(e.measures)},
            {"labels", e.names},
@@ -273,9 +274,6 @@ void print_tasks(const Judgements& judged, const Reduction& reduction, const std
 void print(const EvaluateOptions& o, const Model& model, const Judgements& judged, const Evaluation& e) {
   std::cout << o.model << ": " << to_text(model.session.spec()) << "\n" << counted(judged.all.size(), "example");
   if (judged.unlabelled > 0) std::cout << ", " << grouped(judged.unlabelled) << " without a label left out";
-  if (judged.of_unknown_tasks > 0)
-    std::cout << "; " << grouped(judged.of_unknown_tasks)
-              << " of tasks that the model does not know, predicted with what all share";
   std::cout << "\n\n";
   std::vector<std::vector<std::string>> rows{{"", "value", "95 % interval"}};
   for (const Measured& m : e.measures)
@@ -309,6 +307,7 @@ int run(const EvaluateOptions& o) {
   if (model.labels.other_words())
     warn("none of " + counted(judged.all.size(), "labelled example") + " " + model.labels.no_positive());
   if (const std::string unmet = examples.unmet(); !unmet.empty()) warn(unmet);
+  if (const std::string unknown = judged.unknown.warning(model); !unknown.empty()) warn(unknown);
   const std::vector<std::string> names = model.labels.names();
   Evaluation e{.measures = measured(judged.all, model.reduction),
                .names = names,

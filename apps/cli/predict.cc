@@ -26,18 +26,6 @@ struct PredictOptions {
   ProgressOptions progress;
 };
 
-/// Whether the model learned about tasks that had names.
-bool has_named_tasks(const Session& session) {
-  return session.tasks().size() > 1 || (session.tasks().size() == 1 && session.tasks()[0] != kOnlyTask);
-}
-
-std::string no_tasks(const Model& model, const std::string& path) {
-  const auto column = model.featurizer.schema().column_of(ColumnKind::kTask);
-  return "quorate: " + path + ": no example says its task" +
-         (column ? " (the model has it in " + quoted_value(*column) + ")" : "") +
-         ", so all are predicted with the weights that all tasks share\n";
-}
-
 int run(const PredictOptions& o) {
   const std::stop_token stop = interrupt();
   if (o.out != "-") interrupt_on_closed_pipe();  // of progress; one of results ends the program
@@ -69,7 +57,8 @@ int run(const PredictOptions& o) {
   if (skips) columns += ",error";
   if (csv) out.write(columns + "\n");
   std::atomic<std::uint64_t> seen = 0, consumed = 0;
-  std::uint64_t with_task = 0, with_id = 0, bad = 0;
+  std::uint64_t with_id = 0, bad = 0;
+  UnknownTasks unknown;
   write_bad = [&](const std::string& why) {
     ++bad;
     // A place might be another's id.
@@ -100,8 +89,8 @@ int run(const PredictOptions& o) {
       const Features x = model.featurizer(record, false);
       const std::string task(record.task.empty() ? kOnlyTask : record.task);
       with_id += !record.id.empty();
-      with_task += !record.task.empty();
       const Task place = model.known_task(task);
+      unknown.add(task, place);
       auto [predicted, margin] = model.predict(place, x, work, o.probabilities);
       if (o.threshold) predicted = logistic(learner.log_odds(margin)) >= *o.threshold;
       const std::string label = model.labels.name(predicted);
@@ -144,7 +133,8 @@ int run(const PredictOptions& o) {
     }
   }
   report_skipped(*reader);
-  if (tasks && seen > 0 && with_task == 0 && has_named_tasks(model.session)) std::cerr << no_tasks(model, reader->path());
+  if (const std::string warning = unknown.warning(model); !warning.empty())
+    std::cerr << "quorate: " << reader->path() << ": " << warning << "\n";
   if (stop.stop_requested()) {
     std::cerr << "quorate: interrupted after example " << grouped(seen)
               << (o.out == "-" ? "\n" : "; " + o.out + " is not written\n");

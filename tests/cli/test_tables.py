@@ -123,6 +123,20 @@ def test_predictions_without_a_task_column_are_warned_of(quorate, table):
     assert quorate.ok("predict", "--data", "new.csv", "--model", "m").err == ""
 
 
+def test_tasks_that_the_model_does_not_know_are_warned_of(quorate):
+    rows = [(int(user[1:]), *rest) for user, *rest in mails(600, 3)]
+    (quorate.folder / "a.csv").write_text(text_of(rows[:500]))
+    quorate.ok("train", "--data", "a.csv", "--model", "m", "--label-column", "spam", "--task-column", "user")
+    known = {row[0] for row in rows[:500]}
+    as_pandas = [(f"{user}.0", *rest) for user, *rest in rows[500:] if user in known]  # as it writes numbers beside a missing one
+    for strangers in (0, 2):
+        (quorate.folder / "b.csv").write_text(text_of([(f"new {i}" if i < strangers else user, *rest) for i, (user, *rest) in enumerate(as_pandas)]))
+        said = f"quorate: b.csv: 2 of {len(as_pandas)} examples are of tasks that the model does not know, as 'new 0'; they are predicted with what all tasks share\n"
+        for command in ("predict", "evaluate"):
+            found = quorate.ok(command, "--data", "b.csv", "--model", "m")
+            assert found.err == (said if strangers else "") and "does not know" not in found.out
+
+
 def test_inspect_says_what_each_column_got(quorate, table):
     quorate.ok("train", "--data", "mails.csv", "--model", "m", "--label-column", "spam", "--task-column", "user")
     columns = {c["name"]: (c["kind"], c["scale"]) for c in quorate.ok("inspect", "m", "--json").json()["columns"]}

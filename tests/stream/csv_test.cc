@@ -209,6 +209,37 @@ TEST(CsvReader, AMissingValueIsNoFeatureButSaysThatItIsMissing) {
         << missing;
 }
 
+TEST(CsvReader, AMissingNumberIsComparedByValue) {
+  const TempDir dir;
+  ReadOptions o;
+  o.missing = {"-999"};
+  EXPECT_THAT(read_rows(dir.write("a.csv", "label,v,w,e\n1,-999.0,3,[1 2]\n0,2.5,4,[1 -999.0]\n1,-999,-9.99e2,[2 2]\n"), o),
+              ElementsAre(Row{"", "", "1", "", false, {{"v=?", 1}, {"w", 3}, {"e.0", 1}, {"e.1", 2}}},
+                          Row{"", "", "0", "", false, {{"v", 2.5}, {"w", 4}, {"e.0", 1}, {"e.1=?", 1}}},
+                          Row{"", "", "1", "", false, {{"v=?", 1}, {"w=?", 1}, {"e.0", 2}, {"e.1", 2}}}));
+  EXPECT_EQ(open_reader(dir.at("a.csv"), o)->schema().find("w"), ColumnKind::kCount);
+}
+
+TEST(CsvReader, AWholeNumberWithZerosBehindItsPointIsTheSameTaskAndWord) {
+  const TempDir dir;
+  ReadOptions o;
+  o.categorical = {"zip"};
+  const auto of = [&](const std::string& text) {
+    const Row row = read_rows(dir.write("a.csv", "task,label,zip\n" + text + ",1," + text + "\n"), o).at(0);
+    EXPECT_EQ(row.features.at(0).first, "zip=" + row.task);
+    return row.task;
+  };
+  EXPECT_EQ(of("4.0"), "4");
+  EXPECT_EQ(of("80331.00"), "80331");
+  EXPECT_EQ(of("-1.0"), "-1");
+  EXPECT_EQ(of("0.0"), "0");
+  for (const std::string other : {"4", "40", "4.5", "4.50", "04.0", "v4.0", "1.2.0", ".0", "4.", "a.0", "10.0.0.0"})
+    EXPECT_EQ(of(other), other);
+  o.decimal = ",";
+  o.thousands = ".";
+  EXPECT_EQ(of("4.000"), "4.000") << "a thousand";
+}
+
 TEST(CsvReader, FindsTheDelimiter) {
   const TempDir dir;
   const std::vector<Row> expected{Row{"", "u", "1", "", false, {{"a", 5}, {"b,c", 1.5}}}};

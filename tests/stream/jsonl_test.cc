@@ -279,6 +279,33 @@ TEST(JsonlReader, ALongFirstLineLeavesRoomForKeysThatOthersHave) {
   }
 }
 
+TEST(JsonlReader, AMissingNumberIsComparedByValue) {
+  const TempDir dir;
+  ReadOptions o;
+  o.missing = {"-999"};
+  EXPECT_THAT(
+      read_rows(dir.write("a.jsonl",
+                          "{\"label\":1,\"v\":-999,\"w\":\"-999.0\"}\n"
+                          "{\"label\":0,\"v\":2.5,\"w\":\"3\"}\n"
+                          "{\"label\":1,\"v\":-999.0,\"w\":\"4\"}\n"),
+                o),
+      ElementsAre(Row{"", "", "1", "", false, {{"v=?", 1}, {"w=?", 1}}}, Row{"", "", "0", "", false, {{"v", 2.5}, {"w", 3}}},
+                  Row{"", "", "1", "", false, {{"v=?", 1}, {"w", 4}}}));
+  EXPECT_THAT(read_rows(dir.write("b.jsonl", "{\"label\":1,\"x\":{\"v\":-999,\"w\":-998,\"c\":\"-999\"}}\n"), o),
+              ElementsAre(Row{"", "", "1", "", false, {{"v=?", 1}, {"w", -998}, {"c=?", 1}}}));
+}
+
+TEST(JsonlReader, IdsThatDoublesMergeStayDifferent) {
+  const TempDir dir;
+  std::string lines;
+  for (int n = 0; n < 20; ++n)
+    lines += "{\"label\":1,\"a\":\"1234567890123456" + std::to_string(n % 2 + 7) + "\",\"b\":1234567890123456" +
+             std::to_string(n % 2 + 7) + "}\n";
+  const auto rows = read_rows(dir.write("a.jsonl", lines));
+  EXPECT_EQ(rows.at(0), (Row{"", "", "1", "", false, {{"a=12345678901234567", 1}, {"b=12345678901234567", 1}}}));
+  EXPECT_EQ(rows.at(1), (Row{"", "", "1", "", false, {{"a=12345678901234568", 1}, {"b=12345678901234568", 1}}}));
+}
+
 TEST(JsonlReader, AFileOfTheNameThatBytesAreGivenChangesNothing) {
   const TempDir dir;
   std::string lines;

@@ -141,6 +141,38 @@ TEST(Schema, LeadingZerosMakeWords) {
 TEST(Schema, SecondsAreADateByTheNameOnly) {
   EXPECT_EQ(judged("sent_at", {"1763765000", "1763851400"}).kind, kDate);
   EXPECT_EQ(judged("amount", {"1763765000", "1763851400"}).kind, kCount);
+  EXPECT_EQ(judged("sent_at", {"1763765000123456789", "1763851400000000000"}).kind, kDate);
+  EXPECT_EQ(judged("sent_at", {"963765000123456789", "1763851400000000000"}).kind, kDate);
+  EXPECT_EQ(judged("amount", {"1763765000123456789", "1763851400000000000"}).kind, kCategory);
+}
+
+TEST(Schema, WholeNumbersThatDoublesMergeAreNames) {
+  for (const char* name : {"9007199254740993", "-9007199254740993", "12345678901234567", "1000000000000000001",
+                           "1764000000000000000", "18446744073709551615", "99999999999999999999"})
+    EXPECT_TRUE(is_beyond_numbers(name)) << name;
+  for (const char* number :
+       {"", "-", "5", "9007199254740992", "-9007199254740992", "12345678901234568", "100000000000000000",
+        "1000000000000000000", "00012345678901234567", "1234567890123456.5", "1234567890123456e1"})
+    EXPECT_FALSE(is_beyond_numbers(number)) << number;
+  const std::vector<std::string> users{"12345678901234567", "12345678901234568", "-12345678901234569", "5",
+                                       "12345678901234567890"};
+  EXPECT_EQ(judged("user", users).kind, kCategory);
+  EXPECT_EQ(judged("user", users).distinct, 5u);
+  ColumnSample strings, ids, close, same, sums;
+  for (std::uint64_t n = 0; n < 40; ++n) {
+    strings.add(std::to_string(12345678901234567 + n % 7), "", ColumnSample::Type::kString);
+    ids.add(std::to_string(9876543210987654321u - 12345678987654321u * n), "");
+    close.add(std::to_string(1234567890123456789 + n), "");
+    same.add("9007199254740992", "");
+    sums.add(n == 0 ? "12345678901234567" : std::to_string(n * n), "");
+  }
+  EXPECT_EQ(strings.judge("id_str").kind, kCategory);
+  EXPECT_EQ(ids.judge("key").kind, kId);
+  EXPECT_THAT(ids.judge("key").why, ::testing::HasSubstr("more digits"));
+  EXPECT_THAT(close.judge("key").why, ::testing::HasSubstr("more digits"));
+  EXPECT_EQ(judged("user", {"9876543210987654321", "8876543210987654321", "guest"}).kind, kCategory);
+  EXPECT_EQ(same.judge("bytes").kind, kCount);
+  EXPECT_EQ(sums.judge("bytes").kind, kCount);
 }
 
 TEST(Schema, WhatNeverRepeatsIsAnId) {

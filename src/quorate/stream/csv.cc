@@ -344,8 +344,8 @@ class CsvReader final : public RecordReader {
       if (is_missing(label_here)) label_here = {};
       for (std::size_t i = 0; i < fields_.size(); ++i) {
         const std::string_view text = fields_[i].text;
-        samples[i].add(is_token(text) ? std::string_view() : text, label_here, ColumnSample::Type::kPlain, style_,
-                       end_of(line, text));
+        samples[i].add(is_token(text) || is_missing_number(text) ? std::string_view() : text, label_here,
+                       ColumnSample::Type::kPlain, style_, end_of(line, text));
         has_its_name[i] |= static_cast<char>(text == header_[i].name);
         std::size_t size = 0;
         if (!text.starts_with('[') || !for_numbers(text, [&](std::optional<double>) { ++size; }) || size < 2) continue;
@@ -559,7 +559,7 @@ class CsvReader final : public RecordReader {
           record.id = value;
           break;
         case ColumnKind::kTask:
-          record.task = value;
+          record.task = word(value);
           break;
         case ColumnKind::kLabel:
           record.label = value;
@@ -578,7 +578,7 @@ class CsvReader final : public RecordReader {
           if (is_missing(value))
             record.add_category(c.missing);
           else
-            record.add_category(record.keep(c.name, "=", value));
+            record.add_category(record.keep(c.name, "=", word(value)));
           break;
         case ColumnKind::kNumber:
         case ColumnKind::kCount:
@@ -589,8 +589,8 @@ class CsvReader final : public RecordReader {
             number_of(line, c, fields_[i], record);
           break;
         case ColumnKind::kUndecided: {
-          const bool is_number =
-              !has_leading_zero(value) && (written_number(value, style_) || parses(value) || flag_of(value));
+          const bool is_number = !has_leading_zero(value) && !is_beyond_numbers(value) &&
+                                 (written_number(value, style_) || parses(value) || flag_of(value));
           if (is_number || is_missing(value))
             number_of(line, c, fields_[i], record);
           else
@@ -633,7 +633,7 @@ class CsvReader final : public RecordReader {
     const auto use = [&](std::optional<double> number) {
       if (i < c.size) {
         const Index at = c.index + static_cast<Index>(i);
-        if (number)
+        if (number && !is_missing_number(*number))
           record.add(Entry::Kind::kColumn, at, columns_[at], *number);
         else
           record.add_category(record.keep(columns_[at], "=", "?"));
@@ -648,6 +648,9 @@ class CsvReader final : public RecordReader {
       bad(field.at, "column " + quoted_value(c.name) + ": " + counted(i, "number") + "; expected " + std::to_string(c.size) +
                         ", as before");
   }
+
+  /// A task or a word. With decimal commas the point of 4.000 is between thousands.
+  std::string_view word(std::string_view text) const { return style_.point ? without_zero_fraction(text) : text; }
 
   static bool parses(std::string_view text) {
     const auto number = parse_number<double>(text.starts_with('+') ? text.substr(1) : text);
@@ -675,7 +678,7 @@ class CsvReader final : public RecordReader {
       if (is_missing(text)) return record.add_category(c.missing);
       auto written = written_number(text, style_);
       if (!written) written = flag_of(text);
-      if (written) return record.add(Entry::Kind::kColumn, c.index, c.name, *written);
+      if (written) return add_number(c, *written, record);
       try {
         value = number(is_inside(line, text) ? line : text, text);
       } catch (const LineError&) {
@@ -686,6 +689,10 @@ class CsvReader final : public RecordReader {
                           (time ? "a time: --time-column " : "words: --categorical-column ") + typed(c.name) + ")");
       }
     }
+    add_number(c, value, record);
+  }
+  void add_number(const Column& c, double value, Record& record) const {
+    if (is_missing_number(value)) return record.add_category(c.missing);
     record.add(Entry::Kind::kColumn, c.index, c.name, value);
   }
 

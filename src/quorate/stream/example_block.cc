@@ -83,7 +83,7 @@ Features ExampleBlock::x(std::size_t row) const {
   return {{index.data() + from.index, r.index - from.index}, {value.data() + from.value, r.value - from.value}, r.norm};
 }
 
-std::string BlockCache::first_line(const std::string& key) { return "quorate instances, format 3: " + one_line(key) + "\n"; }
+std::string BlockCache::first_line(const std::string& key) { return "quorate instances, format 4: " + one_line(key) + "\n"; }
 
 BlockCache::BlockCache(const std::string& folder, const std::string& key) {
   const std::string first = first_line(key);

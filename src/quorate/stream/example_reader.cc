@@ -43,6 +43,7 @@ std::string cache_key(const std::string& path, const ReadOptions& o, const Featu
   options(featurizer.settings());
   const Schema& schema = featurizer.schema();
   for (std::size_t i = 0; i < schema.size(); ++i) list(std::array{schema.name(i), word_of(schema.kind(i))});
+  for (std::uint32_t i = 0; i < schema.missing.size(); ++i) list(std::array{schema.missing[i]});
   for (std::uint32_t c = 0; c < featurizer.column_names().size(); ++c) list(std::array{featurizer.column_names()[c]});
   out << schema.features.text() << ' ';
   const auto time = [&](const timespec& t) { out << t.tv_sec << '.' << t.tv_nsec << ' '; };

@@ -163,6 +163,13 @@ void RecordReader::name_parts(const ReadOptions& o) {
   for (const std::string& name : o.ignore) add("--ignore-column", name, true);
 }
 
+void RecordReader::name_missing_numbers() {
+  for (std::uint32_t i = 0; i < schema_.missing.size(); ++i)
+    if (const auto value = parse_number<double>(schema_.missing[i]);
+        value && is_value(*value) && !has_leading_zero(schema_.missing[i]))
+      missing_numbers_.push_back(*value);
+}
+
 namespace {
 
 /// What options name besides features.

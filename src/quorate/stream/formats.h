@@ -1,5 +1,6 @@
 // Readers and writers of the text formats: CSV, JSON lines, SVMlight, VW text.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "quorate/base/byte_scan.h"
+#include "quorate/base/number.h"
 #include "quorate/params/params.h"
 #include "quorate/stream/record.h"
 #include "quorate/stream/schema.h"
@@ -146,7 +148,8 @@ class RecordReader {
         on_bad_line_(options.on_bad_line) {
     lines_.set_longest(options.longest_line);
     for (const std::string& token : options.missing) schema_.missing.intern(token);
-    if (options.schema != nullptr && options.schema->has_columns()) schema_.take_settings(*options.schema);
+    if (options.schema != nullptr) schema_.take_settings(*options.schema);
+    name_missing_numbers();
     name_parts(options);
   }
   virtual ~RecordReader() = default;
@@ -202,6 +205,15 @@ class RecordReader {
   bool is_token(std::string_view field) const {
     return schema_.missing.size() > 0 && !field.empty() && schema_.missing.find(field);
   }
+  /// The same by value, where numbers are expected: -999.0 is -999.
+  bool is_missing_number(double value) const {
+    return std::find(missing_numbers_.begin(), missing_numbers_.end(), value) != missing_numbers_.end();
+  }
+  bool is_missing_number(std::string_view field) const {
+    if (missing_numbers_.empty()) return false;
+    const auto value = parse_number<double>(field);
+    return value && is_missing_number(*value);
+  }
   /// A line has this key, namespace or index, so an option that names it has an effect. Returns whether one ignores it.
   bool meets(std::string_view name) {
     bool ignored = false;
@@ -249,6 +261,7 @@ class RecordReader {
   const FeatureNames array_;  // that the model learned from, if it is one
   bool skip_, from_bytes_, times_decide_;
   std::vector<std::string> unlabelled_;
+  std::vector<double> missing_numbers_;  // of Schema::missing
   std::uint64_t no_times_ = 0;
   std::string first_no_time_;
   std::function<void(const std::string&)> on_bad_line_;
@@ -259,6 +272,7 @@ class RecordReader {
   };
   static constexpr std::size_t kMostOthers = 100;
   void name_parts(const ReadOptions& options);
+  void name_missing_numbers();
   std::vector<NamedPart> named_;               // by options
   std::set<std::string, std::less<>> others_;  // at most kMostOthers
   std::uint64_t skipped_ = 0;

@@ -243,7 +243,7 @@ class JsonlReader final : public RecordReader {
         std::size_t i = 0;
         for (const dom::element& item : list) {
           name.append(".").append(std::to_string(i++));
-          use(name, item, false);
+          use(name, or_null(item), false);
           name.resize(end);
         }
       };
@@ -262,10 +262,18 @@ class JsonlReader final : public RecordReader {
                  text_parser_.parse(text.data(), text.size(), true).get(list) == simdjson::SUCCESS && is_vector(list)) {
         each_of(list);
       } else {
-        use(name, is_token(text) ? null_ : value, false);
+        use(name, or_null(value), false);
       }
       name.resize(before);
     }
+  }
+
+  /// null for a value that options or the model say is missing.
+  const dom::element& or_null(const dom::element& v) const {
+    if (schema_.missing.size() == 0) return v;
+    if (std::string_view text; v.get(text) == simdjson::SUCCESS) return is_token(text) ? null_ : v;
+    double number = 0;
+    return v.get(number) == simdjson::SUCCESS && is_missing_number(number) ? null_ : v;
   }
 
   /// Throws DataError if the lines are answers about examples, not examples.
@@ -514,12 +522,13 @@ class JsonlReader final : public RecordReader {
     double value = 0;
     if (is_text) {
       const bool undecided = schema_.kind(place) == ColumnKind::kUndecided;
-      auto number =
-          undecided && has_leading_zero(text) ? std::nullopt : parse_number<double>(text.substr(text.starts_with('+')));
-      if (!number && !has_leading_zero(text)) number = written_number(text, {});
+      const bool name = has_leading_zero(text) || (undecided && is_beyond_numbers(text));
+      auto number = undecided && name ? std::nullopt : parse_number<double>(text.substr(text.starts_with('+')));
+      if (!number && !name) number = written_number(text, {});
       if (!number) number = flag_of(text);
       if (!number && undecided) return add_word(record.keep(key, "=", text), in_list, record);
       if (!number || !is_value(*number)) wrong(line, key, std::string(kValueRange));
+      if (is_missing_number(*number)) return number_column(line, key, null_, place, in_list, record);
       value = *number;
     } else {
       value = real(line, key, v);
@@ -640,7 +649,8 @@ class JsonlReader final : public RecordReader {
   }
 
   /// Of x. `key` is not copied.
-  void feature(std::string_view line, std::string_view key, const dom::element& v, Record& record) {
+  void feature(std::string_view line, std::string_view key, const dom::element& given, Record& record) {
+    const dom::element& v = or_null(given);
     Index index = 0;
     if (std::string_view text; v.get(text) == simdjson::SUCCESS)
       record.add_category(record.keep(key, "=", text));

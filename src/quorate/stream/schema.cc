@@ -32,8 +32,6 @@ std::string lower(std::string_view text) {
 
 /// Whether it is a number out of range, or one with spaces around it.
 bool is_meant_as_number(std::string_view text) {
-  constexpr std::size_t kLongName = 19;  // digits of a number that counts nothing, as an id
-  if (text.size() >= kLongName && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; })) return false;
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
   double value = 0;
@@ -138,6 +136,27 @@ std::string FeatureNames::mismatch(const FeatureNames& data) const {
 
 bool has_leading_zero(std::string_view text) {
   return text.size() > 1 && text[0] == '0' && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+bool is_beyond_numbers(std::string_view text) {
+  constexpr std::size_t kHeld = 15;  // digits that a double always holds
+  if (text.size() <= kHeld) return false;
+  if (text.starts_with('-')) text.remove_prefix(1);
+  if (text.size() <= kHeld || text[0] == '0' || !std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; }))
+    return false;
+  const auto whole = parse_number<std::uint64_t>(text);
+  if (!whole) return true;
+  const auto value = static_cast<double>(*whole);
+  return !is_value(value) || static_cast<std::uint64_t>(value) != *whole;
+}
+
+std::string_view without_zero_fraction(std::string_view text) {
+  if (!text.ends_with('0')) return text;
+  const std::size_t point = text.find_last_not_of('0');
+  if (point == text.npos || text[point] != '.') return text;
+  const std::string_view whole = text.substr(0, point), digits = whole.substr(whole.starts_with('-') ? 1 : 0);
+  const bool is_whole = !digits.empty() && std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
+  return is_whole && !has_leading_zero(digits) ? whole : text;
 }
 
 std::optional<ColumnKind> Schema::find(std::string_view name) const {
@@ -410,8 +429,13 @@ void ColumnSample::add(std::string_view value, std::string_view label, Type type
     other = written_number(value, style);
     if (other && marked_++ == 0) first_marked_ = value;
   }
+  const bool is_name = type != Type::kFlag && is_beyond_numbers(value);
+  names_ += is_name;
   if (other && is_value(*other)) {
     add_number(*other);
+  } else if (is_name) {
+    ++too_large_;
+    nanoseconds_ += parse_time(value).has_value();
   } else if (type == Type::kPlain && is_meant_as_number(value)) {
     ++meant_;
   } else if (!flag && parse_time(value)) {
@@ -428,7 +452,7 @@ void ColumnSample::add(std::string_view value, std::string_view label, Type type
 void ColumnSample::add_number(double number) {
   low_ = numbers_ == 0 ? number : std::min(low_, number);
   high_ = numbers_ == 0 ? number : std::max(high_, number);
-  one_by_one_ = one_by_one_ && (!last_ || number == *last_ + 1);
+  one_by_one_ = one_by_one_ && (!last_ || number - *last_ == 1);  // above 2^53 a number plus 1 may be the same
   last_ = number;
   ++numbers_;
   whole_ += number == std::nearbyint(number);
@@ -460,6 +484,15 @@ ColumnReport ColumnSample::judge(std::string name) const {
                                                          : is(kNumber, "numbers, true or false");
   const bool codes = 20 * zeros_ >= present && zeros_ > 0;  // "0815" is no quantity
   const bool numeric = numbers_ > 0 && numbers_ + maybe_missing_ == present;
+  // A few that are too large are mistakes or sums; many are ids or hashes, and as numbers different ones would be equal.
+  if (names_ > 0 && 20 * names_ >= present && whole_ + too_large_ + maybe_missing_ == present) {
+    const bool late = numbers_ == 0 || low_ >= 1e9 * kFirstTime;
+    if (nanoseconds_ == too_large_ && late && sounds_like_time(out.name))
+      return guess(kDate, "by its name, nanoseconds since 1970");
+    const bool differ = 20 * distinct >= 19 * present && present >= kEnough;
+    return differ ? guess(kId, "whole numbers with more digits than a double holds, which seldom repeat")
+                  : guess(kCategory, "whole numbers with more digits than a double holds");
+  }
   if (numeric && codes && !sounds_like_time(out.name)) {
     return never_repeats ? guess(kId, "whole numbers with leading zeros, which never repeat")
                          : guess(kCategory, "whole numbers with leading zeros");
@@ -478,8 +511,9 @@ ColumnReport ColumnSample::judge(std::string name) const {
   // A few that are no numbers are mistakes, which are refused where they are read.
   if ((numbers_ + meant_ == present || (2 * numbers_ >= present && strings_ == 0)) && !codes)
     return is(kNumber, share(numbers_, present) + " are numbers");
-  if (times_ == present) return guess(kDate, "dates or times");
-  if (20 * (times_ + like_times_) >= 19 * present)
+  const std::uint64_t times = times_ + (nanoseconds_ > 0 && sounds_like_time(out.name) ? nanoseconds_ : 0);
+  if (times == present) return guess(kDate, "dates or times");
+  if (20 * (times + like_times_) >= 19 * present)
     return guess(kIgnored, "dates or times, but not as 2026-11-21, 21.11.2026 or Sat, 21 Nov 2026");
   if (grouped_ > 0 && 20 * (numbers_ + grouped_) >= 19 * present)
     return guess(never_repeats ? kId : kCategory,

@@ -53,6 +53,11 @@ bool is_missing(std::string_view field);
 std::optional<double> flag_of(std::string_view text);
 /// As 0815: a whole number with a zero that no number needs, so a name.
 bool has_leading_zero(std::string_view text);
+/// As 12345678901234567: a whole number that no double holds, or that no feature may be (is_value), so a name.
+bool is_beyond_numbers(std::string_view text);
+/// 4 of 4.0, as JSON's 4.0 is the word 4 (and pandas writes the whole numbers of a column with a missing one); any other
+/// text as it is.
+std::string_view without_zero_fraction(std::string_view text);
 
 /// What the features of data without columns are called, as far as it is known. Part of a model.
 struct FeatureNames {
@@ -209,6 +214,8 @@ class ColumnSample {
   std::uint64_t rows_ = 0, missing_ = 0, maybe_missing_ = 0, zeros_ = 0, numbers_ = 0, meant_ = 0, whole_ = 0, times_ = 0,
                 like_times_ = 0, with_unit_ = 0, flags_ = 0, marked_ = 0, grouped_ = 0, strings_ = 0, words_ = 0, long_ = 0,
                 lost_ = 0;  // meant_: as numbers, though out of range or with spaces
+  // is_beyond_numbers(): all, those that are no values, and of these the times.
+  std::uint64_t names_ = 0, too_large_ = 0, nanoseconds_ = 0;
   std::optional<double> last_;
   bool one_by_one_ = true;  // each whole number is the one before plus 1
   double low_ = 0, high_ = 0;

@@ -221,19 +221,30 @@ std::optional<double> calendar(std::string_view text) {
   return with_fraction(seconds, fraction);
 }
 
+/// As 20261121.
+std::optional<std::int64_t> day_of(std::int64_t digits) {
+  if (digits < 19000101 || digits > 21001231) return {};
+  return day_of(static_cast<int>(digits / 10'000), static_cast<std::size_t>(digits / 100 % 100),
+                static_cast<int>(digits % 100));
+}
+
+/// Of a day as 20261121, or with its time as 20261121131500.
+std::optional<std::int64_t> compact(std::int64_t digits) {
+  if (const auto day = day_of(digits)) return 86'400 * *day;
+  const auto day = day_of(digits / 1'000'000);
+  const std::int64_t hour = digits / 10'000 % 100, minute = digits / 100 % 100, second = digits % 100;
+  if (!day || hour > 23 || minute > 59 || second > 59) return {};
+  return 86'400 * *day + 3600 * hour + 60 * minute + second;
+}
+
 }  // namespace
 
 std::optional<double> seconds_of(double number) {
-  namespace chrono = std::chrono;
   const double size = std::abs(number);
   if (!(size < 1e20)) return {};
-  if (number >= 19000101 && number <= 21001231 && number == std::floor(number)) {
-    const auto digits = static_cast<int>(number);
-    const chrono::year_month_day date{chrono::year{digits / 10'000},
-                                      chrono::month{static_cast<unsigned>(digits / 100 % 100)},
-                                      chrono::day{static_cast<unsigned>(digits % 100)}};
-    if (date.ok()) return 86'400.0 * static_cast<double>(chrono::sys_days{date}.time_since_epoch().count());
-  }
+  constexpr double kFirst = 19000101, kLast = 21001231235959;
+  if (number >= kFirst && number <= kLast && number == std::floor(number))
+    if (const auto seconds = compact(static_cast<std::int64_t>(number))) return static_cast<double>(*seconds);
   return number / (size < 1e11 ? 1 : size < 1e14 ? 1e3 : size < 1e17 ? 1e6 : 1e9);
 }
 

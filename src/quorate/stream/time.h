@@ -8,12 +8,13 @@ namespace quorate {
 
 /// What parse_time takes, for messages.
 inline constexpr std::string_view kTimeExpected =
-    "a time: seconds, milliseconds, microseconds or nanoseconds since 1970, a day as 20261121, or a date with or without a "
-    "time of day, as 2026-11-21, 21.11.2026 or 2026-11-21T13:15:00+01:00";
+    "a time: seconds, milliseconds, microseconds or nanoseconds since 1970, a day as 20261121 or with its time as "
+    "20261121131500, or a date with or without a time of day, as 2026-11-21, 21.11.2026 or 2026-11-21T13:15:00+01:00";
 
 /// Seconds since 1970-01-01 00:00 UTC of a number, whose size says its unit: a whole number from 19000101 to 21001231 that
-/// is the year, month and day of a date is that day (seconds of that size are in 1970); below 1e11 it is seconds (until the
-/// year 5138), below 1e14 milliseconds, below 1e17 microseconds, below 1e20 nanoseconds; beyond it is no time.
+/// is the year, month and day of a date is that day (seconds of that size are in 1970), and so is one of 14 digits with
+/// hour, minute and second (milliseconds of that size are after 2570); below 1e11 it is seconds (until the year 5138), below
+/// 1e14 milliseconds, below 1e17 microseconds, below 1e20 nanoseconds; beyond it is no time.
 std::optional<double> seconds_of(double number);
 
 /// Seconds since 1970-01-01 00:00 UTC, leap seconds not counted; nothing if `text` is no time. A time is a number as
