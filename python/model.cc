@@ -186,6 +186,17 @@ class Core {
     return std::make_unique<Core>(Model::from_bytes(bytes));
   }
 
+  /// Other limits of labels from now on; those that `wanted` does not say stay.
+  void set_labels(const LabelLimits& wanted) {
+    const nb::gil_scoped_release others;
+    const std::unique_lock lock(mutex_);
+    LabelLimits limits = model().session.budget().limits();
+    if (wanted.total != LabelLimits::kNone) limits.total = wanted.total;
+    if (wanted.per_task != LabelLimits::kNone) limits.per_task = wanted.per_task;
+    if (wanted.rate) limits.rate = wanted.rate;
+    model().set_limits(limits);
+  }
+
   /// Gives the session a batch. `labels`: of the data, 0 if unknown; std::nullopt: answers come later. Returns the columns
   /// if `trace`, or if answers come later. Ctrl-C stops it between two examples.
   nb::dict run(Batch& batch, const std::optional<TaskCodes>& tasks, const std::optional<Array<std::int16_t>>& labels,
@@ -633,6 +644,14 @@ void add_model(nb::module_& m) {
       .def("to_bytes", &Core::to_bytes)
       .def("save", &Core::save, "path"_a)
       .def("snapshot", &Core::snapshot)
+      .def(
+          "set_labels",
+          [](Core* self, const nb::dict& options) {
+            LearningOptions learning;
+            read_options(options, learning);
+            self->set_labels(learning.limits());
+          },
+          "options"_a)
       .def("run", &Core::run, "batch"_a, "tasks"_a.none(), "labels"_a.none(), "times"_a.none(), "weights"_a.none(),
            "rounds"_a, "trace"_a)
       .def("round", &Core::round, "batch"_a, "tasks"_a.none())

@@ -235,6 +235,7 @@ class Estimator(ClassifierMixin, Asker):
             self._new(named, len(labels) if all_examples else None, tasks is not None or self.tasks is not None)
         else:
             self._check_classes(classes)
+            self._set_limits()
             if tasks is not None:
                 self._expect_users()
         self._name_features()

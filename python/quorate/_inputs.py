@@ -7,6 +7,7 @@ import importlib
 import re
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -123,7 +124,20 @@ def records(X: Sequence[Any]) -> _core.Batch:
     """A list of dicts or of texts."""
     if isinstance(X[0], str):
         return _core.texts(X)
+    _warn_of_texts(X)
     return _core.dicts([dict(x) if isinstance(x, Mapping) and type(x) is not dict else x for x in X])
+
+
+def _warn_of_texts(rows: Sequence[Any]) -> None:
+    """Dicts have features and no kinds of columns: a string is one word, however long it is."""
+    few, several = 20, 3  # rows; spaces of a text
+    long = Counter(
+        key for row in rows[:100] if isinstance(row, Mapping) for key, value in row.items() if isinstance(value, str) and value.count(" ") >= several
+    )
+    for key, count in long.items():
+        if len(rows) >= few and 2 * count > min(len(rows), 100):
+            warn(f"the key {key!r} holds texts, and of dicts each whole text is one word; expected a frame (pandas.DataFrame(rows)), "
+                 "whose texts are split into words, or dicts of words")  # fmt: skip
 
 
 def flat(row: Mapping[Any, Any], space: str = "") -> dict[Any, Any]:

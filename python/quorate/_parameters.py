@@ -78,7 +78,17 @@ class Parameters(BaseEstimator):
             raise ValueError(f"pace={pace!r}: expected 'even' or the number of examples")
         _checks.choice("reduction", self.reduction, ("one-vs-rest", "one-vs-one"))
         given = {name: getattr(self, name) for name in OPTIONS}
+        share = given["labels"]
+        if isinstance(share, str) and share.endswith("%") and examples is not None:
+            given["labels"] = round(_checks.share("labels", _percent(share)) * examples)
         return given if pace is None else given | {"pace": "even", "length": _checks.whole("pace", pace, 1)}
+
+
+def _percent(text: str) -> float:
+    try:
+        return float(text[:-1]) / 100
+    except ValueError:
+        raise ValueError(f"labels={text!r}: expected a number of labels, a rate as '50/1000', or a share as '10%'") from None
 
 
 def _with_inside(spec: str, path: list[str], value: str) -> str:

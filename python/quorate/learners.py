@@ -143,6 +143,7 @@ def _from_model(model: Any) -> Estimator:
     numbers = all(re.fullmatch("0|[+-]?[1-9][0-9]{0,17}", word) for word in words)  # not 01, nor Python's 1_0
     classes = np.array([int(word) for word in words] if numbers else words)
     out._model = model
+    out._labels_given = out._limits()
     out._set_classes(classes)
     out._features_of_model(info)
     return out

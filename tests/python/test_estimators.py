@@ -692,6 +692,22 @@ def test_label_budgets_are_never_exceeded(labels, most, query):
     )
 
 
+def test_other_limits_of_labels_hold_for_the_model_there_is(tmp_path):
+    model = Cohort(query="always", labels=10).fit(DATA.X, DATA.y, task=DATA.task)
+    model.save(tmp_path / "m.model")
+    for changed in (model, pickle.loads(pickle.dumps(model)), quorate.load(tmp_path / "m.model")):
+        changed.set_params(labels=40)
+        assert changed.partial_fit(DATA.X, DATA.y, task=DATA.task).n_labels_ == 40
+        assert changed.info_["labels"]["limit"] == 40
+
+
+def test_a_share_of_labels_is_of_the_examples_of_fit():
+    model = Cohort(query="always", labels="10%").fit(DATA.X, DATA.y, task=DATA.task)
+    assert model.n_labels_ == round(len(DATA.y) / 10)
+    with pytest.raises(ValueError, match="a share of examples whose number is not known"):
+        Cohort(labels="10%").partial_fit(DATA.X, DATA.y, task=DATA.task)
+
+
 def test_labels_per_task_are_never_exceeded():
     model = Cohort(query="always", labels_per_task=5).fit(DATA.X, DATA.y, task=DATA.task)
     assert (model.counts_["labels"] == 5).all()

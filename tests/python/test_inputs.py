@@ -672,3 +672,20 @@ def test_times_of_utc_in_an_object_array_are_those_of_a_string_array():
         for array in (np.array(dates), np.array(dates, dtype=object)):
             found = Cohort(query="always").fit(X, [1, -1], time=array).kept_labels()
             assert found.time.tolist() == [1767225600, 1767312000]
+
+
+def test_texts_in_dicts_are_reported():
+    rows = [{"body": f"some words about order {n}", "plan": "gold"} for n in range(30)]
+    with pytest.warns(UserWarning, match="the key 'body' holds texts"):
+        Cohort().fit(rows, [n % 2 for n in range(30)])
+
+
+def test_true_and_false_are_the_same_in_files_and_frames(tmp_path):
+    frame = pd.DataFrame({"paid": [n % 3 == 0 for n in range(60)], "n": [n / 7 for n in range(60)]})
+    y = frame.paid.to_numpy()
+    frame.assign(label=y.astype(int)).to_csv(tmp_path / "a.csv", index=False)
+    learned = Cohort(query="always").fit(frame, y)
+    back = pd.read_csv(tmp_path / "a.csv", dtype={"paid": str}).drop(columns="label")
+    assert back.paid[0] == "True"
+    for other in (frame, back, frame.assign(paid=frame.paid.astype(object))):
+        assert (learned.decision_function(other) == learned.decision_function(frame)).all()
