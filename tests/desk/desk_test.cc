@@ -203,6 +203,35 @@ TEST(Desk, BadEventsChangeNothing) {
   }
 }
 
+TEST(Desk, AClassIsOneLabelAndAllItsQuestionsLearnFromIt) {
+  for (const char* reduction : {"one-vs-rest", "one-vs-one"}) {
+    auto settings = test::spam({"3"});
+    settings.positive = settings.negative = "";
+    settings.classes = {"ham", "spam", "eggs"};
+    settings.reduction = reduction;
+    Office office(settings), given(settings);
+    for (int n = 0; n < 3; ++n) {
+      const std::string id = "m" + std::to_string(n), text = test::word(n) + " " + test::word(n + 1);
+      office.post(id, "ann", text);
+      const Json question = office.next("bob");
+      ASSERT_FALSE(question.is_null()) << n;
+      ASSERT_TRUE(office.answer(question, settings.classes[unsigned(n)]).done());
+      given.post(id, "ann", text, settings.classes[unsigned(n)]);
+      EXPECT_EQ(office.status()["labels"]["bought"], n + 1);
+    }
+    office.post("m3", "ann", "other words");
+    EXPECT_TRUE(office.next("bob").is_null()) << "three labels";
+    const Session &bought = office.desk.model().session, &gifts = given.desk.model().session;
+    ASSERT_EQ(bought.labels().size(), gifts.labels().size()) << reduction << ": as of an example with its label";
+    EXPECT_EQ(office.call({{"do", "undo"}, {"annotator", "bob"}})["labels"]["bought"], 3);
+    EXPECT_EQ(bought.labels().size(), gifts.labels().size() * 2 / 3);
+    const Json again = office.next("bob");
+    ASSERT_TRUE(office.answer(again, "eggs").done());
+    EXPECT_EQ(bought.labels().size(), gifts.labels().size());
+    EXPECT_EQ(office.status()["labels"]["bought"], 3);
+  }
+}
+
 TEST(Desk, ForgettingAHeldAnswerGivesNoLabelBack) {
   for (const bool by_task : {false, true}) {
     auto settings = test::spam({"2", "2/minute"});

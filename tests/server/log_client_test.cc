@@ -55,13 +55,13 @@ TEST(HttpLog, SaysTheReasonOfARefusal) {
   expect_said<UsageError>(403, R"({"detail":"no role","expected":"a token"})",
                           "no role; expected a token; type quorate serve token");
   expect_said<UsageError>(401, R"({"detail":"no role"})", "set QUORATE_TOKEN or --token-file");
-  expect_said<DataError>(500, R"({"detail":"it broke"})", "/v1/model: it broke");
+  expect_said<WrongPeer>(500, R"({"detail":"it broke"})", "/v1/model: it broke");
   expect_said<Unreachable>(503, R"({"detail":"too much waits"})", "too much waits");
 }
 
 TEST(HttpLog, SaysThatSomethingElseAnswers) {
-  expect_said<DataError>(404, "<html>Log in</html>", "status 404, which is not of quorate serve");
-  expect_said<DataError>(302, R"(["detail"])", "not that of a page to log in");
+  expect_said<WrongPeer>(404, "<html>Log in</html>", "status 404, which is not of quorate serve");
+  expect_said<WrongPeer>(302, R"(["detail"])", "not that of a page to log in");
 }
 
 TEST(HttpLog, AServerThatIsNotThereIsUnreachable) {

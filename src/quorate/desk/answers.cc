@@ -33,32 +33,52 @@ bool Desk::pass_time() {
 }
 
 void Desk::give(Question& question, std::span<const Example> round, Label label, std::string_view annotator) {
-  for (Example e : round) {
+  const auto one = [&](Example e) {
     e.id = question.about.example;
-    const auto& only = question.class_tasks;
-    if (!only.empty() && std::ranges::find(only, model_.reduction.task_of(e)) == only.end()) continue;
     const Reply reply = model_.reduction.reply(label, e);
-    if (!reply.answered()) continue;
+    if (!reply.answered()) return;
     const Task task = model_.reduction.task_of(e);
-    const auto audit = std::ranges::find(question.measured, task, [](const auto& one) { return one.first; });
+    const auto audit = std::ranges::find(question.measured, task, [](const auto& measured) { return measured.first; });
     note_label(question, audit != question.measured.end()
                              ? model_.session.measure_again(e, audit->second, reply.answer(), annotator)
                              : model_.session.give(e, reply.answer(), annotator, question.probability));
+  };
+  if (question.class_tasks.empty())
+    std::ranges::for_each(round, one);
+  else
+    for (const Task task : question.class_tasks) one(round[task]);
+}
+
+/// The class that answers one question answers those of all classes. They are learned, too, and cost nothing; of an audit
+/// nothing is learned.
+void Desk::give_rest(Question& question, std::span<const Task> bought, Label label, std::string_view annotator) {
+  if (!model_.reduction.has_classes() || question.audit) return;
+  for (Task task = 0; task < model_.reduction.tasks(); ++task)
+    if (std::ranges::find(bought, task) == bought.end()) question.class_tasks.push_back(task);
+  try {
+    if (!question.class_tasks.empty())
+      with_examples(question, [&](std::span<const Example> round) { give(question, round, label, annotator); });
+  } catch (const MemoryError& e) {  // the answer that was bought is learned
+    full_ = e.what();
   }
+  question.class_tasks.clear();
 }
 
 /// Gives an answer's label to the learner. Throws MemoryError; then later answers are refused.
 void Desk::learn(Question& question, Label label, std::string_view annotator) {
   pass_time();
   try {
-    bool waited = false;
+    std::vector<Task> bought;
     for (const std::uint64_t ticket : question.tickets) {
-      if (model_.session.pending().find(ticket) == nullptr) continue;
-      waited = true;
+      const PendingQuestions::Item* item = model_.session.pending().find(ticket);
+      if (item == nullptr) continue;
+      bought.push_back(model_.reduction.task_of(item->example()));
       note_label(question, model_.answer(ticket, label, annotator, question.about.example));
     }
-    if (!waited)  // an answer was taken back before: the label is already bought
+    if (bought.empty())  // an answer was taken back before: the label is already bought
       with_examples(question, [&](std::span<const Example> round) { give(question, round, label, annotator); });
+    else
+      give_rest(question, bought, label, annotator);
   } catch (const MemoryError& e) {
     full_ = e.what();
     throw;

@@ -250,6 +250,7 @@ class Desk {
   bool pass_time();
   void note_label(Question& question, const std::optional<Outcome>& outcome);
   void give(Question& question, std::span<const Example> round, Label label, std::string_view annotator = {});
+  void give_rest(Question& question, std::span<const Task> bought, Label label, std::string_view annotator);
   void learn(Question& question, Label label, std::string_view annotator);
   bool may_rebuild() const;
   std::string what_stays_learned() const;  ///< the effect of forgotten data that stays without a rebuild
@@ -278,6 +279,7 @@ class Desk {
   std::optional<std::uint64_t> ask_from_pool(const Pick& pick);
   /// Calls use(examples) with the examples of the question's line, one for each task that learns from it.
   void with_examples(const Question& question, const std::function<void(std::span<const Example>)>& use) const;
+  void keep_one(std::vector<std::uint64_t>& tickets);
   void withdraw_surest();
   bool withdraw_skipped();
   bool make_room();

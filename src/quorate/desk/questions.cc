@@ -179,6 +179,7 @@ Json Desk::arrive(const Record& record, const Features& x, std::string_view line
       elsewhere ? take_judged(instance, *elsewhere) : model_.decide({&instance, 1}).outcomes;
   remember();
   for (const Outcome& outcome : outcomes) ask(outcome.decision, outcome.ticket, outcome.audited);
+  if (!question.audit) keep_one(question.tickets);
   if (session.no_room() > no_room) make_room();  // for later examples; this one goes to the pool
   if (!question.audit) question.weighed_at = session.total().labels;
   put_prediction(out, model_.predict(work, true), work);
@@ -190,6 +191,17 @@ Json Desk::arrive(const Record& record, const Features& x, std::string_view line
   out["ticket"] = open(std::move(question));
   withdraw_surest();
   return out;
+}
+
+/// Of classes, a person who is asked says the class: one label, however many of its questions the learner asked. That of the
+/// least margin stays.
+void Desk::keep_one(std::vector<std::uint64_t>& tickets) {
+  if (tickets.size() < 2) return;
+  const auto margin = [&](std::uint64_t ticket) { return std::abs(model_.session.pending().find(ticket)->decision.margin); };
+  const std::uint64_t best = *std::ranges::min_element(tickets, {}, margin);
+  for (const std::uint64_t ticket : tickets)
+    if (ticket != best) model_.session.withdraw(ticket);
+  tickets.assign(1, best);
 }
 
 /// A known example was posted again, with its label. The label goes to the example as first posted, while that is stored.

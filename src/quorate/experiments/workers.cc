@@ -32,7 +32,7 @@ DeskSettings settings_of(const SimulateOptions& o, std::uint64_t r, std::size_t 
   out.learner = to_text(o.learner);
   if (reduction.has_classes()) {
     out.classes = reduction.classes();
-    out.reduction = to_text(reduction.kind());
+    out.reduction = word_of(reduction.kind());
   } else {
     out.positive = labels.word(1);
     out.negative = labels.word(-1);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "quorate/base/hash.h"
 #include "quorate/desk/replies.h"
@@ -25,8 +26,7 @@ void Worker::catch_up(const Desk& desk) {
   const Desk::Source& source = found->second;
   known_ = true;
   while (!waiting_.empty() && waiting_.front().position < source.next) {
-    questions_waiting_ -= !waiting_.front().asked.empty();
-    labels_waiting_ -= waiting_.front().labels();
+    asked_waiting_ -= !waiting_.front().asked.empty();
     waiting_bytes_ -= waiting_.front().line.size();
     waiting_.pop_front();
   }
@@ -71,16 +71,16 @@ double Worker::factor(const Desk& desk) {
   for (const auto& [name, source] : desk.sources()) live += name == o_.source || source.at + o_.live_seconds >= desk.time();
   live = std::max<std::uint64_t>(live, 1);
   pace_.stand_at(static_cast<double>(desk.examples_of_all() + (next_ - told_) * live) * tasks,
-                 static_cast<double>(session.budget().bought() + labels_waiting_ * live));
+                 static_cast<double>(session.budget().bought() + asked_waiting_ * live));
   return pace_.factor(0);
 }
 
-/// By what the replica knows: the desk may refuse all the same. labels: that the example asks for already.
-bool Worker::may_ask(const Desk& desk, Task task, std::uint64_t labels) const {
+/// By what the replica knows: the desk may refuse all the same.
+bool Worker::may_ask(const Desk& desk, Task task) const {
   const Session& session = desk.model().session;
-  if (full() || desk.open_questions() + questions_waiting_ >= desk.settings().desk.open) return false;
+  if (full() || desk.open_questions() + asked_waiting_ >= desk.settings().desk.open) return false;
   const LabelLimits& limits = session.budget().limits();
-  return session.budget().bought() + labels_waiting_ + labels < limits.total && session.budget().free() > labels &&
+  return session.budget().bought() + asked_waiting_ < limits.total && session.budget().free() > 0 &&
          (task == kUntracked ? limits.per_task > 0 : session.may_ask(task));
 }
 
@@ -115,19 +115,22 @@ std::size_t Worker::judge(const Desk& desk, std::string_view lines, std::string&
         const double scale = factor(desk);
         probabilities_.assign(examples_.size(), std::nullopt);
         work.margins.clear();
-        std::uint64_t labels = 0;
+        std::optional<std::size_t> asked;
+        double probability = 0;
         for (std::size_t k = 0; k < examples_.size(); ++k) {
           const Decision d =
               model.session.learner().judge(examples_[k], scale, draw_of(seed, position * examples_.size() + k), memory_);
           work.margins.push_back(d.margin);  // score()'s, to the bit
           if (labelled) continue;
-          const bool asks = d.ask && may_ask(desk, examples_[k].task, labels) && (!pace_ || pace_.allows());
+          const bool asks = d.ask && may_ask(desk, examples_[k].task) && (!pace_ || pace_.allows());
           if (pace_) pace_.observe(asks);
-          if (!asks) continue;
-          probabilities_[k] = d.probability;
-          ++labels;
+          // Of classes one question is enough, that of the least margin: the answer is the class.
+          if (!asks || (asked && std::abs(work.margins[*asked]) <= std::abs(d.margin))) continue;
+          asked = k;
+          probability = d.probability;
         }
-        const bool asks = labels > 0;
+        const bool asks = asked.has_value();
+        if (asks) probabilities_[*asked] = probability;
         const Reduction::Prediction said = model.predict(work, true);
         JsonObject one(out);
         desk.put_prediction(one, line, said, work);
@@ -141,8 +144,7 @@ std::size_t Worker::judge(const Desk& desk, std::string_view lines, std::string&
             {position, asks ? probabilities_ : std::vector<Nullable<double>>(), labelled, std::string(line.line) + "\n"});
         waiting_bytes_ += waiting_.back().line.size();
         asked_ += asks;
-        questions_waiting_ += asks;
-        labels_waiting_ += labels;
+        asked_waiting_ += asks;
       },
       bad);
   next_ = first + static_cast<std::uint64_t>(std::ranges::count(lines, '\n'));
@@ -152,8 +154,7 @@ std::size_t Worker::judge(const Desk& desk, std::string_view lines, std::string&
 
 void Worker::give_up() {
   while (!waiting_.empty() && waiting_.back().position >= written_) {
-    questions_waiting_ -= !waiting_.back().asked.empty();
-    labels_waiting_ -= waiting_.back().labels();
+    asked_waiting_ -= !waiting_.back().asked.empty();
     waiting_bytes_ -= waiting_.back().line.size();
     waiting_.pop_back();
   }

@@ -72,13 +72,10 @@ class Worker {
     std::vector<Nullable<double>> asked;  // for each task of the example, the probability of asking; empty: no question
     bool labelled;                        // by the data
     std::string line;
-    std::uint64_t labels() const {
-      return static_cast<std::uint64_t>(std::ranges::count_if(asked, [](const auto& p) { return p.has_value(); }));
-    }
   };
   void catch_up(const Desk& desk);
   double factor(const Desk& desk);
-  bool may_ask(const Desk& desk, Task task, std::uint64_t labels) const;
+  bool may_ask(const Desk& desk, Task task) const;
   bool shares(const Desk& desk) const;
   bool full() const { return waiting_.size() >= o_.queue || waiting_bytes_ >= std::size_t{64} << 20; }
 
@@ -90,10 +87,8 @@ class Worker {
   bool known_ = false;  // to the desk
   bool began_ = false;  // to judge
   std::uint64_t written_ = 0;
-  std::uint64_t asked_ = 0, next_ = 0, told_ = 0;  // told_: the source's `read` at the desk
-  std::uint64_t questions_waiting_ = 0,
-                labels_waiting_ = 0;  // of a question with classes: a label for each task asked about
-  std::vector<Example> examples_;     // of a line
+  std::uint64_t asked_ = 0, asked_waiting_ = 0, next_ = 0, told_ = 0;  // told_: the source's `read` at the desk
+  std::vector<Example> examples_;                                      // of a line
   std::vector<Nullable<double>> probabilities_;
 };
 
