@@ -308,7 +308,7 @@ TEST(AskedElsewhere, AnInstanceOfClassesIsOneDecided) {
     const Stream s = make_stream(300, 2, 6, 5, true);
     std::size_t asked = 0, taken = 0;
     std::vector<Example> instance;
-    const auto of_class = [&](std::size_t n) { return static_cast<Task>(s.x[n].index[0] % 3); };
+    const auto of_class = [&](std::size_t n) { return static_cast<Task>(s.y[n] > 0 ? 0 : 1 + n % 2); };
     for (std::size_t n = 0; n < s.size(); ++n) {
       const Task first = here.task(task_name(s.task[n]));
       ASSERT_EQ(there.task(task_name(s.task[n])), first);
