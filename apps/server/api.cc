@@ -140,7 +140,7 @@ Json status_for(const Identity& who, Json all) {
   Json own = Json::object();
   for (const char* key : {"name", "labels", "problem", "taking_answers"})
     if (all.contains(key)) own[key] = std::move(all[key]);
-  for (const char* key : {"audits", "waiting"}) own["labels"].erase(key);
+  for (const char* key : {"audits", "waiting", "rate", "per_task"}) own["labels"].erase(key);
   for (const char* key : {"annotators", "questions", "disagreements"}) own[key] = Json::array();
   for (Json& one : all["annotators"])
     if (one["name"] == who.name) own["annotators"].push_back(std::move(one));

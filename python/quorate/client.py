@@ -28,26 +28,31 @@ class Client:
 
     Every request can be sent again without harm: an example is known by its id, and a lease takes one answer. So a request
     that failed on the way, or that the server cannot take now (503), is sent again after 0.1, 0.2, 0.4, ... seconds, until
-    `patience` seconds have passed. Then it raises ConnectionError, or ServerError with status 503. Not for use by several
-    threads at once; make one for each.
+    `patience` seconds have passed. Then it raises ConnectionError, or ServerError with status 503. `id_column`: the key of
+    the id, as the server's --id-column. Not for use by several threads at once; make one for each.
     """
 
-    def __init__(self, url: str, token: str | None = None, *, patience: float = 30.0, timeout: float = 60.0) -> None:
+    def __init__(
+        self, url: str, token: str | None = None, *, patience: float = 30.0, timeout: float = 60.0, id_column: str = "id"
+    ) -> None:
         if not url.startswith(("http://", "https://")):
             raise ValueError(f"url {url!r}: expected one that begins with http:// or https://")
         self.url = url.rstrip("/")
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._patience = patience
         self._timeout = timeout
+        self._id = id_column
 
     def post(self, examples: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Posts examples, dicts with an ``id``, maybe a ``task``, and whatever describes them; with a ``label`` they are
+        """Posts examples, dicts with an id, maybe a ``task``, and whatever describes them; with a ``label`` they are
         learned from. Returns for each its prediction, and whether it is asked about. Without an id an example that is sent
         again counts twice, so ValueError is raised."""
         rows = list(examples)
         for row in rows:
-            if "id" not in row:
-                raise ValueError(f"example {row!r}: expected an id, so that an example sent again is recognized")
+            if not isinstance(row, Mapping):
+                raise ValueError(f"example {row!r}: expected a dict; of a frame, frame.to_dict('records')")
+            if self._id not in row:
+                raise ValueError(f"example {row!r}: expected an id in {self._id!r} (id_column=), so that an example sent again is recognized")
         lines = "".join(json.dumps(row) + "\n" for row in rows).encode()
         return self._call("POST", "/v1/examples", lines, "application/x-ndjson")["examples"] if rows else []
 

@@ -54,5 +54,15 @@ TEST(DeskReports, AuditsAreExplainedLikeOthersAndMeasure) {
   EXPECT_EQ(o.status()["accuracy"]["audits"].is_number(), true);
 }
 
+TEST(DeskReports, TheStatusHasAllLimitsOfLabels) {
+  auto settings = test::spam({"500", "20/day"});
+  settings.learning.labels_per_task = 7;
+  const Json labels = Office(settings).status()["labels"];
+  EXPECT_EQ(labels["limit"], 500);
+  EXPECT_EQ(labels["rate"], "20/day");
+  EXPECT_EQ(labels["per_task"], 7);
+  EXPECT_EQ(Office(test::spam()).status()["labels"]["rate"], nullptr);
+}
+
 }  // namespace
 }  // namespace quorate

@@ -63,7 +63,7 @@ const QUESTIONS = [
 const unaudited = 'not measured: the server was made without --audit, a share of questions drawn at random';
 
 function figures(s) {
-  const { bought, limit, waiting, audits } = s.labels;
+  const { bought, limit, waiting, audits, rate } = s.labels;
   showBudget(s.labels);
   text(byId('name'), s.name || 'Team');
   text(byId('about'), [s.learner, plural(s.examples, 'example'), s.task_count > 1 ? plural(s.task_count, 'task') : ''].filter(Boolean).join(' \u00b7 '));
@@ -77,7 +77,7 @@ function figures(s) {
   ].filter(Boolean).join(' \u00b7 '));
   text(byId('labels'), count(bought));
   const left = limit == null ? 'no limit' : bought > limit ? `${count(bought - limit)} over the limit` : `${count(limit - bought)} left of ${count(limit)}`;
-  text(byId('labels-more'), `${left} \u00b7 ${count(waiting)} waiting \u00b7 ${plural(audits, 'audit')}`);
+  text(byId('labels-more'), `${left} \u00b7 ${rate ? `at most ${rate} \u00b7 ` : ''}${count(waiting)} waiting \u00b7 ${plural(audits, 'audit')}`);
   byId('audits-left').hidden = !s.audits_left;
   if (s.audits_left) text(byId('audits-left-text'), `${plural(s.audits_left, 'label')} ${s.audits_left === 1 ? 'waits' : 'wait'} for audits of examples to come. If none will come:`);
   const f = s.forecast;

@@ -167,10 +167,11 @@ std::uint64_t Desk::labels_waiting() const {
 Json Desk::labels_json(bool audits) const {
   const Session& s = model_.session;
   const std::uint64_t waiting = labels_waiting();
-  Json out{{"bought", s.budget().bought() - waiting},
-           {"limit", limits_json(s.budget().limits(), false)["total"]},
-           {"waiting", waiting}};
-  if (audits) out["audits"] = s.audit() != nullptr ? s.audit()->bought() : 0;  // elsewhere it would reveal audits
+  const Json limits = limits_json(s.budget().limits(), false);
+  Json out{{"bought", s.budget().bought() - waiting}, {"limit", limits["total"]}, {"waiting", waiting}};
+  if (!audits) return out;
+  out["audits"] = s.audit() != nullptr ? s.audit()->bought() : 0;  // elsewhere it would reveal audits
+  for (const char* name : {"rate", "per_task"}) out[name] = limits[name];
   return out;
 }
 

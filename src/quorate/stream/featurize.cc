@@ -135,6 +135,9 @@ std::vector<Index> Featurizer::columns(std::span<const std::string> names, const
   std::vector<bool> found(columns_.size());
   for (const std::string& name : names) {
     const auto place = columns_.find(name);
+    if (!place && columns_fixed_ == 0)
+      throw DataError(table + ": nothing is learned yet, so nothing is known of the column " + quoted_value(name) +
+                      "; expected examples to learn from first");
     if (!place)
       throw DataError(table + ": column " + quoted_value(name) + " was not in the data learned from" +
                       (columns_.size() == 0 ? " (which had no numeric columns)" : "") +
