@@ -186,14 +186,10 @@ class Core {
     return std::make_unique<Core>(Model::from_bytes(bytes));
   }
 
-  /// Other limits of labels from now on; those that `wanted` does not say stay.
-  void set_labels(const LabelLimits& wanted) {
+  /// Other limits of labels from now on.
+  void set_labels(const LabelLimits& limits) {
     const nb::gil_scoped_release others;
     const std::unique_lock lock(mutex_);
-    LabelLimits limits = model().session.budget().limits();
-    if (wanted.total != LabelLimits::kNone) limits.total = wanted.total;
-    if (wanted.per_task != LabelLimits::kNone) limits.per_task = wanted.per_task;
-    if (wanted.rate) limits.rate = wanted.rate;
     model().set_limits(limits);
   }
 

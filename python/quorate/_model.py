@@ -125,19 +125,12 @@ class ModelHolder(Parameters):
     def _limits(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("labels", "labels_per_task")}
 
-    def set_params(self, **params: Any) -> Any:
-        """Sets parameters, also nested ones, as query__b=0.1 for the b of the query rule. Limits of labels hold for the model
-        that there is, the others from the next `fit` on. Returns the learner."""
-        super().set_params(**params)
-        if hasattr(self, "_model"):
-            self._set_limits()
-        return self
-
     def _set_limits(self) -> None:
         """Gives the model the limits of labels that were set since it was made or loaded."""
-        if self._limits() != self._labels_given:
-            self._model.set_labels(self._limits())
-            self._labels_given = self._limits()
+        limits = self._limits()
+        if limits != self._labels_given and not str(limits["labels"]).endswith("%"):  # a share waits for the next fit
+            self._model.set_labels(limits)
+            self._labels_given = limits
 
     def _set_classes(self, classes: npt.NDArray[Any]) -> None:
         self.classes_ = classes

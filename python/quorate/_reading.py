@@ -54,6 +54,7 @@ class Reader(ModelHolder):
             raise ValueError(f"audit={self.audit}: an audit does not wait for answers; expected fit, partial_fit or learn_one")
         if hasattr(self, "_model"):
             self._check_classes(classes)
+            self._set_limits()
             read = self._read(X, task, time, anew=not hasattr(self, "_form"))
             if read[1] is not None:
                 self._expect_users()

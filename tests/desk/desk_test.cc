@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "quorate/learner.h"
+#include "quorate/store/state.h"
 #include "support/office.h"
 
 namespace quorate {
@@ -230,6 +232,33 @@ TEST(Desk, AClassIsOneLabelAndAllItsQuestionsLearnFromIt) {
     EXPECT_EQ(bought.labels().size(), gifts.labels().size());
     EXPECT_EQ(office.status()["labels"]["bought"], 3);
   }
+}
+
+TEST(Desk, AnAuditOfClassesIsOneLabelAndNothingIsLearnedFromIt) {
+  auto settings = test::spam({"40"});
+  settings.positive = settings.negative = "";
+  settings.classes = {"a", "b", "c", "d", "e"};
+  settings.learning.audit = 0.3;
+  settings.learning.audit_floor = 0.3;
+  Office office(settings);
+  const Session& session = office.desk.model().session;
+  std::uint64_t audits = 0;
+  for (int n = 0; n < 60; ++n) {
+    office.post("m" + std::to_string(n), "ann", test::word(n % 9) + " " + test::word(n % 4));
+    for (Json question = office.next("bob"); !question.is_null(); question = office.next("bob")) {
+      const std::uint64_t bought = session.total().labels, audited = session.audit()->bought();
+      Tensors before, after;
+      session.learner().save(Writer(before));
+      ASSERT_TRUE(office.answer(question, settings.classes[unsigned(n) % 5]).done());
+      session.learner().save(Writer(after));
+      EXPECT_EQ(session.total().labels, bought + 1);
+      if (session.audit()->bought() == audited) continue;
+      ++audits;
+      EXPECT_EQ(to_bytes(after), to_bytes(before)) << n;
+    }
+  }
+  EXPECT_GT(audits, 4U);
+  EXPECT_EQ(session.total().labels, 40U);
 }
 
 TEST(Desk, ForgettingAHeldAnswerGivesNoLabelBack) {

@@ -78,6 +78,17 @@ TEST(JsonlReader, ListsOfTrueAndFalseAreVectors) {
                           Row{"", "", "0", "", false, {{"f.0", 0}, {"f.1", 1}}}));
 }
 
+TEST(JsonlReader, AnIgnoredKeyIsIgnoredBesideAListOfItsName) {
+  const TempDir dir;
+  const std::string path = dir.write("a.jsonl", "{\"p\":1,\"p.0\":2,\"g\":1,\"label\":\"b\"}\n");
+  ReadOptions o;
+  o.ignore = {"p"};
+  const auto reader = open_reader(path, o);
+  ReadOptions later;
+  later.schema = &reader->schema();
+  EXPECT_EQ(read_rows(path, later), read_rows(path, o));
+}
+
 TEST(JsonlReader, ListsOfOneNumberDifferInLengthFromLongerOnes) {
   const TempDir dir;
   for (const char* one : {"[5.3]", "5.3", "[true]"}) {

@@ -37,13 +37,13 @@ TEST(Schema, KindsFollowFromValues) {
 }
 
 TEST(Schema, WordsThatMayBeNumbersAreReported) {
-  for (const char* grouped : {"24,000", "-1,234,567", "24 000", "0,5"}) {
+  for (const char* grouped : {"24,000", "-1,234,567", "0,5"}) {
     const ColumnReport report = judged("salary", {grouped, "87,000"});
     EXPECT_EQ(report.kind, kCategory) << grouped;
     EXPECT_TRUE(report.guess) << grouped;
     EXPECT_NE(report.why.find("--thousands"), std::string::npos) << report.why;
   }
-  for (const char* word : {"1,2,3", "1.2.3", "24,00,000", "a,000", "12:30"})
+  for (const char* word : {"1,2,3", "1.2.3", "24,00,000", "a,000", "12:30", "126 159 101"})
     EXPECT_EQ(judged("f", {word, "other"}).why.find("--thousands"), std::string::npos) << word;
 }
 

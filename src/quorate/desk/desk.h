@@ -279,7 +279,7 @@ class Desk {
   std::optional<std::uint64_t> ask_from_pool(const Pick& pick);
   /// Calls use(examples) with the examples of the question's line, one for each task that learns from it.
   void with_examples(const Question& question, const std::function<void(std::span<const Example>)>& use) const;
-  void keep_one(std::vector<std::uint64_t>& tickets);
+  void keep_one(std::vector<std::uint64_t>& tickets, std::span<const std::uint64_t> audits, std::uint64_t lot);
   void withdraw_surest();
   bool withdraw_skipped();
   bool make_room();

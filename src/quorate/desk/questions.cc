@@ -178,8 +178,12 @@ Json Desk::arrive(const Record& record, const Features& x, std::string_view line
   const std::span<const Outcome> outcomes =
       elsewhere ? take_judged(instance, *elsewhere) : model_.decide({&instance, 1}).outcomes;
   remember();
-  for (const Outcome& outcome : outcomes) ask(outcome.decision, outcome.ticket, outcome.audited);
-  if (!question.audit) keep_one(question.tickets);
+  std::vector<std::uint64_t> audits;
+  for (const Outcome& outcome : outcomes) {
+    ask(outcome.decision, outcome.ticket, outcome.audited);
+    if (outcome.ticket && outcome.audited) audits.push_back(*outcome.ticket);
+  }
+  keep_one(question.tickets, audits, hash);
   if (session.no_room() > no_room) make_room();  // for later examples; this one goes to the pool
   if (!question.audit) question.weighed_at = session.total().labels;
   put_prediction(out, model_.predict(work, true), work);
@@ -194,14 +198,14 @@ Json Desk::arrive(const Record& record, const Features& x, std::string_view line
 }
 
 /// Of classes, a person who is asked says the class: one label, however many of its questions the learner asked. That of the
-/// least margin stays.
-void Desk::keep_one(std::vector<std::uint64_t>& tickets) {
+/// least margin stays; if there are audits one of these, by the `lot`, as the margin would make them no random sample.
+void Desk::keep_one(std::vector<std::uint64_t>& tickets, std::span<const std::uint64_t> audits, std::uint64_t lot) {
   if (tickets.size() < 2) return;
   const auto margin = [&](std::uint64_t ticket) { return std::abs(model_.session.pending().find(ticket)->decision.margin); };
-  const std::uint64_t best = *std::ranges::min_element(tickets, {}, margin);
+  const std::uint64_t kept = audits.empty() ? *std::ranges::min_element(tickets, {}, margin) : audits[lot % audits.size()];
   for (const std::uint64_t ticket : tickets)
-    if (ticket != best) model_.session.withdraw(ticket);
-  tickets.assign(1, best);
+    if (ticket != kept) model_.session.withdraw(ticket);
+  tickets.assign(1, kept);
 }
 
 /// A known example was posted again, with its label. The label goes to the example as first posted, while that is stored.

@@ -280,8 +280,6 @@ class CsvReader final : public RecordReader {
       style_given_ = true;
       return;
     }
-    // Between commas a decimal comma is quoted, so a point that is there begins decimals, whatever the model's file had.
-    if (delimiter_ == ',' && style_.comma) style_ = {true, true, 0};
     if (!of_model_ || !is_file()) return;  // a row of a pipe is predicted before the next one comes
     std::vector<NumberEvidence> columns(header_.size());
     for_first_rows(kRowsForStyle, [&](std::string_view) { add_evidence(columns); });
@@ -578,7 +576,7 @@ class CsvReader final : public RecordReader {
           if (is_missing(value))
             record.add_category(c.missing);
           else
-            record.add_category(record.keep(c.name, "=", word(value)));
+            record.add_category(record.keep(c.name, "=", category(value)));
           break;
         case ColumnKind::kNumber:
         case ColumnKind::kCount:
@@ -620,7 +618,8 @@ class CsvReader final : public RecordReader {
       if (text.empty()) return true;
       const std::string_view one = text.substr(0, text.find_first_of(kSeparators));
       text.remove_prefix(one.size());
-      const auto number = parse_number<double>(one.ends_with('.') ? one.substr(0, one.size() - 1) : one);
+      auto number = parse_number<double>(one.ends_with('.') ? one.substr(0, one.size() - 1) : one);
+      if (!number) number = flag_of(one);
       const bool missing = is_missing(one);
       if (!missing && (!number || !is_value(*number))) return false;
       use(missing ? std::nullopt : number);
@@ -651,6 +650,11 @@ class CsvReader final : public RecordReader {
 
   /// A task or a word. With decimal commas the point of 4.000 is between thousands.
   std::string_view word(std::string_view text) const { return style_.point ? without_zero_fraction(text) : text; }
+  /// Of a category: true and false as JSON has them.
+  std::string_view category(std::string_view text) const {
+    const auto flag = flag_of(text);
+    return !flag ? word(text) : *flag == 1 ? "true" : "false";
+  }
 
   static bool parses(std::string_view text) {
     const auto number = parse_number<double>(text.starts_with('+') ? text.substr(1) : text);
@@ -676,9 +680,8 @@ class CsvReader final : public RecordReader {
     double value = 0;
     if (!style_.is_plain(text) || !short_decimal(text, end_of(line, text), &value)) {
       if (is_missing(text)) return record.add_category(c.missing);
-      auto written = written_number(text, style_);
-      if (!written) written = flag_of(text);
-      if (written) return add_number(c, *written, record);
+      if (const auto written = written_number(text, style_)) return add_number(c, *written, record);
+      if (const auto flag = flag_of(text)) return record.add(Entry::Kind::kColumn, c.index, c.name, *flag);
       try {
         value = number(is_inside(line, text) ? line : text, text);
       } catch (const LineError&) {

@@ -92,7 +92,7 @@ struct ErrorPosition final : nlohmann::json_sax<nlohmann::json> {
 };
 
 class JsonlReader final : public RecordReader {
-  static constexpr std::size_t kFirstRows = 1000;
+  static constexpr std::size_t kFirstRows = 1000, kFewWords = 256;
 
  public:
   JsonlReader(const std::string& path, const ReadOptions& o)
@@ -122,7 +122,7 @@ class JsonlReader final : public RecordReader {
       const bool has_values = is_number(kind) || kind == ColumnKind::kCategory;
       values_ += has_values;
       missing_.push_back(has_values ? std::string(schema_.name(i)) + "=?" : "");
-      list_of_.push_back(kind == ColumnKind::kIgnored && is_list(schema_.name(i)));
+      has_lists_ = has_lists_ || schema_.name(i).ends_with(".0");
       column_of_.push_back(static_cast<Index>(columns_.size()));
       if (is_number(kind) && !schema_.sparse) columns_.emplace_back(schema_.name(i));
     }
@@ -366,16 +366,19 @@ class JsonlReader final : public RecordReader {
         report.why = "of lists that differ in length";
         report.guess = true;
       }
+      bool list = false;
       if (sizes.contains(report.name)) {
         report.kind = ColumnKind::kIgnored;
         report.why = "nothing where others have a list";
+        list = !ragged.contains(report.name);
       }
       if (const auto said = stated(o, report.name)) {
         report.kind = *said;
         report.why = "by its name or an option";
         report.guess = false;
+        list = false;
       }
-      schema_.add(report.name, report.kind);
+      if (!list) schema_.add(report.name, report.kind);  // the numbers of a list have keys of their own
       if (is_number(report.kind) || report.kind == ColumnKind::kCategory) {
         ++values;
         present += report.rows - report.missing;
@@ -396,7 +399,10 @@ class JsonlReader final : public RecordReader {
     std::uint32_t roles = 0;
     std::size_t here = 0;  // numbers and categories
     name_.clear();         // a bad line ends in the middle of a name
-    list_words_.clear();
+    if (list_words_.bucket_count() > kFewWords)
+      list_words_ = {};  // to clear it would take long in every line
+    else
+      list_words_.clear();
     const auto vector = [&](const std::string& key, std::size_t size) {
       if (const auto place = schema_.place(key); place && schema_.kind(*place) != ColumnKind::kIgnored)
         wrong(line, key, "one value, not a list");
@@ -417,8 +423,10 @@ class JsonlReader final : public RecordReader {
             if (!ignored && nested_++ == 0) first_nested_ = key + "' (line " + std::to_string(line_number()) + ")";
             return;
           }
-          if (!ignored && is_quantity(v) && (place ? list_of_[*place] != 0 : is_list(key)))
-            wrong(line, key, "a list of numbers, as long as in the first lines");
+          if (!ignored && !place && has_lists_ && is_list(key)) {
+            if (is_quantity(v)) wrong(line, key, "a list of numbers, as long as in the first lines");
+            if (v.is_null()) return;
+          }
           if (!place) {
             if (!ignored && schema_.sparse)
               new_key(line, key, v, in_list, record);
@@ -735,14 +743,14 @@ class JsonlReader final : public RecordReader {
 
   std::vector<std::string> columns_;    // keys of numbers
   std::vector<Index> column_of_;        // of the schema's keys
-  std::vector<char> list_of_;           // of the schema's keys: where some lines have nothing, others a list of numbers
   std::vector<std::string> missing_;    // of the schema's keys: the feature that says so; "" if it is no number or category
   std::size_t values_ = 0;              // numbers and categories
   std::vector<std::uint64_t> line_of_;  // of the schema's keys: where each came last
   std::string id_, task_, label_, time_, weight_, text_, name_, item_, first_unknown_, first_nested_;
   std::uint64_t unknown_ = 0, first_unknown_line_ = 0, nested_ = 0;
-  bool of_model_ = false;  // the kinds of keys are
-  bool with_x_ = false;    // lines have their features in the key x
+  bool of_model_ = false;   // the kinds of keys are
+  bool has_lists_ = false;  // of numbers, maybe
+  bool with_x_ = false;     // lines have their features in the key x
   dom::parser parser_, text_parser_, null_parser_;
   dom::element null_;
   std::vector<Entry> sorted_;

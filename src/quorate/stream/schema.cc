@@ -49,7 +49,7 @@ bool has_unit(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return (c & 0x80) != 0 || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z'); });
 }
 
-/// As 24,000, 24 000 or, with one comma, 0,5: maybe a number, in a style that is not known.
+/// As 24,000 or, with one comma, 0,5: maybe a number, in a style that is not known.
 bool is_grouped(std::string_view text) {
   if (text.starts_with('-')) text.remove_prefix(1);
   std::size_t marks = 0, run = 0;
@@ -59,8 +59,7 @@ bool is_grouped(std::string_view text) {
       ++run;
       continue;
     }
-    if ((c != ',' && c != '.' && c != ' ' && c != '\'') || (mark != 0 && c != mark) || run == 0 || (marks > 0 && run != 3))
-      return false;
+    if ((c != ',' && c != '.' && c != '\'') || (mark != 0 && c != mark) || run == 0 || (marks > 0 && run != 3)) return false;
     mark = c;
     ++marks;
     run = 0;
@@ -459,6 +458,15 @@ void ColumnSample::add_number(double number) {
 }
 
 ColumnReport ColumnSample::judge(std::string name) const {
+  ColumnReport out = by_values(std::move(name));
+  if (grouped_ == 0 || 20 * (numbers_ + grouped_) < 19 * (rows_ - missing_) || is_number(out.kind)) return out;
+  out.guess = true;
+  out.why += "; if numbers are meant by " + shown_value(first_grouped_) +
+             (strings_ > 0 ? ", write them without quotes and with a decimal point" : ", see --decimal and --thousands");
+  return out;
+}
+
+ColumnReport ColumnSample::by_values(std::string name) const {
   using enum ColumnKind;
   const std::uint64_t present = rows_ - missing_;
   const std::uint64_t distinct = count_distinct(values_);
@@ -515,11 +523,6 @@ ColumnReport ColumnSample::judge(std::string name) const {
   if (times == present) return guess(kDate, "dates or times");
   if (20 * (times + like_times_) >= 19 * present)
     return guess(kIgnored, "dates or times, but not as 2026-11-21, 21.11.2026 or Sat, 21 Nov 2026");
-  if (grouped_ > 0 && 20 * (numbers_ + grouped_) >= 19 * present)
-    return guess(never_repeats ? kId : kCategory,
-                 "words as " + shown_value(first_grouped_) +
-                     (strings_ > 0 ? ": if these are numbers, write them without quotes and with a decimal point"
-                                   : ": if these are numbers, see --decimal and --thousands"));
   const bool units = 20 * (numbers_ + with_unit_) >= 19 * present && with_unit_ > 0;
   const double words_each = static_cast<double>(words_) / static_cast<double>(present);
   const bool varied = 2 * distinct > present || distinct > 100;

@@ -204,6 +204,7 @@ class ColumnSample {
  private:
   static constexpr std::size_t kExamples = 3, kFew = 50;
 
+  ColumnReport by_values(std::string name) const;
   void add_number(double number);
 
   std::vector<std::string> examples_;
