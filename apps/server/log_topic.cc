@@ -114,7 +114,8 @@ class LogFolder {
   }
   void make(const TopicMoment& moment, const Json& head, std::size_t bytes) {
     beginning_ = head.at("settings").dump();
-    if (hash128_hex(*beginning_) != head.at("log")) throw DataError(topic_ + ": the log is of another version of quorate");
+    if (head.at("log").get<std::string>() != hash128_hex(*beginning_))
+      throw DataError(topic_ + ": the log is of another version of quorate");
     std::error_code error;
     std::filesystem::create_directories(dir_, error);
     if (error) throw FileError(dir_ + ": cannot be created: " + error.message());
