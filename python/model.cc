@@ -341,14 +341,10 @@ class Core {
   /// label: +1, -1 or 0 for neither; or, if `of_classes`, the class's index.
   void correct(std::uint64_t id, int label, bool of_classes) {
     change_kept([&](Session& session) {
-      const auto place = of_classes ? session.labels().find(id) : std::nullopt;
-      if (place) {
-        const Reduction& reduction = model().reduction;
-        UnpackedInstance memory;
-        const Task task = reduction.task_of(session.labels().example(*place, memory));
-        label = reduction.feedback(task, static_cast<std::size_t>(label));
-      }
-      session.correct(id, answer_of(label));  // refuses an id that is not kept
+      if (of_classes)
+        model().correct(id, Label::of_class(static_cast<std::size_t>(label)));
+      else
+        session.correct(id, answer_of(label));  // refuses an id that is not kept
     });
   }
   void forget(const std::string& task, bool strict) {

@@ -16,15 +16,18 @@ struct RebuildOptions {
   bool strict = false, quiet = false;
 };
 
-void correct(Session& session, const Model& model, const std::string& text) {
+void correct(Model& model, const std::string& text) {
   const std::size_t at = text.find('=');
   const auto id = parse_number<std::uint64_t>(std::string_view(text).substr(0, at));
   if (at == text.npos || !id) throw UsageError("--correct " + text + ": expected ID=LABEL, as 17=spam");
   const std::string word = text.substr(at + 1);
+  const auto& classes = model.reduction.classes();
+  if (const auto named = std::ranges::find(classes, word); named != classes.end())
+    return model.correct(*id, Label::of_class(static_cast<std::size_t>(named - classes.begin())));
   for (const Answer y : {kYes, kNo})
-    if (word == model.answer_word(y)) return session.correct(*id, y);
+    if (word == model.answer_word(y)) return model.session.correct(*id, y);
   throw UsageError("--correct " + text + ": unknown label; expected " + model.answer_word(kYes) + " or " +
-                   model.answer_word(kNo));
+                   model.answer_word(kNo) + (classes.empty() ? "" : ", or a class, as " + classes[0]));
 }
 
 /// OLD=NEW, where either may have a = in it.
@@ -54,7 +57,7 @@ int run(const RebuildOptions& o) {
     return kDone;
   }
   for (const std::string& task : o.forget) session.forget(task, o.strict);
-  for (const std::string& text : o.correct) correct(session, model, text);
+  for (const std::string& text : o.correct) correct(model, text);
   if (!o.undo.empty()) session.undo(o.undo, o.strict);
   if (!o.learner.empty())
     model.relearn(parse_spec(o.learner));

@@ -26,6 +26,7 @@ struct Capabilities {
   bool rebuilds = false;         ///< can be learned again from kept labels alone: restart()
   bool judges = false;           ///< decides an example without changing anything: judge(). Not with a rule for whole rounds
   bool weighs = false;           ///< learns a label of any weight in one step; others repeat the step
+  bool classes = false;          ///< learns the class of an instance from one label, not an answer about each class
   bool peer_benefit = false;     ///< counts how often listening to other tasks helped and hurt: peer_benefit()
 
   bool operator==(const Capabilities&) const = default;
@@ -56,6 +57,8 @@ inline constexpr std::array kCapabilities{
                    &Capabilities::rebuilds},
     CapabilityInfo{"judges", "decides without changing its state: machines can share one model", &Capabilities::judges},
     CapabilityInfo{"weighs", "learns a label of any weight in one step; others repeat the step", &Capabilities::weighs},
+    CapabilityInfo{"classes", "of classes against the rest, a label is the class, and all classes learn from it together",
+                   &Capabilities::classes},
     CapabilityInfo{"peer-benefit", "counts whether listening to other tasks helps", &Capabilities::peer_benefit}};
 
 }  // namespace quorate

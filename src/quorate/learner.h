@@ -53,8 +53,8 @@ class Learner {
 
   /// judges: the decision about e alone that decide() would make if it neither counted e nor learned from it. The margin is
   /// score(e)'s, to the bit. query_scale: as set_query_scale(), for this example; draw: uniform in [0, 1), in place of the
-  /// query rule's draw. Changes nothing but `memory`, so threads with a memory each may judge at once. O(non-zeros) unless
-  /// the learner's file says otherwise.
+  /// query rule's draw. Changes nothing but `memory`, so threads with a memory each may judge at once. Of classes the
+  /// examples of an instance come in their order. O(non-zeros) unless the learner's file says otherwise.
   virtual Decision judge(const Example& e, double query_scale, double draw, JudgeMemory& memory) const = 0;
 
   /// Learns from one answer, maybe long after decide(); `d` is the decision made about `e` then. Returns whether the model
@@ -67,7 +67,8 @@ class Learner {
   virtual void count(const Features& x) = 0;
   /// Makes room for a task as decide() does. After MemoryError nothing has changed.
   virtual void make_task(Task task) = 0;
-  /// learns_unasked: makes the update that decide() would make for e without a label, and nothing else. May do nothing.
+  /// learns_unasked: makes the update that decide() would make for e without a label, and nothing else. May do nothing. Of a
+  /// learner that learns `classes`, for the instance of which e is an example.
   /// O(non-zeros).
   virtual void look(const Example& e) = 0;
 

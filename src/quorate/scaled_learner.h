@@ -68,6 +68,7 @@ struct Stages {
   bool replays = false;      ///< replays_due(), recent, learn_again(item, e), latest, kept_latest(): learns again
   bool embeds = false;       ///< directions(), turn(scaled): learns from embeddings too, anew when directions change
   bool shifts = false;       ///< shift(): what score() adds to the sum over features
+  bool leads = false;        ///< lead(e): the margin that says whether a label of e's task is predicted
   bool varies = false;       ///< variance(e): of the margin
   bool judges = false;       ///< judge(e, scale, draw, memory): where it is more than score(e) and the query rule
   bool reserves = false;     ///< reserve(e): before learn(e), takes the memory that it needs
@@ -101,6 +102,9 @@ constexpr Stages stages_found() {
 }
 , .shifts = requires(const A c) {
   { c.shift() } -> std::same_as<double>;
+}
+, .leads = requires(const A c, const Example& e) {
+  { c.lead(e) } -> std::same_as<double>;
 }
 , .varies = requires(const A c, const Example& e) {
   { c.variance(e) } -> std::same_as<double>;
@@ -404,9 +408,8 @@ class ScaledLearner final : public Learner {
     Example part = scaled(e, values_);
     const auto margin = [&](Scaling::Part of) {
       part.x.value = scaling_.only(of, e.x, values_, parts_);
-      double out = finite(a_->score(part));
-      if constexpr (kStages.shifts) out -= a_->shift();
-      return out;
+      if constexpr (kStages.leads) return finite(a_->lead(part));
+      return finite(a_->score(part));
     };
     const double columns = margin(Scaling::Part::kColumns);
     scaling_.learn(y, columns, margin(Scaling::Part::kWords));

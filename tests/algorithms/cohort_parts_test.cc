@@ -1,12 +1,14 @@
 // The parts of cohort, each against its formula.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <memory_resource>
 
 #include "quorate/algorithms/cohort/classes.h"
 #include "quorate/algorithms/cohort/guesses.h"
 #include "quorate/algorithms/cohort/mixture.h"
+#include "quorate/algorithms/cohort/multiclass.h"
 #include "quorate/algorithms/cohort/questions.h"
 #include "quorate/algorithms/cohort/threshold.h"
 #include "quorate/algorithms/cohort/two_level.h"
@@ -115,8 +117,52 @@ TEST(CohortParts, TheThresholdFollowsCostsAndTheShareOfLabels) {
   EXPECT_GT(balanced.shift(calibration, even), 0) << "positives are rare in the stream";
 }
 
+TEST(CohortParts, ClassesLearnByTheMarginsBetweenThem) {
+  NameTable names;
+  for (const char* name : {"a", "b", "c"}) names.intern(name);
+  LearnerContext context{names, heap()};
+  context.exclusive = true;
+  Multiclass classes(context);
+  ASSERT_EQ(classes.size(), 3u);
+  const Example e = classes.of(kExample, 1);
+  EXPECT_EQ(e.task, 1u);
+  TwoLevel model(0, 0, heap());
+  const Coupling c{0, 1, 0};
+  const auto estimates = [&] {
+    return std::array{model(classes.of(e, 0), c), model(classes.of(e, 1), c), model(classes.of(e, 2), c)};
+  };
+  std::array<double, 6> alpha{};
+  std::array now = estimates();
+  const auto of = [&](std::size_t k) -> const Estimate& { return now[k]; };
+  EXPECT_TRUE(classes.right(model, e, 1, of, 0.1, alpha, c, {.first = true}));
+  const double first = 1 / 2.1, second = (1 - first) / 2.1;  // (1 - (p_1 - p_k)) / (1 + 1 + 0.1), p_1 grown by the first
+  EXPECT_NEAR(alpha[0], first, 1e-12);
+  EXPECT_NEAR(alpha[4], second, 1e-12);
+  EXPECT_EQ(alpha[2], 0);
+  const std::array after = estimates();
+  EXPECT_NEAR(after[0].p, -first, 1e-6);
+  EXPECT_NEAR(after[1].p, first + second, 1e-6);
+  EXPECT_NEAR(after[2].p, -second, 1e-6);
+  EXPECT_LT(after[1].r, 1) << "variances shrink";
+
+  now = after;
+  EXPECT_TRUE(classes.right(model, e, 1, of, 0.1, alpha, c, {})) << "again, the larger margin first";
+  const auto step = [&](double p, std::size_t k, double before) {
+    return before + (1 - (p - after[k].p) - 0.1 * before) / (after[1].r + after[k].r + 0.1);
+  };
+  EXPECT_NEAR(alpha[4], step(after[1].p, 2, second), 1e-6);
+  EXPECT_NEAR(alpha[0], step(after[1].p + (alpha[4] - second) * after[1].r, 0, first), 1e-6);
+  EXPECT_EQ(estimates()[0].r, after[0].r) << "variances stay";
+
+  now = estimates();
+  std::array<double, 6> no{};
+  EXPECT_TRUE(classes.wrong(model, e, 0, of, 0.1, no, c, true));
+  EXPECT_NEAR(estimates()[0].p, now[0].p - no[0] * now[0].r, 1e-6);
+  EXPECT_EQ(estimates()[1].p, now[1].p) << "a no says nothing of the others";
+}
+
 TEST(CohortParts, TheMixtureLeansToWhatWasRight) {
-  Mixture mixture(0.5, 0, 0, heap());
+  Mixture mixture(0.5, 0, 0, 0, true, heap());
   const Coupling first = mixture.coupling;
   Prediction j;
   j.x.shared.mean = {1, 1};
@@ -128,7 +174,7 @@ TEST(CohortParts, TheMixtureLeansToWhatWasRight) {
 }
 
 TEST(CohortParts, TheMixtureTurnsToTheMeanThatIsWrongLessOften) {
-  Mixture mixture(0.5, 0, 0, heap());
+  Mixture mixture(0.5, 0, 0, 0, true, heap());
   EXPECT_LT(mixture.coupling.u, 0.25) << "labels are taken for right at first";
   Prediction j;
   j.x.shared.mean = {-1, 0.2};

@@ -54,7 +54,7 @@ TEST(ProgressiveCount, OfClassesCountsTheClassThatAllTasksSay) {
   EXPECT_EQ(count.confusion()(2, 0), 1u);
   EXPECT_EQ(count.of(0).total(), 1u) << "a or b? neither, for a c";
   EXPECT_EQ(count.of(1).mistakes(), 1u);
-  EXPECT_EQ(classes.reply(Label::of_class(2), {0, {}}), kNeither);
+  EXPECT_EQ(classes.reply(Label::of_class(2), {0, {}}).answer(), kNeither);
   EXPECT_EQ(classes.reply({}, {0, {}}), Reply::unknown());
 }
 
@@ -74,8 +74,8 @@ TEST(ProgressiveCount, OfUsersCountsTheClassThatTheUsersTasksSay) {
   EXPECT_EQ(count.of_user(0)(2, 1), 1u);
   EXPECT_EQ(count.of_user(1)(1, 1), 2u);
   EXPECT_EQ(count.of_user(1).total(), 2u) << "an untracked user is counted with nobody";
-  EXPECT_EQ(classes.reply(Label::of_class(1), round[1]), kYes);
-  EXPECT_EQ(classes.reply(Label::of_class(1), round[2]), kNo);
+  EXPECT_EQ(classes.reply(Label::of_class(1), round[1]).answer(), kYes);
+  EXPECT_EQ(classes.reply(Label::of_class(1), round[2]).answer(), kNo);
 }
 
 }  // namespace

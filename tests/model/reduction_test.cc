@@ -162,7 +162,7 @@ std::vector<double> chances(Reduction::Kind kind, std::size_t C, const std::vect
 
 TEST(Reduction, ProbabilitiesAgainstTheRestAreNormalised) {
   const auto p = chances(kOneVsRest, 3, {std::log(2), std::log(0.5), std::log(0.5)}, 0);
-  for (std::size_t c = 0; c < 3; ++c) EXPECT_NEAR(p[c], c == 0 ? 0.5 : 0.25, 1e-12);  // 2/3, 1/3 and 1/3 against the rest
+  for (std::size_t c = 0; c < 3; ++c) EXPECT_NEAR(p[c], c == 0 ? 2.0 / 3 : 1.0 / 6, 1e-12);  // odds of 2, 1/2 and 1/2
 }
 
 TEST(Reduction, ProbabilitiesOfPairsThatAgreeAreExact) {

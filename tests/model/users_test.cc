@@ -140,21 +140,23 @@ TEST(Users, WhoDoNotFitKeepTheClassOfTheirPendingQuestions) {
   const Task last = model.session.first_task(static_cast<std::uint32_t>(model.session.tasks().size() - 1));
   const std::array round{Instance{kUntracked, x}, Instance{last, x}};
   std::vector<std::uint64_t> tickets;
-  for (const Outcome& outcome : model.decide(round).outcomes) tickets.push_back(outcome.ticket.value());
+  for (const Outcome& outcome : model.decide(round).outcomes)
+    if (outcome.ticket) tickets.push_back(*outcome.ticket);
+  ASSERT_EQ(tickets.size(), 2u) << "one question an instance";
   Model back = Model::from_bytes(model.to_bytes());
   EXPECT_EQ(back.to_bytes(), model.to_bytes());
   for (std::size_t n = 0; n < tickets.size(); ++n) {
     const auto* item = back.session.pending().find(tickets[n]);
     ASSERT_NE(item, nullptr);
-    EXPECT_EQ(item->task, n < 3 ? kUntracked : last + static_cast<Task>(n) - 3);
-    EXPECT_EQ(item->group, n % 3);
+    EXPECT_EQ(item->task, n == 0 ? kUntracked : last + 1);
+    EXPECT_EQ(item->group, 1u);
     EXPECT_EQ(back.question(item->example()),
-              (n < 3 ? "" : std::string(back.session.name_of(last)) + ": ") + "class = " + kNames[n % 3] + "?");
+              (n == 0 ? "" : std::string(back.session.name_of(last)) + ": ") + "class = " + kNames[1] + "?");
   }
   const double before = margins(back, kUntracked, x)[2];
-  EXPECT_TRUE(back.session.answer(tickets[2], kYes)->updated);
-  model.session.answer(tickets[2], kYes);
-  EXPECT_GT(margins(back, kUntracked, x)[2], before) << "the class that was asked about";
+  EXPECT_TRUE(back.answer(tickets[0], Label::of_class(2))->updated);
+  model.answer(tickets[0], Label::of_class(2));
+  EXPECT_GT(margins(back, kUntracked, x)[2], before) << "the class that was said";
   EXPECT_EQ(margins(back, kUntracked, x), margins(model, kUntracked, x));
 }
 

@@ -56,11 +56,26 @@ def test_answered_at_once_is_the_immediate_way_for_classes(spec, reduction):
 
 def test_feedback_is_the_answer_to_each_question():
     data = multitask.classes(30)
-    by_class, by_feedback = Cohort(query="always"), Cohort(query="always")
+    by_class, by_feedback = (Cohort(query="always", reduction="one-vs-one") for _ in range(2))
     d, e = by_class.decide(data.X, classes=[1, 2, 3, 4]), by_feedback.decide(data.X, classes=[1, 2, 3, 4])
-    by_class.learn(d.ids, y=np.repeat(data.y, 4))
-    by_feedback.learn(e.ids, feedback=np.where(data.y[:, None] == [1, 2, 3, 4], 1, -1))
+    by_class.learn(d.ids, y=np.repeat(data.y, 6))
+    by_feedback.learn(e.ids, feedback=[int(y == i) - int(y == j) for y in data.y for i in range(1, 5) for j in range(i + 1, 5)])
     assert multitask.same_model(by_class, by_feedback)
+
+
+def test_the_class_says_more_than_a_no():
+    data, new = multitask.classes(100), multitask.classes(200)
+    scores = []
+    for feedback in (False, True):
+        model = Cohort(query="always")
+        for x, y in zip(data.X, data.y):
+            d = model.decide([x], classes=[1, 2, 3, 4])
+            assert d.ask.sum() == 1, "one question, and its answer is the class"
+            asked = int(np.argmax(d.ask)) + 1
+            model.learn(d.ids[d.ask], **({"feedback": [1 if y == asked else -1]} if feedback else {"y": [y]}))
+        assert model.n_labels_ == 100
+        scores.append(model.score(new.X, new.y))
+    assert scores[0] > scores[1] > 0.3
 
 
 def test_the_order_of_questions_is_that_of_tickets_not_of_answers():

@@ -67,17 +67,17 @@ def test_a_forgotten_task_is_gone():
     assert (model.decision_function(DATA.X) == same.decision_function(DATA.X)).all()
 
 
-def test_classes_have_a_label_for_each_answer():
+def test_a_label_of_classes_is_a_yes_about_the_class():
     data = multitask.classes(40)
     model = Cohort(query="always").fit(data.X, data.y)
     labels = model.kept_labels()
-    assert len(labels.id) == 160 and labels.task[:4] == [f"class = {c}?" for c in (1, 2, 3, 4)]
-    assert labels.label == np.where(data.y[:, None] == [1, 2, 3, 4], 1, -1).ravel().tolist()
-    place = labels.id[4 * 5 + 2]  # of the sixth example: is it a 3?
-    model.correct(place, 3)
-    assert model.kept_labels().label[place] == 1
-    model.correct(place, 4)
-    assert model.kept_labels().label[place] == -1
+    assert labels.task == [f"class = {y}?" for y in data.y] and labels.label == [1] * 40
+    wrong = data.y.copy()
+    wrong[5] = data.y[5] % 4 + 1
+    other = Cohort(query="always").fit(data.X, wrong)
+    other.correct(5, data.y[5])
+    assert other.kept_labels().task == labels.task and other.kept_labels().label == labels.label
+    assert (other.decision_function(data.X) == model.rebuild().decision_function(data.X)).all()
     with pytest.raises(ValueError, match="its classes; expected a model with tasks or users"):
         model.forget("1")
 

@@ -72,7 +72,7 @@ class OneVsOne:
 def probabilities(scheme, log_odds, predicted):
     odds = np.exp(np.asarray(log_odds, dtype=np.float64))
     if isinstance(scheme, OneVsRest):
-        p = odds / (1.0 + odds)
+        p = np.exp(np.asarray(log_odds) - np.max(log_odds))
         p = p / np.sum(p)
     else:
         r = np.zeros((scheme.C, scheme.C))

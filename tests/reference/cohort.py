@@ -24,8 +24,8 @@ has a w and s of its own; below w and s are those of the task's group. Of an ins
       w_k += a_k y s z,  if a_0 > 0 s -= (s z)^2 / (r + 2 nu)    (s on the right is the old one),
     and with z = O x the same in v_ki and t_i.
   Replay, before the example is kept with its a_k: that many of the kept ones, in turn, scaled anew, with p_k, r and nu of
-    now: a_k' = max(0, a_k + (1 - y p_k - nu_k a_k) / (r + nu_k)), unless tasks exclude each other at most 1 / noise for k = 0
-    and 1 / (20 noise) for k = 1, w_k and v_ki moved by (a_k' - a_k) y s z, s and t not; a_k = a_k'.
+    now: a_k' = max(0, a_k + (1 - y p_k - nu_k a_k) / (r + nu_k)), at most 1 / noise for k = 0 and 1 / (20 noise) for k = 1,
+    w_k and v_ki moved by (a_k' - a_k) y s z, s and t not; a_k = a_k'.
     The latest 512 are kept. Label n replays `replays` of them, from the 512th on replays * 512 / n on average.
   Guess, while guesses are left: y = sign(p); the same with nu = noise and without the variances, a_k times
       guess * n / (n + 60) * tanh(|D| / 2) * sqrt(|p| / sqrt(p^2 + r)) * min(1, (g_-y + 0.1) / (g_y + 0.1))^3,
@@ -34,8 +34,7 @@ has a w and s of its own; below w and s are those of the task's group. Of an ins
     n) / n, n = n_+ + n_- the labels bought in the group, 1 without any. Then, where n >= 5 and 4 n_y < n, doubt is at most
     exp(2 - z) / 2, z = y (p - mean) / sqrt(variance) of the margins p decided on in the group before; with f = max(0.01,
     1 / (2 + their number)) then mean += f (p - mean) [p cut at 10^6], variance = (1 - f) (variance + f (p - old mean)^2), 0 and 1 at first. Where 4 n_y < n for y = sign(p), doubt is at most
-    |log-odds of the calibration|.  Where tasks exclude each other (classes against the rest) nu = noise, doubt stays as it
-    is, and without users h is the number of labels of the task.  A shared annotator and the rule `margin` go by |p + shift|.
+    |log-odds of the calibration|.  A shared annotator and the rule `margin` go by |p + shift|.
   Calibration: Pr[y = +1 | m] = 1 / (1 + exp(-(a m + c))). Each label is one Newton step of logistic regression, weighted by
     1 / (probability of asking), what is known before fading.
 
@@ -106,14 +105,13 @@ def confidence(b=0.5):
 
 
 class Cohort:
-    def __init__(self, K, d, query=None, noise=0.1, guess=1.0, eta=0.3, chooser=None, groups=1, replays=10, exclusive=False, cost="equal"):
+    def __init__(self, K, d, query=None, noise=0.1, guess=1.0, eta=0.3, chooser=None, groups=1, replays=10, cost="equal"):
         """query(margin, doubt, draw) gives (probability, asked); chooser, of shampo.py, instead if one annotator is shared."""
         if not (noise > 0.0 and 0.0 <= guess <= 1.0 and 0.0 <= eta <= 100.0):
             raise ValueError("noise must be positive, guess lie in [0, 1], eta in [0, 100]")
         self.query = confidence() if query is None else query
         self.floor = query is None or getattr(query, "floor", False)
         self.replays = replays
-        self.exclusive = exclusive
         self.cost = cost  # "equal", "balanced", or what a missed positive costs
         self.n = [{+1: 0, -1: 0} for _ in range(groups)]
         self.margins = [(0.0, 1.0, 0)] * groups  # mean, variance, how many
@@ -179,9 +177,9 @@ class Cohort:
         doubts = []
         for task, (p, r) in zip(tasks, judged):
             doubt, n = self.calibration.slope() * abs(p), self.n[task % self.groups]
-            if not self.exclusive and 4 * n[self.sign(p)] < n[+1] + n[-1]:
+            if 4 * n[self.sign(p)] < n[+1] + n[-1]:
                 doubt = min(doubt, abs(self.calibration.log_odds(p)))
-            if not self.exclusive and self.floor:
+            if self.floor:
                 doubt = min(doubt, self.most_doubt(task, p))
             doubts.append(doubt)
         if self.chooser is not None:
@@ -206,8 +204,6 @@ class Cohort:
         return decisions
 
     def shift(self):
-        if self.exclusive:
-            return 0.0
         if self.cost == "balanced":
             q, t = self.decided
             odds = t / (t + 200) * (float(self.calibration.theta[1]) - math.log(q / (1.0 - q)))
@@ -232,8 +228,6 @@ class Cohort:
         return +1 if p > 0.0 else -1
 
     def least(self, task):
-        if self.exclusive and self.groups == 1:
-            return min(1.0, 2.0 / (1.0 + self.labels[task]))
         group = task % self.groups
         positive, negative = self.n[group][+1], self.n[group][-1]
         n = positive + negative
@@ -259,8 +253,6 @@ class Cohort:
         return z
 
     def nu(self, group, y):
-        if self.exclusive:
-            return self.noise
         q = (self.n[group][y] + 1) / (self.n[group][-y] + 1)
         return self.noise * q ** (0.75 if q > 1 else 0.25)
 
@@ -315,11 +307,14 @@ class Cohort:
         if max(a) > 0.0:
             self.move(task, x, y, a, 1.0 / (r + 2.0 * nu) if a[0] > 0.0 else 0.0)
         self.replay(scale)
+        self.keep(task, kept, y, a)
+        return max(a) > 0.0
+
+    def keep(self, task, kept, y, a):
         if len(self.kept) == 512:
             del self.kept[0]
             self.turn = max(self.turn - 1, 0)
         self.kept.append([task, kept, y, a])
-        return max(a) > 0.0
 
     def replay(self, scale):
         bought = sum(n[+1] + n[-1] for n in self.n)
@@ -327,18 +322,20 @@ class Cohort:
         for _ in range(min(self.due // 512, len(self.kept))):
             if self.turn >= len(self.kept):
                 self.turn = 0
-            kept = self.kept[self.turn]
             self.turn += 1
-            task, instance, y, a = kept
-            x = scale(instance)
-            p, r = self.by_mean(task, x)
-            kept[3] = []
-            for p_k, a_k, noise in zip(p, a, NOISES):
-                nu = noise * self.nu(task % self.groups, y)
-                new = max(0.0, a_k + (1.0 - y * p_k - nu * a_k) / (r + nu))
-                kept[3].append(new if self.exclusive else min(new, 1.0 / (noise * self.noise)))
-            self.move(task, x, y, [new - old for new, old in zip(kept[3], a)], 0.0)
+            self.replay_one(self.kept[self.turn - 1], scale)
         self.due %= 512
+
+    def replay_one(self, kept, scale):
+        task, instance, y, a = kept
+        x = scale(instance)
+        p, r = self.by_mean(task, x)
+        kept[3] = []
+        for p_k, a_k, noise in zip(p, a, NOISES):
+            nu = noise * self.nu(task % self.groups, y)
+            new = max(0.0, a_k + (1.0 - y * p_k - nu * a_k) / (r + nu))
+            kept[3].append(min(new, 1.0 / (noise * self.noise)))
+        self.move(task, x, y, [new - old for new, old in zip(kept[3], a)], 0.0)
 
     def move(self, task, x, y, a, beta):
         E, O = self.lean()
@@ -354,3 +351,167 @@ class Cohort:
         for k in (0, 1):
             self.v[k][task] = self.v[k][task] + a[k] * y * old * z
         self.t[task] = old - beta * (old * z) ** 2
+
+
+class CohortOfClasses(Cohort):
+    """Classes against the rest: docs/cohort.md, "Classes against the rest".
+
+    A round is one instance x of a user, shown as C examples, one of each class k, in order: task user * C + k, group k. Without users
+    E = 0, O = sqrt(1.2), and m_j stay 0. A label is the class c of the instance: it is learned once, as +1 of c's task. p_mk: margin of
+    class k by mean m; p_k, of both means; r_k its variance.
+      Decide: top c, the first of the largest p_k; h, the first of the largest of the others; l = p_c - p_h. The rule's margin is l for
+        c, else l + p_c - p_k, its doubt a times that. Only c may be asked about, for the others asked is False and the
+        probability 0, except where one annotator is shared. Draws are taken for every example. Where none is asked about: a guess.
+      Learn, a label: labels of the user + 1; 64 guesses left; m_j, m'_j, E, O, u anew, wrong is where another class has a margin
+        not below that of c; p_k, r_k anew; calibration; n_c + 1; the step of the page; replays; it is kept with its a_mk.
+    """
+
+    def __init__(self, C, d, users=None, **options):
+        super().__init__(C * (users or 1), d, groups=C, **options)
+        self.alone = users is None
+        self.slope, self.curvature = 3.0, 0.1
+        self.G = [0.0] * (C * (users or 1))
+
+    def lean(self):
+        return (0.0, math.sqrt(TOTAL)) if self.alone else super().lean()
+
+    def others(self, c):
+        return [k for k in range(self.groups) if k != c]
+
+    def leaders(self, p):
+        top = min(range(self.groups), key=lambda k: (-p[k], k))
+        second = min(self.others(top), key=lambda k: (-p[k], k))
+        self.compared += [p[i] - p[j] for i in (top, second) for j in range(self.groups) if j != i]
+        return top, second
+
+    def decide(self, tasks, xs, draws):
+        self.compared = []
+        x = xs[0]
+        p, r = zip(*[self.judge(task, x) for task in tasks])
+        top, second = self.leaders(p)
+        lead = p[top] - p[second]
+        leads = [lead if k == top else lead + p[top] - p[k] for k in range(self.groups)]
+        if self.chooser is not None:
+            decisions = self.chooser.choose(tasks, leads, [draw for draw in draws if draw is not None])
+        else:
+            decisions = []
+            for k, draw in enumerate(draws):
+                probability, asked = self.query(leads[k], self.slope * leads[k], draw)
+                if self.floor and probability < self.least(tasks[k]):
+                    probability = self.least(tasks[k])
+                    asked = draw < probability
+                if k != top:
+                    probability, asked = 0.0, False
+                decisions.append({"probability": probability, "asked": asked, "draw": draw})
+        for k, decision in enumerate(decisions):
+            decision["margin"] = p[k]
+        if not any(decision["asked"] for decision in decisions):
+            self.make_guess(tasks, x, p, r, top, second)
+        return decisions
+
+    def least(self, task):
+        n = sum(of_class[+1] for of_class in self.n)
+        if n == 0:
+            return 1.0
+        n_c = self.n[task % self.groups][+1]
+        return min(1.0, 2.0 / (1.0 + 4.0 * (n_c + 0.01 * n) * (n - n_c + 0.01 * n) / n))
+
+    def make_guess(self, tasks, x, p, r, c, h):
+        n = self.labels[tasks[0] // self.groups]
+        lead = p[c] - p[h]
+        D = sum(math.exp(self.slope * (p[k] - p[c])) for k in self.others(c))
+        certain = (1.0 - D) / (1.0 + D)
+        self.compared.append(certain)
+        if self.guess == 0.0 or self.left == 0 or n == 0 or not lead > 0.0 or not certain > 0.0:
+            return
+        sure = lead / math.sqrt(lead * lead + r[c] + r[h])
+        G = sum(self.G[tasks[k]] for k in self.others(c)) / len(self.others(c))
+        balance = min(1.0, (G + 0.1) / (self.G[tasks[c]] + 0.1))
+        g = self.guess * n / (n + 60) * certain * math.sqrt(sure) * balance ** 3
+        self.G[tasks[c]] += g
+        A = []
+        for m, noise in enumerate(NOISES):
+            p = [self.by_mean(task, x)[0][m] for task in tasks]
+            A.append([0.0] * self.groups)
+            for k in sorted(self.others(c), key=lambda k: (-p[k], k)):
+                self.compared.append(p[c] - p[k] - 1.0)
+                A[m][k] = g * max(0.0, 1.0 - (p[c] - p[k])) / (r[c] + r[k] + noise * self.noise)
+                p[c] += A[m][k] * r[c]
+                p[k] -= A[m][k] * r[k]
+        if self.move_all(tasks, x, c, A, r):
+            self.left -= 1
+            self.taught += 1
+
+    def wrong(self, p, c):
+        self.compared += [p[c] - p[k] for k in self.others(c)]
+        return any(p[k] >= p[c] for k in self.others(c))
+
+    def learn(self, task, kept, y, decision, scale=np.asarray):
+        """The class of the instance is that of the task, y is +1."""
+        assert y == +1
+        x = scale(kept)
+        c, user = task % self.groups, task // self.groups
+        tasks = [user * self.groups + k for k in range(self.groups)]
+        self.labels[user] += 1
+        self.left = 64
+        self.compared = []
+        u = self.second()
+        w, v = ((1.0 - u) * means[0] + u * means[1] for means in (self.w, self.v))
+        p = [self.by_mean(task, x)[0] for task in tasks]
+        if not self.alone:
+            for j, (E_j, O_j) in enumerate(self.leanings()):
+                p_j = [float(E_j * np.sum(w[k] * x) + O_j * np.sum(v[task] * x)) for k, task in enumerate(tasks)]
+                self.m[j] += self.wrong(p_j, c)
+        for j, u_j in enumerate(SECONDS):
+            self.m_second[j] += self.wrong([(1.0 - u_j) * p_0 + u_j * p_1 for p_0, p_1 in p], c)
+        self.calibrate([self.margin(task, x) for task in tasks], c, decision["probability"])
+        self.n[c][+1] += 1
+        a = [[0.0] * self.groups for _ in NOISES]
+        A, r = self.climb(tasks, x, c, a)
+        updated = self.move_all(tasks, x, c, A, r, variances=True)
+        self.replay(scale)
+        self.keep(task, kept, y, a)
+        return updated
+
+    def calibrate(self, p, c, asked):
+        o = min(3.0, 1.0 / max(asked, 1e-12))
+        odds = [math.exp(self.slope * (p_k - max(p))) for p_k in p]
+        pi = [odds_k / sum(odds) for odds_k in odds]
+        mean = sum(pi_k * p_k for pi_k, p_k in zip(pi, p))
+        V = sum(pi_k * (p_k - mean) ** 2 for pi_k, p_k in zip(pi, p))
+        self.curvature = 0.1 + 0.998 * (self.curvature - 0.1) + o * max(V, 0.001 * (p[c] - max(p)) ** 2)
+        self.slope = min(max(self.slope + o * (p[c] - mean) / self.curvature, 0.0), 1e6)
+
+    def climb(self, tasks, x, c, a):
+        """Changes a[m][k]; returns the changes A[m][k] and r."""
+        by_mean, r = zip(*[self.by_mean(task, x) for task in tasks])
+        A = []
+        for m, noise in enumerate(NOISES):
+            nu = noise * self.noise
+            p = [of_class[m] for of_class in by_mean]
+            A.append([0.0] * self.groups)
+            falling = sorted(self.others(c), key=lambda k: (-p[k], k))
+            self.compared += [p[k] - p[l] for k, l in zip(falling, falling[1:])]
+            for k in falling:
+                b = a[m][k]
+                new = b + (1.0 - (p[c] - p[k]) - nu * b) / (r[c] + r[k] + nu)
+                self.compared.append(new)
+                a[m][k] = max(0.0, new)
+                A[m][k] = a[m][k] - b
+                p[c] += A[m][k] * r[c]
+                p[k] -= A[m][k] * r[k]
+        return A, r
+
+    def move_all(self, tasks, x, c, A, r, variances=False):
+        """Whether a weight moved."""
+        for k, task in enumerate(tasks):
+            by = [-sum(A_m) if k == c else A_m[k] for A_m in A]
+            self.move(task, x, -1, by, 1.0 / (r[k] + 2.0 * self.noise) if variances and by[0] != 0.0 else 0.0)
+        return any(any(A_m) for A_m in A)
+
+    def replay_one(self, kept, scale):
+        task, instance, _, a = kept
+        x = scale(instance)
+        tasks = [task - task % self.groups + k for k in range(self.groups)]
+        A, r = self.climb(tasks, x, task % self.groups, a)
+        self.move_all(tasks, x, task % self.groups, A, r)

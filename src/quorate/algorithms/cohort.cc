@@ -22,13 +22,11 @@
 //         p_k, r and nu, a_k' = max(0, a_k + (1 - y p_k - nu_k a_k) / (r + nu_k)), at most the label's weight nu / (noise
 //         nu_k), and w_k += (a_k' - a_k) y s z, likewise v_k; s and t stay. This is coordinate ascent on the dual
 //         of a hinge loss, of which Learn is the first step. The loss is a square that becomes a line, so that a label on
-//         the wrong side, perhaps a mistake, has a bounded effect. Classes against the rest: the square alone, as
-//         hyperplanes seldom separate them, nu = noise, and no class is rare, as the largest margin of an instance's tasks
-//         wins.
+//         the wrong side, perhaps a mistake, has a bounded effect.
 // Query   confidence of the calibrated odds; where a class has less than a quarter of the labels, an example of it counts
 //         by its margin or its calibrated log-odds, whichever is nearer to 0, and one with an unusual margin towards this
 //         class as uncertain (cohort/questions.h). While nothing paces it, at least with the probability of
-//         cohort/questions.h; classes against the rest: h is, without users, the number of labels of the class's task.
+//         cohort/questions.h.
 // Decide  The margin is p plus a shift, which depends on `cost` and the calibration (cohort/threshold.h).
 // Guess   an example that is not asked about, while fewer than kGuesses of them caused an update since the last label: y =
 //         sign(p), a_k with nu = noise, times the weight of cohort/guesses.h; s and t stay. So updates end soon after the
@@ -38,6 +36,10 @@
 //         with its own p and r, Replay with its own a. Predictions, questions and guesses use (1 - l) p + l p' and
 //         (1 - l) r + l r', l the trust, counted before E and O change. So p is the same as without embeddings, and l
 //         approaches 0 where they do not help. Where p is certain (mixture.h) no embedding is computed, and none learns.
+// Classes Of classes against the rest a label is the class of an instance. Its margin has to exceed that of every other
+// class:
+//         all of them learn from the label together (cohort/multiclass.h), and the square above never becomes a line. One
+//         question an instance is asked, about the likeliest class, by the margin to the next. No class is rare.
 // Cost    O(non-zeros) per example for any number of tasks, with embeddings `rank` times as much; a label up to 1 +
 //         `replays` times as much. Memory: exact, 12 bytes for each weight that ever changed, and the kept examples; under a
 //         memory limit, two tables of fixed size, and no embeddings.
@@ -48,8 +50,10 @@
 #include <limits>
 
 #include "quorate/algorithms/cohort/classes.h"
+#include "quorate/algorithms/cohort/duals.h"
 #include "quorate/algorithms/cohort/guesses.h"
 #include "quorate/algorithms/cohort/mixture.h"
+#include "quorate/algorithms/cohort/multiclass.h"
 #include "quorate/algorithms/cohort/params.h"
 #include "quorate/algorithms/cohort/questions.h"
 #include "quorate/algorithms/cohort/threshold.h"
@@ -73,6 +77,7 @@ struct Cohort {
                                  .replays = true,
                                  .embeds = true,
                                  .shifts = true,
+                                 .leads = true,
                                  .varies = true,
                                  .judges = true,
                                  .reserves = true,
@@ -85,21 +90,30 @@ struct Cohort {
   Cohort(const Params& params, const LearnerContext& context, std::size_t slots)
       : p(params),
         query(params.query, context),
-        mixture(params.eta, slots, params.rank(), context.memory),
+        together(context),
+        mixture(params.eta, slots, params.rank(), together.size(), !context.exclusive || context.tasks_per_name > 1,
+                context.memory),
         tasks(context.memory),
-        exclusive(context.exclusive),
-        groups(context.tasks_per_name),
+        groups(together.size() > 0 ? together.size() : context.tasks_per_name),
         classes(groups, context.memory),
         margins(groups, context.memory),
         threshold(params.cost),
-        recent(context.memory),
-        limited(is_limited(context.memory)) {
-    if (exclusive && !threshold.equal())
+        recent(context.memory, 2 * together.size() * sizeof(double)),
+        limited(is_limited(context.memory)),
+        duals(2 * together.size(), context.memory),
+        latest_alphas(2 * together.size(), context.memory),
+        latest_betas(mixture.embedding.betas.width(), context.memory),
+        selects(traits_of(params.query).selects),
+        of_classes(together.size(), context.memory) {
+    if (limited) duals.values.reserve(duals.width() * (recent.most() + 1));
+    if (exclusive() && !threshold.equal())
       throw UsageError(
           "cost: of classes against the rest the largest margin wins, so it would have no effect; leave it out, "
           "or use --classes one-vs-one");
   }
 
+  /// Whether the tasks of an instance are classes against the rest, which are learned together.
+  bool exclusive() const { return together.size() > 0; }
   std::size_t slots() const { return mixture.of_x.own.slots(); }
   /// Slots of own weights; shared weights have a quarter as many. Both take half of a memory limit, tasks and counters the
   /// rest.
@@ -120,7 +134,7 @@ struct Cohort {
     std::size_t size = 0, indices = 0;
     std::array<Index, kMost> index;
     std::array<double, kMost> value;
-    Prediction j;
+    Prediction j;  // of classes, `of_classes` has them
     Place place;
     bool known = false;
 
@@ -147,10 +161,22 @@ struct Cohort {
     if (e.task < tasks.size()) quorate::prefetch(&tasks[e.task]);
     mixture.of_x.prefetch(e);
   }
-  double shift() const { return exclusive ? 0 : threshold.shift(calibration, classes); }
+  double shift() const { return exclusive() ? 0 : threshold.shift(calibration, classes); }
   double score(const Example& e) const {
     Place place;
     return mixture.predict(e, calibration.slope(), place).p + shift();
+  }
+  /// Without the shift; of classes, by which e's class exceeds all others.
+  double lead(const Example& e) const {
+    if (!exclusive()) return score(e) - shift();
+    Place place;
+    const std::size_t c = together.class_of(e);
+    double most = -std::numeric_limits<double>::infinity(), own = 0;
+    for (std::size_t k = 0; k < together.size(); ++k) {
+      const double margin = mixture.predict(together.of(e, k), calibration.slope(), place).p;
+      (k == c ? own : most) = k == c ? margin : std::max(most, margin);
+    }
+    return own - most;
   }
   double variance(const Example& e) const {
     Place place;
@@ -172,6 +198,7 @@ struct Cohort {
   // Query and Guess ----------------------------------------------------------------------------------------------------
 
   void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
+    if (exclusive()) return decide_classes(round, rng, out);
     renew(predictions, round.size());
     decided.known = false;
     const double shifted = shift();
@@ -200,6 +227,7 @@ struct Cohort {
     if (round.size() == 1 && out[0].ask) decided.keep(round[0], predictions[0], place);
   }
   Decision judge(const Example& e, double scale, double draw, JudgeMemory& seen) const {
+    if (exclusive()) return judge_class(e, scale, draw, seen);
     if (seen.size() != 3 * groups) Margins::start(seen, groups);
     Place place;
     const double j = mixture.predict(e, calibration.slope(), place).p;
@@ -214,28 +242,30 @@ struct Cohort {
   /// The log-odds that the query rule is given, for a margin p; counted among those seen.
   double certainty(std::uint32_t group, double margin, std::span<double> seen) const {
     double out = calibration.slope() * std::abs(margin);
-    if (exclusive) return out;
     if (classes.is_rare(group, margin > 0)) out = std::min(out, std::abs(calibration.log_odds(margin)));
     return asks_by_confidence() ? std::min(out, Margins::most_odds(seen, group, margin, classes)) : out;
   }
   /// Raises the probability of asking to the least one, while nothing paces it.
   void ask_least(const Example& e, double scale, Decision& d) const {
     if (!asks_by_confidence() || scale != 1) return;
-    const double least = cohort::least_probability(evidence_for(e));
+    const double least = cohort::least_probability(exclusive() ? together.evidence(classes, e) : evidence(classes, e.group));
     if (d.probability >= least) return;
     d.probability = least;
     d.ask = d.draw < least;
   }
-  /// h of the labels that e's decision rests on.
-  double evidence_for(const Example& e) const {
-    if (!exclusive || groups > 1) return evidence(classes, e.group);
-    return e.task < tasks.size() ? tasks[e.task].labels : 0;
+  void release_scratch() {
+    predictions = {};
+    tops = {};
   }
-  void release_scratch() { predictions = {}; }
 
   void look(const Example& e) {
     decided.known = false;
     Place place;
+    if (exclusive()) {
+      predict_classes(e, place);
+      if (p.guess > 0) guess_class(e, place);
+      return;
+    }
     const Prediction j = mixture.predict(e, calibration.slope(), place);
     threshold.count(j.p, calibration, classes);
     if (p.guess > 0) guess(e, j, place);
@@ -261,13 +291,20 @@ struct Cohort {
   /// fail. If memory is refused nothing was learned.
   void reserve(const Example& e) {
     if (slots() == 0 && limited) {
-      mixture.of_x.touch(e);
+      touch(e);
       const std::uint64_t replays = replays_of(due + replay_share(classes.bought() + 1));
-      for (std::uint64_t k = 0; k < replays; ++k) mixture.of_x.touch(recent.coming(k));
+      for (std::uint64_t k = 0; k < replays; ++k) touch(recent.coming(k));
     }
-    if (e.task != kUntracked && e.task >= tasks.size()) tasks.reserve(std::size_t{e.task} + 1);
+    if (const Task last = last_task(e); last != kUntracked && last >= tasks.size()) tasks.reserve(std::size_t{last} + 1);
   }
+  void touch(const Example& e) {
+    if (!exclusive()) return mixture.of_x.touch(e, mixture.coupling);
+    for (std::size_t k = 0; k < together.size(); ++k) mixture.of_x.touch(together.of(e, k), mixture.coupling);
+  }
+  /// Of the tasks that learn from e.
+  Task last_task(const Example& e) const { return exclusive() ? together.of(e, together.size() - 1).task : e.task; }
   bool learn(const Example& e, const Decision& d, double y, Rng&) {
+    if (exclusive()) return learn_class(e, d, y);
     if (e.task != kUntracked) {
       if (e.task >= tasks.size()) tasks.resize(std::size_t{e.task} + 1);
       ++tasks[e.task].labels;
@@ -287,13 +324,14 @@ struct Cohort {
     const double nu = noise(e, y);
     const OfMeans alpha = mixture.of_x.learn(e, y, j.x, nu, mixture.coupling);
     latest = {y, alpha[0], alpha[1]};
-    latest_beta = {};
-    if (j.placed) latest_beta = mixture.embedding.model.learn(mixture.embedding.of(e, place), y, j.z, nu, mixture.coupling);
-    return alpha != OfMeans{} || latest_beta != OfMeans{};
+    OfMeans beta{};
+    if (j.placed) beta = mixture.embedding.model.learn(mixture.embedding.of(e, place), y, j.z, nu, mixture.coupling);
+    std::ranges::copy(std::span(beta).first(latest_betas.size()), latest_betas.begin());
+    return alpha != OfMeans{} || beta != OfMeans{};
   }
   /// nu of a label y.
   double noise(const Example& e, double y) const {
-    return (exclusive ? p.noise : p.noise * classes.factor(e.group, y)) / e.weight;
+    return (exclusive() ? p.noise : p.noise * classes.factor(e.group, y)) / e.weight;
   }
 
   /// The number of replays for the latest label; they run before it is kept.
@@ -311,28 +349,228 @@ struct Cohort {
   std::uint64_t replays_of(std::uint64_t all) const {
     return std::min<std::uint64_t>(all / RecentLabels::kMost, recent.size());
   }
-  double most_alpha(const Example& e) const { return exclusive ? std::numeric_limits<double>::max() : e.weight / p.noise; }
+  double most_alpha(const Example& e) const { return e.weight / p.noise; }
   void learn_again(RecentLabels::Item& item, const Example& e) {
     decided.known = false;
+    const auto at = static_cast<std::size_t>(&item - &recent[0]);
     Place place;
+    if (exclusive()) {
+      predict_classes(e, place);
+      learn_of_x(e, item.y, duals[at], false);
+      if (of_classes[0].placed) learn_of_z(mixture.embedding.of(e, place), item.y, mixture.embedding.betas[at], false);
+      return;
+    }
     const Prediction j = mixture.predict(e, calibration.slope(), place);
     const OfMeans before{item.alpha, item.second};
     const OfMeans alpha =
         mixture.of_x.learn_again(e, item.y, j.x, noise(e, item.y), before, most_alpha(e), mixture.coupling);
     item.alpha = alpha[0];
     item.second = alpha[1];
-    if (!j.placed) return;
-    const auto at = static_cast<std::size_t>(&item - &recent[0]);
-    mixture.embedding.learn_again(at, item.y, mixture.embedding.of(e, place), j.z, *this, mixture.coupling);
+    if (j.placed) learn_again_of_z(at, item.y, mixture.embedding.of(e, place), j.z);
+  }
+  void learn_again_of_z(std::size_t at, double y, const Example& z, const Estimate& j) {
+    const std::span<double> beta = mixture.embedding.betas[at];
+    std::ranges::copy(
+        mixture.embedding.model.learn_again(z, y, j, noise(z, y), {beta[0], beta[1]}, most_alpha(z), mixture.coupling),
+        beta.begin());
   }
   /// The latest label was kept, and may have replaced older ones.
-  void kept_latest() { mixture.embedding.keep(latest_beta, recent.size()); }
+  void kept_latest() {
+    duals.keep(latest_alphas, recent.size());
+    mixture.embedding.betas.keep(latest_betas, recent.size());
+  }
   Directions& directions() { return mixture.embedding.directions; }
   /// The directions changed.
   template <class Scaled>
   void turn(Scaled scaled) {
     decided.known = false;
-    mixture.embedding.turn(recent, scaled, *this, mixture.coupling);
+    Embedding& z = mixture.embedding;
+    const auto learn = [&](std::size_t i, const Example& e) {
+      const double y = recent[i].y;
+      if (exclusive()) {
+        estimate_of_z(e);
+        learn_of_z(e, y, z.betas[i], true);
+      } else {
+        std::ranges::copy(z.model.learn(e, y, z.model(e, mixture.coupling), noise(e, y), mixture.coupling),
+                          z.betas[i].begin());
+      }
+    };
+    const auto again = [&](std::size_t i, const Example& e) {
+      const double y = recent[i].y;
+      if (exclusive()) {
+        estimate_of_z(e);
+        learn_of_z(e, y, z.betas[i], false);
+      } else {
+        learn_again_of_z(i, y, e, z.model(e, mixture.coupling));
+      }
+    };
+    z.turn(recent, scaled, learn, again);
+  }
+
+  // Classes against the rest -------------------------------------------------------------------------------------------
+
+  /// Of all classes, in of_classes; `place` is of e's instance, or of none.
+  void predict_classes(const Example& e, Place& place) {
+    for (std::size_t k = 0; k < of_classes.size(); ++k)
+      of_classes[k] = mixture.predict(together.of(e, k), calibration.slope(), place);
+  }
+  void estimate_of_z(const Example& z) {
+    for (std::size_t k = 0; k < of_classes.size(); ++k)
+      of_classes[k].z = mixture.embedding.model(together.of(z, k), mixture.coupling);
+  }
+  Leaders leaders() const {
+    return {of_classes.size(), [&](std::size_t k) { return of_classes[k].p; }};
+  }
+  /// The margin by which the likeliest class leads; of another class also that by which it is behind. So of an instance's
+  /// examples that of the likeliest class is the least certain.
+  static double lead_of(const Leaders& of, std::size_t c, auto margin) {
+    const double lead = margin(of.top) - margin(of.second);
+    return c == of.top ? lead : lead + (margin(of.top) - margin(c));
+  }
+  /// One question an instance is enough, that about the likeliest class: its answer is the class.
+  void ask_once(bool top, Decision& d) const {
+    if (top || selects) return;
+    d.ask = false;
+    d.probability = 0;
+  }
+  void decide_classes(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
+    decided.known = false;
+    const auto margin = [&](std::size_t k) { return of_classes[k].p; };
+    const auto instance_ends = [&](std::size_t n) {
+      const Features &x = round[n].x, &next = round[n + 1 < round.size() ? n + 1 : n].x;
+      return n + 1 == round.size() || x.value.data() != next.value.data() || x.size() != next.size() ||
+             together.of(round[n], 0).task != together.of(round[n + 1], 0).task;
+    };
+    Place place;
+    renew(tops, round.size());
+    renew(margins_of, round.size());
+    for (std::size_t n = 0; n < round.size(); ++n) {
+      if (n == 0 || instance_ends(n - 1)) {
+        place.known = false;
+        predict_classes(round[n], place);
+      }
+      const Leaders of = leaders();
+      const std::size_t c = together.class_of(round[n]);
+      tops.push_back(of.top == c);
+      margins_of.push_back(margin(c));
+      out[n].margin = lead_of(of, c, margin);
+      out[n].selection_score = calibration.slope() * out[n].margin;
+    }
+    query(round, rng, out);
+    bool any = false;
+    for (std::size_t n = 0; n < round.size(); ++n) {
+      out[n].margin = margins_of[n];
+      ask_least(round[n], query.scale(), out[n]);
+      ask_once(tops[n], out[n]);
+      any |= out[n].ask;
+    }
+    const bool alone = instance_ends(0) || round.size() == together.size();
+    for (std::size_t n = 0, begin = 0; n < round.size() && p.guess > 0; ++n) {
+      if (n > 0 && instance_ends(n - 1)) begin = n;
+      const auto asked = [&] {
+        for (std::size_t k = begin; k < round.size(); ++k) {
+          if (out[k].ask) return true;
+          if (instance_ends(k)) break;
+        }
+        return false;
+      };
+      if (!tops[n] || asked()) continue;
+      if (!alone) {
+        place.known = false;
+        predict_classes(round[n], place);
+      }
+      guess_class(round[n], place);
+    }
+    if (alone && any) decided.keep(together.of(round[0], 0), {}, place);
+  }
+  Decision judge_class(const Example& e, double scale, double draw, JudgeMemory& p_of_class) const {
+    const std::size_t c = together.class_of(e);
+    if (c == 0 || p_of_class.size() != together.size()) {
+      p_of_class.resize(together.size());
+      Place place;
+      for (std::size_t k = 0; k < p_of_class.size(); ++k)
+        p_of_class[k] = mixture.predict(together.of(e, k), calibration.slope(), place).p;
+    }
+    const auto margin = [&](std::size_t k) { return p_of_class[k]; };
+    const Leaders of(p_of_class.size(), margin);
+    Decision d;
+    d.margin = lead_of(of, c, margin);
+    d.selection_score = calibration.slope() * d.margin;
+    query.judge(scale, draw, d);
+    d.margin = p_of_class[c];
+    ask_least(e, scale, d);
+    ask_once(c == of.top, d);
+    return d;
+  }
+  auto of_x() const {
+    return [this](std::size_t k) -> const Estimate& { return of_classes[k].x; };
+  }
+  auto of_z() const {
+    return [this](std::size_t k) -> const Estimate& { return of_classes[k].z; };
+  }
+  /// of_classes are of e.
+  void guess_class(const Example& e, Place& place) {
+    const Task first = together.of(e, 0).task;
+    if (guesses == 0 || first >= tasks.size() || tasks[first].labels == 0) return;
+    const Leaders of = leaders();
+    const Prediction &top = of_classes[of.top], &second = of_classes[of.second];
+    double odds = 0, others = 0;
+    for (std::size_t k = 0; k < of_classes.size(); ++k) {
+      if (k == of.top) continue;
+      odds += exp_negative(calibration.slope() * (of_classes[k].p - top.p));
+      others += tasks[together.of(e, k).task].positive;
+    }
+    const double lead = top.p - second.p, surely = (1 - odds) / (1 + odds);
+    if (!(lead > 0) || !(surely > 0)) return;
+    OfTask& of_top = tasks[together.of(e, of.top).task];
+    const double weight = tasks[first].weight(lead, top.r + second.r, surely, of_top.positive,
+                                              others / static_cast<double>(of_classes.size() - 1), p.guess);
+    if (limited) touch(e);
+    of_top.add_guess(1, weight);
+    const Multiclass::How how{.guess = weight};
+    bool changed = together.right(mixture.of_x, e, of.top, of_x(), p.noise, {}, mixture.coupling, how);
+    if (top.placed && mixture.embedding.find(e.x, place))
+      changed |= together.right(mixture.embedding.model, mixture.embedding.of(e, place), of.top, of_z(), p.noise, {},
+                                mixture.coupling, how);
+    if (changed) --guesses;
+  }
+  bool learn_class(const Example& e, const Decision& d, double y) {
+    const Example first = together.of(e, 0);
+    if (first.task != kUntracked) {
+      if (last_task(e) >= tasks.size()) tasks.resize(std::size_t{last_task(e)} + 1);
+      ++tasks[first.task].labels;
+    }
+    guesses = kGuesses;
+    if (!decided.is(first)) {
+      decided.place.known = false;
+      predict_classes(e, decided.place);
+    }
+    decided.known = false;
+    const std::size_t c = together.class_of(e);
+    if (y > 0) {
+      mixture.count(c, of_classes);
+      renew(margins_of, of_classes.size());
+      for (const Prediction& j : of_classes) margins_of.push_back(j.p);
+      calibration.add(margins_of, c, d.probability / e.weight);
+    }
+    classes.add(static_cast<std::uint32_t>(c), y, e.weight);
+    latest = {y, 0, 0};
+    std::ranges::fill(latest_alphas, 0.0);
+    std::ranges::fill(latest_betas, 0.0);
+    bool changed = learn_of_x(e, y, latest_alphas, true);
+    if (of_classes[0].placed) changed |= learn_of_z(mixture.embedding.of(e, decided.place), y, latest_betas, true);
+    return changed;
+  }
+  bool learn_of_x(const Example& e, double y, std::span<double> alpha, bool first) {
+    return learn_one_of(mixture.of_x, e, y, of_x(), alpha, first);
+  }
+  bool learn_of_z(const Example& z, double y, std::span<double> beta, bool first) {
+    return learn_one_of(mixture.embedding.model, z, y, of_z(), beta, first);
+  }
+  bool learn_one_of(TwoLevel& model, const Example& e, double y, auto estimate, std::span<double> alpha, bool first) {
+    const std::size_t c = together.class_of(e);
+    return y > 0 ? together.right(model, e, c, estimate, noise(e, y), alpha, mixture.coupling, {.first = first})
+                 : together.wrong(model, e, c, estimate, noise(e, y), alpha, mixture.coupling, first);
   }
 
   std::size_t bytes_for_tasks(std::size_t K) const { return tasks.bytes_to_grow(K) + query.bytes_for_tasks(K); }
@@ -348,22 +586,27 @@ struct Cohort {
 
   Params p;
   QueryPolicy<decltype(Params::query)> query;
+  Multiclass together;  // none unless classes exclude each other
   Mixture mixture;
   Tasks tasks;
   std::uint32_t guesses = 0;  // updates by guesses left before the next label
   Calibration calibration;
-  bool exclusive;  // the largest margin of an instance's tasks wins, so a rare "yes" is no rare class
   std::size_t groups;
   Classes classes;
   Margins margins;
   Threshold threshold;
   RecentLabels recent;
-  bool limited;                         // whether memory is
-  RecentLabel latest;                   // as it will be kept
-  OfMeans latest_beta{};                // its a of embeddings
-  std::uint64_t due = 0;                // replays, in units of 1 / RecentLabels::kMost
-  std::vector<Prediction> predictions;  // scratch
-  Decided decided;                      // scratch
+  bool limited;                                          // whether memory is
+  Duals duals;                                           // of classes: a_k of each
+  RecentLabel latest;                                    // as it will be kept
+  std::pmr::vector<double> latest_alphas, latest_betas;  // its dual variables: of classes, of embeddings
+  std::uint64_t due = 0;                                 // replays, in units of 1 / RecentLabels::kMost
+  bool selects;                                          // the query rule chooses among the examples of a round
+  std::vector<Prediction> predictions;                   // scratch
+  std::vector<char> tops;                   // scratch: whether an example of a round is of its instance's likeliest class
+  std::vector<double> margins_of;           // scratch: p of each example of a round, or of each class
+  std::pmr::vector<Prediction> of_classes;  // scratch: of the latest instance
+  Decided decided;                          // scratch
 
   template <class S>
   static void state(S& s, auto&& visit) {
@@ -382,17 +625,20 @@ struct Cohort {
     visit("decided", s.threshold.decided);
     visit("recent", s.recent);
     visit("due", s.due);
+    if (s.exclusive()) visit("alphas", s.duals.values);
     if (s.mixture.embedding.directions.rank() == 0) return;
     visit("directions", s.mixture.embedding.directions);
     visit("wz", s.mixture.embedding.model.shared);
     visit("vz", s.mixture.embedding.model.own);
-    visit("betas", s.mixture.embedding.betas);
+    visit("betas", s.mixture.embedding.betas.values);
     visit("mistakes_of", s.mixture.embedding.trusts.mistakes);
   }
   void check() {
     decided.known = false;
     for (std::size_t i = 0; i < recent.size(); ++i)
       if (recent[i].group >= groups) throw DataError("cohort: a recent label of an unknown group");
+    if (!duals.good(recent.size()))
+      throw DataError("cohort: alphas: expected finite numbers from 0 of each class for each recent label");
     mixture.check(recent.size());
     if (guesses > kGuesses || due >= RecentLabels::kMost)
       throw DataError("cohort: guesses " + std::to_string(guesses) + ", due " + std::to_string(due) + "; expected at most " +
@@ -415,7 +661,8 @@ constexpr Algorithm kCohort = registered<Cohort,
                                                       .groups = true,
                                                       .rebuilds = true,
                                                       .judges = true,
-                                                      .weighs = true},
+                                                      .weighs = true,
+                                                      .classes = true},
                                          ScaleAuto>();
 
 }  // namespace quorate

@@ -21,16 +21,22 @@ inline Answer answer_of(int value) {
 class Reply {
  public:
   constexpr Reply(Answer answer) : code_(answer) {}  // NOLINT: an answer is a reply
+  /// The answer of one who knows the class of the example.
+  constexpr Reply(Answer answer, std::size_t class_index)
+      : code_(answer), class_(static_cast<std::int16_t>(class_index + 1)) {}
   static constexpr Reply unknown() { return Reply(2); }
   static constexpr Reply later() { return Reply(3); }
 
   constexpr bool answered() const { return code_ <= kYes; }
   constexpr Answer answer() const { return static_cast<Answer>(code_); }  ///< only if answered()
+  constexpr bool knows_class() const { return class_ > 0; }
+  constexpr std::uint32_t class_index() const { return static_cast<std::uint32_t>(class_ - 1); }  ///< only if knows_class()
   constexpr bool operator==(const Reply&) const = default;
 
  private:
   constexpr explicit Reply(int code) : code_(static_cast<std::int8_t>(code)) {}
   std::int8_t code_;
+  std::int16_t class_ = 0;  // + 1
 };
 
 /// The label of an example in the data: unknown; yes or no; or, of a problem of many classes, the index of its class.

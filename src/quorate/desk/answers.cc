@@ -32,6 +32,7 @@ bool Desk::pass_time() {
   return true;
 }
 
+/// Where classes are learned, the example of the label's class says it all.
 void Desk::give(Question& question, std::span<const Example> round, Label label, std::string_view annotator) {
   const auto one = [&](Example e) {
     e.id = question.about.example;
@@ -43,7 +44,9 @@ void Desk::give(Question& question, std::span<const Example> round, Label label,
                              ? model_.session.measure_again(e, audit->second, reply.answer(), annotator)
                              : model_.session.give(e, reply.answer(), annotator, question.probability));
   };
-  if (question.class_tasks.empty())
+  if (model_.session.learns_classes() && question.measured.empty())
+    one(round[label.class_index()]);
+  else if (question.class_tasks.empty())
     std::ranges::for_each(round, one);
   else
     for (const Task task : question.class_tasks) one(round[task]);
@@ -52,7 +55,7 @@ void Desk::give(Question& question, std::span<const Example> round, Label label,
 /// The class that answers one question answers those of all classes. They are learned, too, and cost nothing; of an audit
 /// nothing is learned.
 void Desk::give_rest(Question& question, std::span<const Task> bought, Label label, std::string_view annotator) {
-  if (!model_.reduction.has_classes() || question.audit) return;
+  if (!model_.reduction.has_classes() || model_.session.learns_classes() || question.audit) return;
   for (Task task = 0; task < model_.reduction.tasks(); ++task)
     if (std::ranges::find(bought, task) == bought.end()) question.class_tasks.push_back(task);
   try {

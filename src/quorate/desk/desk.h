@@ -236,7 +236,7 @@ class Desk {
   std::uint64_t open(Question question);
   void archive(std::uint64_t number, Question question);
   double certainty(double margin) const;
-  double certainty(const Example& e) const;
+  std::pair<double, std::size_t> least_certain(std::span<const Example> instance, bool anew) const;
   bool may_be_sure() const;
   double worth(const Question& question) const;
   bool may_go(const Question& question) const;

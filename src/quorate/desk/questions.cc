@@ -184,6 +184,7 @@ Json Desk::arrive(const Record& record, const Features& x, std::string_view line
     if (outcome.ticket && outcome.audited) audits.push_back(*outcome.ticket);
   }
   keep_one(question.tickets, audits, hash);
+  if (session.learns_classes() && !question.audit && !question.tickets.empty()) question.worth = worth(question);
   if (session.no_room() > no_room) make_room();  // for later examples; this one goes to the pool
   if (!question.audit) question.weighed_at = session.total().labels;
   put_prediction(out, model_.predict(work, true), work);
@@ -337,7 +338,26 @@ double Desk::certainty(double margin) const {
   return std::abs(learner.capabilities().calibrated ? learner.log_odds(margin) : margin);
 }
 
-double Desk::certainty(const Example& e) const { return certainty(model_.session.learner().score(e)); }
+/// Of an instance's examples, one for each task, the least certain, and its certainty; anew: of those that may be asked
+/// about, infinite if there are none. Of classes that are learned together, that of the likeliest class, by the margin to
+/// the next.
+std::pair<double, std::size_t> Desk::least_certain(std::span<const Example> instance, bool anew) const {
+  std::pair<double, std::size_t> out{std::numeric_limits<double>::infinity(), 0};
+  std::vector<double> margins;
+  for (const Example& e : instance) margins.push_back(model_.session.learner().score(e));
+  if (model_.session.learns_classes()) {
+    const auto top = std::ranges::max_element(margins);
+    const double most = *top;
+    out.second = static_cast<std::size_t>(top - margins.begin());
+    *top = -std::numeric_limits<double>::infinity();
+    if (!anew || model_.session.may_ask(instance[out.second].task)) out.first = certainty(most - std::ranges::max(margins));
+    return out;
+  }
+  for (std::size_t n = 0; n < instance.size(); ++n)
+    if (const double now = certainty(margins[n]); now < out.first && (!anew || model_.session.may_ask(instance[n].task)))
+      out = {now, n};
+  return out;
+}
 
 bool Desk::may_be_sure() const {
   return model_.session.capabilities().calibrated && model_.session.total().labels >= kFewLabels;
@@ -361,11 +381,9 @@ std::optional<Desk::Pick> Desk::best_of_pool() const {
         lines, 0,
         [&](const Look& line) {
           const std::size_t place = places[at];
-          const std::vector<Example> examples = examples_of({model_.known_task(pool_[place].task), line.x});
-          for (std::size_t n = 0; n < examples.size(); ++n)
-            if (const double worth = -certainty(examples[n]);
-                worth >= least && (!best || worth > best->worth) && model_.session.may_ask(examples[n].task))
-              best = {worth, place, n};
+          const auto [certain, n] = least_certain(examples_of({model_.known_task(pool_[place].task), line.x}), true);
+          if (const double worth = -certain; std::isfinite(worth) && worth >= least && (!best || worth > best->worth))
+            best = {worth, place, n};
           at += step;
         },
         [&](std::uint64_t, const std::string&) { at += step; });
@@ -395,8 +413,13 @@ std::optional<std::uint64_t> Desk::ask_from_pool(const Pick& pick) {
 double Desk::worth(const Question& question) const {
   double least = std::numeric_limits<double>::infinity();
   if (question.given.empty() && (question.audit || question.tickets.empty())) return least;
-  for (const std::uint64_t ticket : question.tickets)
-    if (const auto* item = model_.session.pending().find(ticket)) least = std::min(least, certainty(item->example()));
+  for (const std::uint64_t ticket : question.tickets) {
+    const auto* item = model_.session.pending().find(ticket);
+    if (item == nullptr) continue;
+    const Example e = item->example();
+    const auto about = model_.session.learns_classes() ? examples_of({model_.reduction.first_of(e), e.x}) : std::vector{e};
+    least = std::min(least, least_certain(about, false).first);
+  }
   return -least;
 }
 

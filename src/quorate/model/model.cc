@@ -141,7 +141,13 @@ Model Model::make(const Spec& learner, const LearningOptions& learning, const Fe
 std::optional<Outcome> Model::answer(std::uint64_t ticket, Label label, std::string_view annotator, std::string_view id) {
   const PendingQuestions::Item* item = session.pending().find(ticket);
   const Reply reply = item == nullptr ? Reply(kNeither) : reduction.reply(label, item->example());
-  return session.answer(ticket, reply.answer(), annotator, id);
+  return session.answer(ticket, reply, annotator, id);
+}
+
+void Model::correct(std::uint64_t id, Label label) {
+  const auto place = session.labels().find(id);
+  UnpackedInstance memory;
+  session.correct(id, place ? reduction.reply(label, session.labels().example(*place, memory)) : Reply(kNeither));
 }
 
 void Model::set_limits(const LabelLimits& limits) {

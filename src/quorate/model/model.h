@@ -92,6 +92,9 @@ struct Model {
   std::optional<Outcome> answer(std::uint64_t ticket, Label label, std::string_view annotator = {},
                                 std::string_view id = {});
 
+  /// A label that was wrong, as the right one is known (Session::correct).
+  void correct(std::uint64_t id, Label label);
+
   /// Other limits of labels from now on (Session::set_limits).
   void set_limits(const LabelLimits& limits);
   /// Session::relearn; a learner that does not select buys one label in a round.

@@ -89,13 +89,10 @@ void Reduction::probabilities(std::span<const double> log_odds, std::size_t pred
     out.assign({1 - yes, yes});
     return;
   }
-  // Each is proportional to exp(shift[c]) / sum[c]; shifts keep the exponents at 0 or below.
+  // Each is proportional to exp(shift[c]) / sum[c].
   std::vector<double> shift(size(), 0), sum(size(), 1);
   if (kind_ == Kind::kOneVsRest) {
-    for (std::size_t c = 0; c < size(); ++c) {
-      shift[c] = std::min(log_odds[c], 0.0);
-      sum[c] += exp_negative(-std::abs(log_odds[c]));
-    }
+    shift.assign(log_odds.begin(), log_odds.end());
   } else {
     const auto each = [&](auto use) {  // use(c, log-odds of another against c)
       for (std::size_t task = 0; task < pairs_.size(); ++task) {

@@ -90,7 +90,8 @@ class Reduction {
   /// The reply of an annotator who knows the label of the example.
   Reply reply(Label label, const Example& e) const {
     if (!label.known()) return Reply::unknown();
-    return has_classes() ? feedback(task_of(e), label.class_index()) : label.answer();
+    if (!has_classes()) return label.answer();
+    return {feedback(task_of(e), label.class_index()), label.class_index()};
   }
   /// The number of the label that an answer says, if it says one. O(1).
   std::optional<std::size_t> said(Task task, Answer answer) const;
@@ -109,7 +110,7 @@ class Reduction {
   Prediction predict(std::span<const double> margins, Ballot& ballot) const;
 
   /// The probability of each label, in `out`; they sum to 1. log_odds: of all tasks. One-vs-rest: proportional to the
-  /// probability of the class against the rest. One-vs-one: proportional to 1 / (1 + sum of the odds of the others against
+  /// odds of the class against the rest. One-vs-one: proportional to 1 / (1 + sum of the odds of the others against
   /// the class), which is exact where pairs agree with each other (Price et al. 1995). The predicted class has the largest:
   /// if the votes of pairs name another class than that, the two exchange. O(tasks).
   void probabilities(std::span<const double> log_odds, std::size_t predicted, std::vector<double>& out) const;

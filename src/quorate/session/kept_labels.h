@@ -77,7 +77,12 @@ class KeptLabels {
   std::optional<std::size_t> find(std::uint64_t id) const;
   /// Whether the label at `place` is of a fair sample of that share of those that are kept, by its lot.
   bool drawn(std::size_t place, double share) const;
-  void set_answer(std::size_t place, Answer y) { ring_[place].y = y; }
+  /// task, group: of its example from now on.
+  void set_answer(std::size_t place, Task task, std::uint32_t group, Answer y) {
+    ring_[place].y = y;
+    ring_[place].task = task;
+    ring_[place].group = group;
+  }
   template <class Remove>
   std::size_t erase_if(Remove remove) {
     return ring_.erase_if(remove);

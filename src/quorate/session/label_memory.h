@@ -74,7 +74,7 @@ class LabelMemory {
 
   /// Nothing that comes now is at once.
   void end_question() { latest_ticket_ = 0; }
-  void set_answer(std::size_t place, Answer y) { labels_.set_answer(place, y); }
+  void set_answer(std::size_t place, Task task, std::uint32_t group, Answer y) { labels_.set_answer(place, task, group, y); }
   /// Removes labels, in ascending order; examples whose answer came at once stay, as if nobody had answered, where all are
   /// here and there is room.
   void take_back(std::span<const std::uint64_t> ids, bool looks);

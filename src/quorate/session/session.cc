@@ -238,9 +238,9 @@ void Session::reply(Reply reply, std::string_view annotator) {
     const Audit::Held held = audit()->next();
     ledger_.record_audit(e.task, outcome.decision.margin, reply.answer());
     outcome.answer = reply.answer();
-    keep(e, outcome, annotator, held);
+    keep(e, outcome, reply.answer(), annotator, held);
   } else {
-    learn(e, outcome, reply.answer(), annotator, [&] {
+    learn(e, outcome, reply, annotator, [&] {
       ledger_.buy();
       asked_ = false;
     });
@@ -260,13 +260,15 @@ void Session::leave_unanswered() {
 /// The learner comes first: without memory nothing is counted. A label that it refuses was bought all the same: `settle` is
 /// called when the answer counts.
 template <class Settle>
-void Session::learn(const Example& e, Outcome& outcome, Answer y, std::string_view annotator, Settle settle) {
+void Session::learn(const Example& e, Outcome& outcome, Reply reply, std::string_view annotator, Settle settle) {
+  const Answer y = reply.answer();
+  const Lesson taught = lesson(e, reply);
   const auto count = [&] {
     ledger_.record_label(e.task, y != kNeither && predicted(outcome.decision.margin) != y);
     settle();
   };
   try {
-    guarded([&] { outcome.updated = learner_->learn(e, outcome.decision, y, rng_); });
+    guarded([&] { outcome.updated = learner_->learn(taught.about, outcome.decision, taught.y, rng_); });
   } catch (const MemoryError&) {
     throw;
   } catch (const Error&) {
@@ -275,14 +277,27 @@ void Session::learn(const Example& e, Outcome& outcome, Answer y, std::string_vi
   }
   outcome.answer = y;
   if (outcome.updated) ledger_.record_update(e.task);
-  keep(e, outcome, annotator);
+  keep(taught.about, outcome, taught.y, annotator);
   count();
 }
 
-void Session::keep(const Example& e, Outcome& outcome, std::string_view annotator, const Audit::Held& audit) {
+Session::Lesson Session::lesson(const Example& e, Reply reply) const {
+  if (!learns_classes() || !reply.knows_class()) return {e, reply.answer()};
+  Example out = e;
+  const Task right = reply.class_index();
+  if (options_.tasks_per_name == 1) {
+    out.task = right;
+  } else {
+    if (e.task != kUntracked) out.task = e.task - e.group + right;
+    out.group = right;
+  }
+  return {out, kYes};
+}
+
+void Session::keep(const Example& e, Outcome& outcome, Answer y, std::string_view annotator, const Audit::Held& audit) {
   outcome.label = kept_.labels().next_id();
   const Decision& d = outcome.decision;
-  const KeptLabel label{.y = static_cast<double>(*outcome.answer),
+  const KeptLabel label{.y = static_cast<double>(y),
                         .margin = d.margin,
                         .probability = d.probability,
                         .selection_score = d.selection_score,
@@ -296,8 +311,17 @@ void Session::keep(const Example& e, Outcome& outcome, std::string_view annotato
 void Session::keep_unasked(const Round& round) {
   kept_.begin_round(round.tasks_per_instance);
   const bool looks = capabilities().learns_unasked;
+  const std::size_t step = round.tasks_per_instance;
   for (std::size_t n = 0; n < round.examples.size(); ++n)
-    if (!decisions_[n].ask) kept_.add_unasked(round.examples[n], looks);
+    if (!no_guess(std::span<const Decision>(decisions_).subspan(n / step * step, step), n % step))
+      kept_.add_unasked(round.examples[n], looks);
+}
+
+/// Whether the learner learns nothing from this example of an instance as one that it did not ask about. Where it learns
+/// classes, the first stands for all of an instance, unless one of them is asked about.
+bool Session::no_guess(std::span<const Decision> instance, std::size_t n) const {
+  if (!learns_classes()) return instance[n].ask;
+  return n > 0 || std::ranges::any_of(instance, &Decision::ask);
 }
 
 /// The example at hand, if the learner asked about it: its words were counted.
@@ -393,16 +417,19 @@ std::optional<Session::Measured> Session::measured(std::uint64_t id) const {
   return Measured{{label.audit_weight, label.learned, 1}, label.margin};
 }
 
-void Session::correct(std::uint64_t id, Answer y) {
+void Session::correct(std::uint64_t id, Reply reply) {
   check_rebuilds();
   const std::size_t place = check_kept(id);
   const auto audit = measured(id);
   const Answer before = labels()[place].answer();
-  const auto change = [&](LabelMemory& kept) { kept.set_answer(place, y); };
+  UnpackedInstance memory;
+  const Example e = labels().example(place, memory);
+  const Lesson taught = audit ? Lesson{e, reply.answer()} : lesson(e, reply);
+  const auto change = [&](LabelMemory& kept) { kept.set_answer(place, taught.about.task, taught.about.group, taught.y); };
   start_anew(false, change, [&] {
     if (!audit) return;
     ledger_.take_back_audit(audit->held, audit->margin, before);
-    ledger_.record_audit_again(audit->held, audit->margin, y);
+    ledger_.record_audit_again(audit->held, audit->margin, taught.y);
   });
 }
 
@@ -541,7 +568,7 @@ void Session::check_issued(std::uint64_t ticket) const {
                      std::to_string(next_ticket_));
 }
 
-std::optional<Outcome> Session::answer(std::uint64_t ticket, Answer y, std::string_view annotator, std::string_view id) {
+std::optional<Outcome> Session::answer(std::uint64_t ticket, Reply reply, std::string_view annotator, std::string_view id) {
   check_whole();
   check_issued(ticket);
   const PendingQuestions::Item* item = pending_.find(ticket);
@@ -550,16 +577,17 @@ std::optional<Outcome> Session::answer(std::uint64_t ticket, Answer y, std::stri
     return std::nullopt;
   }
   const bool audit = item->audit.marks > 0;
+  const Answer y = reply.answer();
   Example e = item->example();
   e.id = id;
   Outcome outcome{.decision = item->decision, .asked = !audit, .answer = y, .audited = audit, .ticket = ticket};
   if (audit) {
     free_memory(ledger_.bytes_to_record());
     ledger_.record_audit(item->audit, item->task, outcome.decision.margin, y);
-    keep(e, outcome, annotator, item->audit);
+    keep(e, outcome, y, annotator, item->audit);
     pending_.erase(ticket);
   } else {
-    learn(e, outcome, y, annotator, [&] {
+    learn(e, outcome, reply, annotator, [&] {
       ledger_.settle();
       pending_.erase(ticket);
     });
@@ -596,7 +624,7 @@ std::span<const Outcome> Session::take(std::span<const Example> instance, std::s
       for (const Example& e : instance) learner_->make_task(e.task);
       learner_->count(instance.front().x);
       for (std::size_t n = 0; n < size && looks; ++n)
-        if (!decisions[n].ask) learner_->look(instance[n]);
+        if (!no_guess(decisions, n)) learner_->look(instance[n]);
     });
   } catch (...) {
     ledger_.cancel_round(size);
@@ -615,7 +643,7 @@ std::span<const Outcome> Session::take(std::span<const Example> instance, std::s
     guarded([&] {
       if (outcome.decision.ask)
         kept_.add_asked(e, outcome.ticket, looks);
-      else
+      else if (!no_guess(decisions, n))
         kept_.add_unasked(e, looks);
     });
   }
@@ -636,7 +664,7 @@ Outcome Session::give(const Example& e, Answer y, std::string_view annotator, do
   outcome.decision.probability = probability;
   outcome.decision.margin = learner_->score(e);
   guarded([&] { outcome.updated = learner_->learn(e, outcome.decision, y, rng_); });
-  keep(e, outcome, annotator);
+  keep(e, outcome, y, annotator);
   return outcome;
 }
 
@@ -650,7 +678,7 @@ Outcome Session::measure_again(const Example& e, const Measured& before, Answer 
   outcome.decision.margin = before.margin;
   free_memory(ledger_.bytes_to_record());
   ledger_.record_audit_again(before.held, before.margin, y);
-  keep(e, outcome, annotator, before.held);
+  keep(e, outcome, y, annotator, before.held);
   return outcome;
 }
 

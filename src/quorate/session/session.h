@@ -123,7 +123,8 @@ class Session {
   /// longer waits, nothing: a second answer, or one that came after the question was withdrawn, changes nothing and is
   /// counted as too late. `id`: the example's, kept with the label. Throws UsageError for a ticket never issued; MemoryError
   /// as reply(), and the ticket still waits.
-  std::optional<Outcome> answer(std::uint64_t ticket, Answer y, std::string_view annotator = {}, std::string_view id = {});
+  std::optional<Outcome> answer(std::uint64_t ticket, Reply reply, std::string_view annotator = {},
+                                std::string_view id = {});
   /// An instance that was decided elsewhere (Learner::judge): its example for each task that it is shown to, and what was
   /// decided. Counted, looked at and kept as decide() does, but never audited. The outcome of an example that was asked
   /// about has the ticket of its question or none: the limits leave no label (the pace has no say), or there is no memory.
@@ -189,7 +190,7 @@ class Session {
   /// those. The labels stay bought. Throws UsageError for an id that is not kept, and as rebuild(); then nothing has
   /// changed.
   void undo(std::vector<std::uint64_t> ids, bool recount = false);
-  void correct(std::uint64_t id, Answer y);
+  void correct(std::uint64_t id, Reply reply);
   /// Learns again, as rebuild(), with another learner or other parameters; features are counted anew. Throws UsageError
   /// also for a model with a memory limit, and as the constructor; then nothing has changed.
   void relearn(const Spec& spec);
@@ -220,8 +221,11 @@ class Session {
   void set_spread_over(std::uint64_t examples);
 
   const Learner& learner() const { return *learner_; }
-  const Capabilities& capabilities() const;          ///< of the learner, with its parameters
-  std::string scale() const;                         ///< how the learner scales features: Learner::scale
+  const Capabilities& capabilities() const;  ///< of the learner, with its parameters
+  std::string scale() const;                 ///< how the learner scales features: Learner::scale
+  /// Whether a label is the class of an instance, from which all of its classes learn, whichever of them was asked about: of
+  /// classes against the rest, if the learner learns `classes`. It is kept as a yes about this class.
+  bool learns_classes() const { return options_.exclusive && capabilities().classes; }
   const Spec& spec() const { return spec_; }         ///< canonical
   const NameTable& tasks() const { return tasks_; }  ///< their names, each of tasks_per_name() tasks
   std::size_t tasks_per_name() const { return options_.tasks_per_name; }
@@ -280,14 +284,21 @@ class Session {
   Session(const Spec& spec, const SessionOptions& options, WithoutLearner);
 
   template <class Settle>
-  void learn(const Example& e, Outcome& outcome, Answer y, std::string_view annotator, Settle settle);
+  void learn(const Example& e, Outcome& outcome, Reply reply, std::string_view annotator, Settle settle);
+  /// What the reply teaches: its class, where classes are learned; else the answer about e.
+  struct Lesson {
+    Example about;
+    Answer y;
+  };
+  Lesson lesson(const Example& e, Reply reply) const;
   void leave_unanswered();
   /// Its ticket; nothing without memory for it.
   std::optional<std::uint64_t> enqueue(const Example& e, const Decision& d, bool audit);
   void give_up(std::uint64_t ticket);
   void check_issued(std::uint64_t ticket) const;
-  void keep(const Example& e, Outcome& outcome, std::string_view annotator, const Audit::Held& audit = {});
+  void keep(const Example& e, Outcome& outcome, Answer y, std::string_view annotator, const Audit::Held& audit = {});
   void keep_unasked(const Round& round);
+  bool no_guess(std::span<const Decision> instance, std::size_t n) const;
   void keep_unanswered(std::optional<std::uint64_t> ticket = {});
   void check_rebuilds() const;
   std::size_t check_kept(std::uint64_t id) const;  ///< its place

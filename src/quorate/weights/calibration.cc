@@ -30,6 +30,22 @@ void Calibration::add(double margin, double y, double asked) {
   c_ = std::clamp(c_, -1e6, 1e6);
 }
 
+void Calibration::add(std::span<const double> margins, std::size_t right, double asked) {
+  const double most = limited(*std::ranges::max_element(margins));
+  double sum = 0, first = 0, second = 0;  // moments of m - most, by the probabilities
+  for (const double margin : margins) {
+    const double m = limited(margin) - most, share = exp_negative(a_ * m);
+    sum += share;
+    first += share * m;
+    second += share * m * m;
+  }
+  const double mean = first / sum, weight = std::min(1 / std::max(asked, 1e-12), kMostWeight),
+               m = limited(margins[right]) - most;
+  if (!(mean == mean) || !(m == m)) return;
+  mm_ = kSlopePrior + kFade * (mm_ - kSlopePrior) + weight * std::max(second / sum - mean * mean, 1e-3 * m * m);
+  a_ = std::clamp(a_ + weight * (m - mean) / mm_, 0.0, 1e6);
+}
+
 double Calibration::log_odds(double margin) const { return a_ * limited(margin) + c_; }
 
 void Calibration::check() const {

@@ -1,5 +1,7 @@
 // Turns margins into probabilities, by a logistic regression on the labels bought.
 #pragma once
+#include <cstddef>
+#include <span>
 
 #include "quorate/base/error.h"
 #include "quorate/base/portable_math.h"
@@ -15,6 +17,9 @@ class Calibration {
  public:
   /// margin: of the label's example, now; y: +1 or -1; asked: the probability of asking, 0 to 1.
   void add(double margin, double y, double asked);
+  /// The same of classes that exclude each other, where Pr[class k] is proportional to exp(a m_k): a Newton step of a alone.
+  /// margins: of all classes, `right` among them.
+  void add(std::span<const double> margins, std::size_t right, double asked);
   /// a m + c. Margins are cut at 10^6.
   double log_odds(double margin) const;
   /// Pr[y = +1], 0 to 1.

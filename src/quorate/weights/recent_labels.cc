@@ -9,17 +9,18 @@ namespace {
 
 constexpr std::size_t kPart = 16;  // of a memory limit
 
-std::pair<std::size_t, std::size_t> room(std::pmr::memory_resource* memory) {
+std::pair<std::size_t, std::size_t> room(std::pmr::memory_resource* memory, std::size_t beside) {
   constexpr std::size_t kMostValues = RecentLabels::kMostBytes / InstanceQueue<RecentLabel>::kValueBytes;
   if (!is_limited(memory)) return {RecentLabels::kMost, kMostValues};
   const auto [most, values] =  // popped instances take as much memory
       room_for_instances<RecentLabel>(memory_limit(memory) / kPart / 2, RecentLabels::kMost);
-  return {most, std::min(values, kMostValues)};
+  return {beside == 0 ? most : std::min(most, memory_limit(memory) / kPart / 2 / beside), std::min(values, kMostValues)};
 }
 
 }  // namespace
 
-RecentLabels::RecentLabels(std::pmr::memory_resource* memory) : RecentLabels(memory, room(memory)) {}
+RecentLabels::RecentLabels(std::pmr::memory_resource* memory, std::size_t beside)
+    : RecentLabels(memory, room(memory, beside)) {}
 
 bool RecentLabels::add(const Example& e, const RecentLabel& label) {
   if (!queue_.could_fit(e.x.size()) || !queue_.take_memory()) return false;

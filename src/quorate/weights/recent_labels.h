@@ -28,7 +28,10 @@ class RecentLabels {
   static constexpr std::size_t kMost = 512, kMostBytes = std::size_t{4} << 20;
   using Item = InstanceQueue<RecentLabel>::Item;
 
-  explicit RecentLabels(std::pmr::memory_resource* memory);
+  /// beside: bytes that the learner keeps for each label elsewhere; under a limit together at most half as much as this.
+  explicit RecentLabels(std::pmr::memory_resource* memory, std::size_t beside = 0);
+
+  std::size_t most() const { return most_; }  ///< that are kept
 
   std::size_t size() const { return queue_.size(); }
   /// Keeps e; the oldest labels are dropped until it fits. False, and e is not kept, if it cannot fit.
@@ -55,8 +58,9 @@ class RecentLabels {
 
  private:
   RecentLabels(std::pmr::memory_resource* memory, std::pair<std::size_t, std::size_t> room)
-      : queue_(memory, room.first, room.second, true) {}
+      : most_(room.first), queue_(memory, room.first, room.second, true) {}
 
+  std::size_t most_;
   InstanceQueue<RecentLabel> queue_;
   std::size_t turn_ = 0;
 };

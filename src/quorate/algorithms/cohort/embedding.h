@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "quorate/algorithms/cohort/duals.h"
 #include "quorate/algorithms/cohort/two_level.h"
 #include "quorate/base/error.h"
 #include "quorate/weights/directions.h"
@@ -29,9 +30,12 @@ class Embedding {
   static constexpr std::array kTrust{0.0, 0.25, 0.5, 0.75};
   static constexpr int kTurns = 5;  // replays of each kept label when directions change
 
-  /// rank: 0 for none.
-  Embedding(std::size_t rank, std::pmr::memory_resource* memory)
-      : directions(rank, memory), model(0, 0, memory), betas(memory), trusts(directions.rank() > 0, memory) {}
+  /// rank: 0 for none; classes: that are learned together, 1 for yes or no.
+  Embedding(std::size_t rank, std::size_t classes, std::pmr::memory_resource* memory)
+      : directions(rank, memory),
+        model(0, 0, memory),
+        betas(directions.rank() > 0 ? 2 * classes : 0, memory),
+        trusts(directions.rank() > 0, memory) {}
 
   /// False if there is none. `place` is of x or of no instance.
   bool find(const Features& x, Place& place) const {
@@ -52,58 +56,40 @@ class Embedding {
   }
   static double mixed(double trust, const Estimate& x, const Estimate& z) { return (1 - trust) * x.p + trust * z.p; }
 
-  /// The latest label was kept with the alpha `latest`, and may have replaced older ones; `kept` are.
-  void keep(const OfMeans& latest, std::size_t kept) {
-    if (directions.rank() == 0) return;
-    betas.erase(betas.begin(), betas.end() - static_cast<std::ptrdiff_t>(2 * (kept - 1)));
-    betas.insert(betas.end(), latest.begin(), latest.end());
-  }
-  /// Learns the kept label `at` again; z: its embedding, j: its current estimate.
-  template <class Loss>
-  void learn_again(std::size_t at, double y, const Example& z, const Estimate& j, const Loss& loss, Coupling c) {
-    set_beta(at, model.learn_again(z, y, j, loss.noise(z, y), {betas[2 * at], betas[2 * at + 1]}, loss.most_alpha(z), c));
-  }
   /// V changed: the model is learned anew from the kept labels, in order, then kTurns times again. scaled(e): e as V needs
-  /// it.
-  template <class Scaled, class Loss>
-  void turn(RecentLabels& recent, Scaled scaled, const Loss& loss, Coupling c) {
+  /// it. learn(i, z), again(i, z): learns label i for the first time, and again; z has its embedding.
+  template <class Scaled, class Learn, class Again>
+  void turn(RecentLabels& recent, Scaled scaled, Learn learn, Again again) {
     model = TwoLevel(0, 0, directions.memory());
     const std::size_t rank = directions.rank();
     std::pmr::vector<double> places(recent.size() * rank, directions.memory());
     std::pmr::vector<char> placed(recent.size(), directions.memory());
     const auto at = [&](std::size_t i) { return std::span(places).subspan(i * rank, rank); };
+    std::ranges::fill(betas.values, 0.0);
     for (std::size_t i = 0; i < recent.size(); ++i) {
       Example e = scaled(recent.example(i));
       placed[i] = find(e.x, at(i));
-      set_beta(i, {});
       if (!placed[i]) continue;
       e.x = {{}, at(i)};
-      set_beta(i, model.learn(e, recent[i].y, model(e, c), loss.noise(e, recent[i].y), c));
+      learn(i, e);
     }
-    for (int again = 0; again < kTurns; ++again)
-      for (std::size_t i = 0; i < recent.size(); ++i) {
-        if (!placed[i]) continue;
-        const Example z{recent[i].task, {{}, at(i)}, recent[i].group, recent[i].weight};
-        learn_again(i, recent[i].y, z, model(z, c), loss, c);
-      }
+    for (int turn = 0; turn < kTurns; ++turn)
+      for (std::size_t i = 0; i < recent.size(); ++i)
+        if (placed[i]) again(i, Example{recent[i].task, {{}, at(i)}, recent[i].group, recent[i].weight});
   }
   /// After loading. Throws DataError.
   void check(std::size_t kept) const {
     const bool used = directions.rank() > 0;
     if (!trusts.has_size(used)) throw DataError("cohort: mistakes_of has another size than its parameters give");
-    if (betas.size() != (used ? 2 * kept : 0) ||
-        std::ranges::any_of(betas, [](double b) { return !(b >= 0) || std::isinf(b); }))
-      throw DataError("cohort: betas: expected two finite numbers from 0 for each recent label; none without directions");
+    if (!betas.good(kept))
+      throw DataError("cohort: betas: expected finite numbers from 0 for each recent label; none without directions");
   }
 
   Directions directions;
-  TwoLevel model;                  ///< w', s', v', t'
-  std::pmr::vector<double> betas;  ///< of the recent labels: a of each mean
-  Hedge<kTrust.size()> trusts;     ///< mistakes of each trust l_j
-  double trust = 0;                ///< l, from trusts
-
- private:
-  void set_beta(std::size_t at, const OfMeans& a) { std::ranges::copy(a, &betas[2 * at]); }
+  TwoLevel model;               ///< w', s', v', t'
+  Duals betas;                  ///< a of each mean, of each class
+  Hedge<kTrust.size()> trusts;  ///< mistakes of each trust l_j
+  double trust = 0;             ///< l, from trusts
 };
 
 }  // namespace quorate::cohort

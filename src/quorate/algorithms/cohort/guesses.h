@@ -22,11 +22,15 @@ struct OfTask {
   /// sqrt(|p| / sqrt(p^2 + r)) min(1, (g_-y + 0.1) / (g_y + 0.1))^3, n the task's labels. So a task without labels learns
   /// nothing from guesses, nor does any while predictions are right by chance, and guesses do not drive out a rare class.
   double weight_of_guess(double p, double r, double log_odds, double guess) const {
+    return weight(p, r, 2 * logistic(std::abs(log_odds)) - 1, p > 0 ? positive : negative, p > 0 ? negative : positive,
+                  guess);
+  }
+  /// The same of a guess that is right with probability (1 + surely) / 2. of_this, of_other: g_y and g_-y.
+  double weight(double p, double r, double surely, double of_this, double of_other, double guess) const {
     constexpr double kHalf = 60;  // labels until guesses count half
-    const double n = labels, certain = std::abs(p) / std::sqrt(p * p + r), of_this = p > 0 ? positive : negative,
-                 of_other = p > 0 ? negative : positive, balance = std::min(1.0, (of_other + 0.1) / (of_this + 0.1));
-    return guess * (n / (n + kHalf)) * (2 * logistic(std::abs(log_odds)) - 1) * std::sqrt(certain) *
-           (balance * balance * balance);
+    const double n = labels, certain = std::abs(p) / std::sqrt(p * p + r),
+                 balance = std::min(1.0, (of_other + 0.1) / (of_this + 0.1));
+    return guess * (n / (n + kHalf)) * surely * std::sqrt(certain) * (balance * balance * balance);
   }
   void add_guess(double p, double weight) {
     float& of_this = p > 0 ? positive : negative;

@@ -1,5 +1,6 @@
 // The prediction: shared and own weights, of instances and of their embeddings, mixed as past mistakes advise.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -33,13 +34,17 @@ class Mixture {
   static constexpr double kCertain = 3;
   static constexpr std::uint64_t kHandicap = 3;  // mistakes that each step of kSecond has at first
 
-  /// slots: of the own weights' table, 0 for exact storage; rank: of embeddings, 0 for none.
-  Mixture(double eta, std::size_t slots, std::size_t rank, std::pmr::memory_resource* memory)
+  /// slots: of the own weights' table, 0 for exact storage; rank: of embeddings, 0 for none; classes: that are learned
+  /// together, 0 for yes or no; shares: there are shared weights.
+  Mixture(double eta, std::size_t slots, std::size_t rank, std::size_t classes, bool shares,
+          std::pmr::memory_resource* memory)
       : of_x(slots / 4, slots, memory),
-        embedding(rank, memory),
-        ratios(true, memory),
+        embedding(rank, std::max<std::size_t>(classes, 1), memory),
+        ratios(shares, memory),
         seconds(true, memory, kHandicap),
-        eta_(eta) {
+        eta_(eta),
+        shares_(shares),
+        together_(classes > 0) {
     lean();
   }
 
@@ -47,7 +52,7 @@ class Mixture {
   Prediction predict(const Example& e, double slope, Place& place) const {
     Prediction j;
     j.x = of_x(e, coupling);
-    if (embedding.directions.any() && (1 - embedding.trust) * slope * std::abs(j.x.p) < kCertain) {
+    if (embedding.directions.any() && (together_ || (1 - embedding.trust) * slope * std::abs(j.x.p) < kCertain)) {
       j.placed = embedding.find(e.x, place);
       if (j.placed) j.z = embedding.model(embedding.of(e, place), coupling);
     }
@@ -65,14 +70,36 @@ class Mixture {
     lean();
     combine(j);
   }
-  /// E, O, u and l from the mistakes.
+  /// The same of an instance whose class is `right`: candidates that let another class have as large a margin. `classes`:
+  /// its predictions of each class.
+  void count(std::size_t right, std::span<Prediction> classes) {
+    const auto wrong = [&](auto margin) {
+      const double p = margin(classes[right]);
+      for (std::size_t k = 0; k < classes.size(); ++k)
+        if (k != right && margin(classes[k]) >= p) return true;
+      return false;
+    };
+    const double u = coupling.u;
+    ratios.count([&](std::size_t l) {
+      return wrong(
+          [&](const Prediction& j) { return E_j(l) * mixed(j.x.shared.mean, u) + O_j(l) * mixed(j.x.own.mean, u); });
+    });
+    seconds.count([&](std::size_t l) { return wrong([&](const Prediction& j) { return mixed(j.x.p_of, kSecond[l]); }); });
+    if (classes[right].placed)
+      embedding.trusts.count([&](std::size_t l) {
+        return wrong([&](const Prediction& j) { return Embedding::mixed(Embedding::kTrust[l], j.x, j.z); });
+      });
+    lean();
+    for (Prediction& j : classes) combine(j);
+  }
+  /// E, O, u and l from the mistakes; without shared weights O alone.
   void lean() {
     std::array<double, kRatio.size()> E, O;
     for (std::size_t j = 0; j < kRatio.size(); ++j) {
       E[j] = E_j(j);
       O[j] = O_j(j);
     }
-    coupling = {ratios.mean(E, eta_), ratios.mean(O, eta_), seconds.mean(kSecond, eta_)};
+    coupling = {ratios.mean(E, eta_), shares_ ? ratios.mean(O, eta_) : std::sqrt(kTotal), seconds.mean(kSecond, eta_)};
     embedding.trust = embedding.trusts.mean(Embedding::kTrust, eta_);
   }
   /// The part of each feature. With embeddings a margin is a sum over features only for a fixed length of V^T x, as here.
@@ -110,7 +137,7 @@ class Mixture {
   }
   /// After loading; `kept`: recent labels. Throws DataError.
   void check(std::size_t kept) {
-    if (!ratios.has_size(true) || !seconds.has_size(true))
+    if (!ratios.has_size(shares_) || !seconds.has_size(true))
       throw DataError("cohort: mistakes has another size than its parameters give");
     embedding.check(kept);
     lean();
@@ -136,6 +163,7 @@ class Mixture {
   }
 
   double eta_;
+  bool shares_, together_;
 };
 
 }  // namespace quorate::cohort

@@ -50,7 +50,8 @@ class TwoLevel {
       : shared(shared_slots, memory), own(own_slots, memory) {}
 
   Estimate operator()(const Example& e, Coupling c) const {
-    return Estimate{shared(e.group, e.x), e.task == kUntracked ? MarginEstimate{{}, squared_norm(e.x)} : own(e.task, e.x)}
+    return Estimate{c.E == 0 ? MarginEstimate{} : shared(e.group, e.x),
+                    e.task == kUntracked ? MarginEstimate{{}, squared_norm(e.x)} : own(e.task, e.x)}
         .with(c);
   }
   /// Starts with the task's own cells, which are the slowest to load.
@@ -59,8 +60,8 @@ class TwoLevel {
     shared.prefetch(e.group, e.x);
   }
   /// Allocates all that learning from e may change, so that it never fails.
-  void touch(const Example& e) {
-    shared.touch(e.group, e.x);
+  void touch(const Example& e, Coupling c) {
+    if (c.E != 0) shared.touch(e.group, e.x);
     if (e.task != kUntracked) own.touch(e.task, e.x);
   }
   /// Learns a bought label, j its estimate: alpha_k = max(0, 1 - y p_k) / (r + nu_k), w_k += alpha_k y E s x; if alpha_0 is
@@ -68,7 +69,7 @@ class TwoLevel {
   /// Returns alpha.
   OfMeans learn(const Example& e, double y, const Estimate& j, double noise, Coupling c) {
     const OfMeans alpha = alphas(y, j, noise, 1);
-    if (alpha != OfMeans{}) move(e, y, alpha, alpha[0] > 0 ? 1 / (j.r + kNoiseOfVariance * noise) : 0, c);
+    if (alpha != OfMeans{}) move(e, signed_by(y, alpha), alpha[0] > 0 ? 1 / (j.r + kNoiseOfVariance * noise) : 0, c);
     return alpha;
   }
   /// Learns a label again that has alpha `before`: a step of coordinate ascent on the dual of the squared hinge loss whose
@@ -81,15 +82,21 @@ class TwoLevel {
       alpha[k] = std::clamp(before[k] + (1 - y * j.p_of[k] - nu * before[k]) / (j.r + nu), 0.0, most / kNoise[k]);
       change[k] = alpha[k] - before[k];
     }
-    if (change != OfMeans{}) move(e, y, change, 0, c);
+    if (change != OfMeans{}) move(e, signed_by(y, change), 0, c);
     return alpha;
   }
   /// Learns a guess y of this weight, as a label but for the variances, which stay. False if it teaches nothing.
   bool guess(const Example& e, double y, const Estimate& j, double noise, double weight, Coupling c) {
     const OfMeans alpha = alphas(y, j, noise, weight);
     if (alpha == OfMeans{}) return false;
-    move(e, y, alpha, 0, c);
+    move(e, signed_by(y, alpha), 0, c);
     return true;
+  }
+
+  /// Adds change_k s x and change_k t x to the means of e, and takes beta (s x)^2 and beta (t x)^2 from the variances.
+  void move(const Example& e, const OfMeans& change, double beta, Coupling c) {
+    if (c.E != 0) shared.learn(e.group, e.x, c.E, change, beta);
+    if (e.task != kUntracked) own.learn(e.task, e.x, c.O, change, beta);
   }
 
   Beliefs shared;  ///< groups x d: w and s
@@ -101,10 +108,9 @@ class TwoLevel {
     for (std::size_t k : {0u, 1u}) out[k] = weight * std::max(0.0, 1 - y * j.p_of[k]) / (j.r + kNoise[k] * noise);
     return out;
   }
-  void move(const Example& e, double y, OfMeans alpha, double beta, Coupling c) {
+  static OfMeans signed_by(double y, OfMeans alpha) {
     for (double& a : alpha) a *= y;
-    shared.learn(e.group, e.x, c.E, alpha, beta);
-    if (e.task != kUntracked) own.learn(e.task, e.x, c.O, alpha, beta);
+    return alpha;
   }
 };
 
