@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace quorate {
 namespace {
 
@@ -52,6 +54,23 @@ TEST(LabelLedger, ATaskWithoutCountsBuysNothingWhereLabelsAreLimitedByTask) {
   EXPECT_FALSE(ledger.task_may_ask(kUntracked, 0));
   EXPECT_TRUE(ledger.task_may_ask(0, 4));
   EXPECT_FALSE(ledger.task_may_ask(0, 5));
+}
+
+TEST(LabelLedger, ARateCountsTheExamplesOfAnInstanceAsOne) {
+  LabelLedger ledger(std::pmr::get_default_resource());
+  ledger.set_limits({.rate = LabelRate{1, 2}}, false);
+  std::vector<int> bought;
+  for (int instance = 0; instance < 5; ++instance) {
+    ledger.begin_round(3, 3);
+    for (const Task task : {0u, 1u, 2u}) {
+      ledger.begin_example(task);
+      if (!ledger.may_buy(task, 0, true)) continue;
+      ledger.buy();
+      ledger.record_label(task, false);
+      bought.push_back(instance);
+    }
+  }
+  EXPECT_EQ(bought, (std::vector{0, 2, 4}));
 }
 
 TEST(LabelLedger, KnowsBeforeTheTimeComesWhetherTheRateLeavesALabel) {

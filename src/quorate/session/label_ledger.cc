@@ -61,7 +61,8 @@ void LabelLedger::pass_time() {
 
 double LabelLedger::clock() const {
   const auto& rate = budget_.limits().rate;
-  return rate && rate->seconds ? time_ : static_cast<double>(total_.examples);
+  if (rate && rate->seconds) return time_;
+  return static_cast<double>((total_.examples + of_instance_ - 1) / of_instance_);
 }
 
 std::uint64_t LabelLedger::free_to_learn(const LabelBudget::Clock& at) const {
@@ -72,14 +73,16 @@ std::uint64_t LabelLedger::free_to_learn(const LabelBudget::Clock& at) const {
                                                                                at.busy - at.busy_audits));
 }
 
-double LabelLedger::begin_round(std::size_t examples) {
+double LabelLedger::begin_round(std::size_t examples, std::size_t of_instance) {
+  of_instance_ = of_instance;
   const auto& rate = budget_.limits().rate;
   const bool by_time = rate && rate->seconds;
   if (by_time && std::isinf(time_)) throw UsageError("labels " + to_text(*rate) + ": the stream has no time; expected one");
   before_round_ = budget_.now();
   const double before = budget_.clock();
   if (by_time) budget_.advance(time_);
-  units_ = by_time ? (std::isinf(before) ? 0 : (budget_.clock() - before) / static_cast<double>(examples)) : 1;
+  units_ = by_time ? (std::isinf(before) ? 0 : (budget_.clock() - before) / static_cast<double>(examples))
+                   : 1 / static_cast<double>(of_instance);
   // Counts answered labels: a pending question may be withdrawn, and an audit's count never falls.
   if (audit_) audit_->begin(examples, total_.labels - audit_->bought(), budget_.limits().total);
   // What is due when the round begins decides its b; a rate in examples sees the first of them.

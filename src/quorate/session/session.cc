@@ -179,7 +179,7 @@ std::span<const Outcome> Session::decide(const Round& round) {
                      std::to_string(round.tasks_per_instance) + " tasks that an instance is shown to");
   for (const Example& e : round.examples) check_known(e);
   // Before every round, as the factor is no part of the learner's state: the one before may be of a pace that has ended.
-  learner_->set_query_scale(ledger_.begin_round(round.examples.size()));
+  learner_->set_query_scale(ledger_.begin_round(round.examples.size(), round.tasks_per_instance));
   renew(decisions_, round.examples.size());
   decisions_.resize(round.examples.size());
   if (outcomes_.capacity() < round.examples.size()) renew(outcomes_, round.examples.size());
@@ -616,7 +616,7 @@ std::span<const Outcome> Session::take(std::span<const Example> instance, std::s
   end_round();
   const std::size_t size = instance.size();
   const bool looks = capabilities().learns_unasked;
-  ledger_.begin_round(size);
+  ledger_.begin_round(size, size);
   if (outcomes_.capacity() < size) renew(outcomes_, size);
   outcomes_.resize(size);
   try {
