@@ -38,7 +38,7 @@ try_python() {
   "$env/bin/pip" install -q --disable-pip-version-check --only-binary :all: "$dist/$(wheel_for "$1")" pandas polars pyarrow river \
     safetensors tqdm pytest pytest-xdist
   # Away from the checkout's own sources, with the program of the wheel.
-  QUORATE=$PWD/$env/bin/quorate "$env/bin/python" -P -m pytest -q -n 2 -p no:cacheprovider -m "not check and not full" tests/python 2>&1 | tail -3
+  QUORATE=$PWD/$env/bin/quorate "$env/bin/pytest" -q -n 2 -p no:cacheprovider -m "not check and not full" tests/python 2>&1 | tail -3
 }
 
 try_bits() {
@@ -73,6 +73,7 @@ for suite in "$@"; do
     continue
   fi
   root=build/package/roots/$suite
+  mkdir -p build/package/roots
   [ -e "$root/etc/debian_version" ] || debootstrap --variant=minbase --include=ca-certificates,python3,python3-venv "$suite" "$root" >/dev/null
   for file in /etc/resolv.conf /etc/hosts /etc/pip.conf /etc/ssl/certs/ca-certificates.crt; do
     [ -e $file ] && cp -L $file "$root$file"
