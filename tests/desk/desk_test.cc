@@ -259,6 +259,55 @@ TEST(Desk, AnAuditOfClassesIsOneLabelAndNothingIsLearnedFromIt) {
   }
   EXPECT_GT(audits, 4U);
   EXPECT_EQ(session.total().labels, 40U);
+  EXPECT_LE(session.audit()->covered(), 60U) << "examples, not questions";
+  EXPECT_EQ(session.audit()->scored(), audits) << "each says whether the class was right";
+}
+
+TEST(Desk, AnAuditOfClassesIsChangedAndTakenBackLikeOthers) {
+  auto settings = test::spam({"100"});
+  settings.positive = settings.negative = "";
+  settings.classes = {"a", "b", "c", "d", "e"};
+  settings.learning.audit = 0.3;
+  settings.learning.audit_floor = 0.3;
+  Office office(settings);
+  const auto put = [&](const Json& q, const char* label) {
+    return Json{{"do", "put"}, {"annotator", "eve"}, {"source", "x"}, {"ticket", q["ticket"]}, {"label", label}};
+  };
+  Json audit;
+  std::string predicted;
+  const Session& session = office.desk.model().session;
+  for (int n = 0; n < 80; ++n) {
+    office.post("m" + std::to_string(n), "ann", test::word(n % 5));
+    const Json q = office.next("tool");
+    if (q.is_null()) continue;
+    const std::uint64_t before = session.audit()->bought();
+    office.call(put(q, settings.classes[unsigned(n) % 5].c_str()));
+    if (session.audit()->bought() > before) {
+      audit = q;
+      predicted = settings.classes[session.labels()[session.labels().size() - 1].audit - 1];
+    }
+  }
+  ASSERT_FALSE(audit.is_null());
+  const auto wrong = [&] {
+    const Estimate recent = session.audit()->recent(), earlier = session.audit()->earlier();
+    return std::lround((1 - recent.value) * static_cast<double>(recent.examples)) +
+           (earlier.examples > 0 ? std::lround((1 - earlier.value) * static_cast<double>(earlier.examples)) : 0);
+  };
+  const auto bought = session.audit()->bought(), scored = session.audit()->scored();
+  const char* other = predicted == "a" ? "b" : "a";
+  office.call(put(audit, predicted.c_str()));
+  const auto mistakes = wrong();
+  office.call(put(audit, other));
+  EXPECT_EQ(wrong(), mistakes + 1);
+  Desk loaded(settings, Model::from_bytes(office.desk.model().to_bytes()), office.desk.save());
+  office.call({{"do", "put"}, {"annotator", "eve"}, {"source", "x"}, {"ticket", audit["ticket"]}, {"label", nullptr}});
+  EXPECT_EQ(session.audit()->scored(), scored - 1);
+  office.call(put(audit, other));
+  EXPECT_EQ(wrong(), mistakes + 1) << "another class than the one that was predicted then";
+  office.call(put(audit, predicted.c_str()));
+  EXPECT_EQ(wrong(), mistakes);
+  EXPECT_EQ(session.audit()->scored(), scored);
+  EXPECT_EQ(session.audit()->bought(), bought);
 }
 
 TEST(Desk, ForgettingAHeldAnswerGivesNoLabelBack) {

@@ -197,6 +197,84 @@ TEST(Audited, AnAnswerThatComesLateMeasuresThePredictionThatWasMade) {
   EXPECT_NEAR(late.audit()->stream().value, at_once.audit()->stream().value, 0.2);
 }
 
+/// Of classes learned together an audit is one of an instance: is the predicted class right? The answer is a class.
+TEST(Audited, OfClassesAnInstanceIsAuditedOnceAboutItsPrediction) {
+  constexpr Task kClasses = 4;
+  const SessionOptions options{
+      .seed = 3, .tasks_per_name = kClasses, .exclusive = true, .audit = 0.5, .audit_floor = 0.2, .keep_labels = 1 << 20};
+  Session at_once(parse_spec("cohort"), options), late(parse_spec("cohort"), options);
+  const Stream s = make_stream(600, 2, 6, 9, true);
+  std::size_t audits = 0, right = 0;
+  std::vector<Example> instance;
+  for (std::size_t n = 0; n < s.size(); ++n) {
+    const std::uint32_t truth = (s.y[n] > 0 ? 0 : 1) + n % 2;
+    for (Session* session : {&at_once, &late}) {
+      const Task first = session->task(task_name(s.task[n]));
+      instance.clear();
+      for (Task k = 0; k < kClasses; ++k) instance.push_back({first + k, s.x[n].view(), k});
+      const auto outcomes = session->decide({instance, kClasses});
+      const std::uint64_t learned = session->learned();
+      std::size_t questions = 0;
+      while (const auto question = session->next_question()) {
+        ++questions;
+        const std::size_t asked = question->example;
+        const Reply reply(truth == asked ? kYes : kNo, truth);
+        if (question->audit) {
+          for (const Outcome& other : outcomes) ASSERT_LE(other.decision.margin, outcomes[asked].decision.margin) << n;
+          audits += session == &at_once;
+          right += session == &at_once && truth == asked;
+        }
+        session->reply(session == &late ? Reply::later() : reply);
+        if (session == &late) session->answer(outcomes[asked].ticket.value(), reply);
+        const KeptLabel& label = session->labels()[session->labels().size() - 1];
+        ASSERT_EQ(label.audit, question->audit ? asked + 1 : 0);
+        ASSERT_EQ(label.answer(), kYes);
+        UnpackedInstance memory;
+        ASSERT_EQ(session->labels().example(session->labels().size() - 1, memory).group, truth);
+        ASSERT_EQ(session->learned(), learned + !question->audit);
+      }
+      ASSERT_LE(questions, 1u) << n;
+    }
+  }
+  EXPECT_EQ(to_bytes(saved(at_once)).size(), to_bytes(saved(late)).size());
+  const Audit& audit = *at_once.audit();
+  EXPECT_EQ(audit.covered(), s.size());
+  EXPECT_GE(audits, 119u) << "a fifth of 600";
+  EXPECT_LE(audits, 120 + at_once.learned() + 2);
+  EXPECT_EQ(audit.scored(), audits);
+  const auto all = [](const Audit& a) {
+    const Estimate recent = a.recent(), earlier = a.earlier();
+    return std::lround(recent.value * static_cast<double>(recent.examples)) +
+           (earlier.examples > 0 ? std::lround(earlier.value * static_cast<double>(earlier.examples)) : 0);
+  };
+  EXPECT_EQ(all(audit), right);
+  EXPECT_EQ(all(*late.audit()), right);
+
+  const KeptLabels& kept = at_once.labels();
+  for (std::size_t i = 0, changed = 0; i < kept.size() && changed < 20; ++i) {
+    if (kept[i].audit == 0) continue;
+    ++changed;
+    const std::uint32_t top = kept[i].audit - 1, was = kept[i].group, other = (was + 1) % kClasses;
+    at_once.correct(kept[i].id, Reply(kNo, other));
+    right = right + (other == top) - (was == top);
+    ASSERT_EQ(all(audit), right);
+    const auto again = saved_and_read(at_once);
+    ASSERT_EQ(all(*again->audit()), right);
+    at_once.correct(kept[i].id, Reply(kYes, was));
+    right = right + (was == top) - (other == top);
+    ASSERT_EQ(all(audit), right);
+  }
+  const std::uint64_t id = [&] {
+    std::size_t i = 0;
+    while (kept[i].audit == 0) ++i;
+    right -= kept[i].group + 1 == kept[i].audit;
+    return kept[i].id;
+  }();
+  at_once.undo({id});
+  EXPECT_EQ(audit.scored(), audits - 1);
+  EXPECT_EQ(all(audit), right);
+}
+
 TEST(Audited, AnAuditWithoutAnAnswerSpendsNothing) {
   const Stream s = make_stream(200, 3, 5, 85);
   const SessionOptions options{.seed = 1, .limits = {.total = 100}, .audit = 0.3};

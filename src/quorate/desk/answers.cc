@@ -39,12 +39,13 @@ void Desk::give(Question& question, std::span<const Example> round, Label label,
     const Reply reply = model_.reduction.reply(label, e);
     if (!reply.answered()) return;
     const Task task = model_.reduction.task_of(e);
-    const auto audit = std::ranges::find(question.measured, task, [](const auto& measured) { return measured.first; });
+    const auto audit = std::ranges::find_if(
+        question.measured, [&](const auto& measured) { return measured.first == task || model_.session.learns_classes(); });
     note_label(question, audit != question.measured.end()
                              ? model_.session.measure_again(e, audit->second, reply.answer(), annotator)
                              : model_.session.give(e, reply.answer(), annotator, question.probability));
   };
-  if (model_.session.learns_classes() && question.measured.empty())
+  if (model_.session.learns_classes())
     one(round[label.class_index()]);
   else if (question.class_tasks.empty())
     std::ranges::for_each(round, one);

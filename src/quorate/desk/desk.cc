@@ -111,7 +111,7 @@ Desk::Desk(const DeskSettings& settings, Model model, std::string_view state)
         out.held = q.value("held", false);
         if (q.contains("class_tasks")) out.class_tasks = q["class_tasks"].get<std::vector<Task>>();
         if (q.contains("measured"))
-          for (const Json& m : q["measured"]) out.measured.push_back({m.at(0), {{m.at(1), m.at(2), 1}, m.at(3)}});
+          for (const Json& m : q["measured"]) out.measured.push_back({m.at(0), {{m.at(1), m.at(2), 1}, m.at(3), m.at(4)}});
         if (q.contains("worth")) {
           out.worth = q["worth"];
           out.weighed_at = q.at("weighed_at");
@@ -202,7 +202,7 @@ void Desk::save(const std::function<void(std::string_view part)>& write) const {
     if (q.held) out["held"] = true;
     if (!q.class_tasks.empty()) out["class_tasks"] = q.class_tasks;
     for (const auto& [task, audit] : q.measured)
-      out["measured"].push_back({task, audit.held.weight, audit.held.learned, audit.margin});
+      out["measured"].push_back({task, audit.held.weight, audit.held.learned, audit.margin, audit.audit});
     if (q.weighed_at) {
       out["worth"] = q.worth;
       out["weighed_at"] = *q.weighed_at;

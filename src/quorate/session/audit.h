@@ -1,6 +1,9 @@
 // How good are the predictions really? A share of the labels is bought at random and used for nothing but this estimate:
 // the labels that a learner asks for are about uncertain examples, so its online error says little.
 //
+// Of classes that are learned together an instance is one example here, and its audit asks whether the predicted class is
+// right: the answer is a class.
+//
 // Chances. Every example of a round has the same chance p of being audited, fixed before the round is predicted from nothing
 // but the numbers of examples and labels so far; so the audited examples are a random sample of the stream, whatever the
 // learner asks for. p spends a credit: with share s, L labels bought for learning earn s / (1 - s) L audits, S = the sum of

@@ -72,8 +72,7 @@ void KeptLabels::unpack(const Packed& p) {
     const bool ascends = (!before || item.id > *before) && item.id < p.next_id;
     before = item.id;
     return ascends && (item.y == 1 || item.y == -1 || item.y == 0) && std::isfinite(item.margin) && item.probability >= 0 &&
-           item.probability <= 1 && !std::isnan(item.time) && item.audit <= 1 && item.audit_weight >= 0 &&
-           item.annotator <= annotators_.size();
+           item.probability <= 1 && !std::isnan(item.time) && item.audit_weight >= 0 && item.annotator <= annotators_.size();
   });
   next_id_ = p.next_id;
   bound_ = p.bound;

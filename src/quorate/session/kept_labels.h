@@ -19,11 +19,11 @@ struct KeptLabel {
   double y = 0;                                             ///< the answer: +1, -1, 0 for neither
   double margin = 0, probability = 1, selection_score = 0;  ///< Decision
   double time = -std::numeric_limits<double>::infinity();   ///< the stream's, in seconds; without one: minus infinity
-  std::uint32_t audit = 0;                                  ///< 1: bought to audit, not learned from
-  std::uint32_t apart = 0;                                  ///< 1: its words were counted before, or never
-  std::uint32_t annotator = 0;                              ///< KeptLabels::annotator(); 0: not known
-  std::uint32_t learned = 0;                                ///< of an audit: labels learned from when it was asked
-  double audit_weight = 0;                                  ///< of an audit: 1 / its chance (Audit::Held)
+  std::uint32_t audit = 0;      ///< 1: bought to audit, not learned from; of classes learned together 1 + the predicted one
+  std::uint32_t apart = 0;      ///< 1: its words were counted before, or never
+  std::uint32_t annotator = 0;  ///< KeptLabels::annotator(); 0: not known
+  std::uint32_t learned = 0;    ///< of an audit: labels learned from when it was asked
+  double audit_weight = 0;      ///< of an audit: 1 / its chance (Audit::Held)
   Answer answer() const { return static_cast<Answer>(y); }
   static constexpr auto fields() {
     using K = KeptLabel;

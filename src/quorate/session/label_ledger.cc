@@ -73,8 +73,9 @@ std::uint64_t LabelLedger::free_to_learn(const LabelBudget::Clock& at) const {
                                                                                at.busy - at.busy_audits));
 }
 
-double LabelLedger::begin_round(std::size_t examples, std::size_t of_instance) {
+double LabelLedger::begin_round(std::size_t examples, std::size_t of_instance, std::size_t audited_together) {
   of_instance_ = of_instance;
+  audited_together_ = audited_together;
   const auto& rate = budget_.limits().rate;
   const bool by_time = rate && rate->seconds;
   if (by_time && std::isinf(time_)) throw UsageError("labels " + to_text(*rate) + ": the stream has no time; expected one");
@@ -84,14 +85,14 @@ double LabelLedger::begin_round(std::size_t examples, std::size_t of_instance) {
   units_ = by_time ? (std::isinf(before) ? 0 : (budget_.clock() - before) / static_cast<double>(examples))
                    : 1 / static_cast<double>(of_instance);
   // Counts answered labels: a pending question may be withdrawn, and an audit's count never falls.
-  if (audit_) audit_->begin(examples, total_.labels - audit_->bought(), budget_.limits().total);
+  if (audit_) audit_->begin(examples / audited_together, total_.labels - audit_->bought(), budget_.limits().total);
   // What is due when the round begins decides its b; a rate in examples sees the first of them.
   return pace_ ? pace_.factor(static_cast<double>(free_to_learn())) : 1;
 }
 
 void LabelLedger::cancel_round(std::size_t examples) {
   budget_.set_back(before_round_);
-  if (audit_) audit_->cancel(examples);
+  if (audit_) audit_->cancel(examples / audited_together_);
 }
 
 void LabelLedger::begin_example(Task task) {

@@ -52,10 +52,11 @@ class LabelLedger {
   void pass_time();
   double time() const { return time_; }  ///< minus infinity if there was none
 
-  /// Begins a round of `examples` examples, of which `of_instance` in a row are one instance: for a rate, one example.
-  /// Returns the factor on the learner's b; 1 where there is no pace to keep. Throws UsageError if labels are limited in
-  /// time and no time was ever given.
-  double begin_round(std::size_t examples, std::size_t of_instance = 1);
+  /// Begins a round of `examples` examples, of which `of_instance` in a row are one instance: for a rate, one example; and
+  /// `audited_together`, one for audits: draw_audit() or pass_audit() follows once for each. Returns the factor on the
+  /// learner's b; 1 where there is no pace to keep. Throws UsageError if labels are limited in time and no time was ever
+  /// given.
+  double begin_round(std::size_t examples, std::size_t of_instance = 1, std::size_t audited_together = 1);
   /// The round that was begun is none after all: nothing has changed.
   void cancel_round(std::size_t examples);
   /// Makes counters of a task that no round has shown, before a question about it waits.
@@ -155,7 +156,7 @@ class LabelLedger {
   TaskCounters total_, untracked_;
   std::uint64_t unanswered_ = 0;
   double time_ = -std::numeric_limits<double>::infinity();  // none so far
-  std::size_t of_instance_ = 1;                             // examples, in the open round
+  std::size_t of_instance_ = 1, audited_together_ = 1;      // examples, in the open round
   double units_ = 1;                                        // of the rate, from one example of the round to the next
   LabelBudget::Clock before_round_;
 };

@@ -179,7 +179,8 @@ std::span<const Outcome> Session::decide(const Round& round) {
                      std::to_string(round.tasks_per_instance) + " tasks that an instance is shown to");
   for (const Example& e : round.examples) check_known(e);
   // Before every round, as the factor is no part of the learner's state: the one before may be of a pace that has ended.
-  learner_->set_query_scale(ledger_.begin_round(round.examples.size(), round.tasks_per_instance));
+  audited_together_ = audited_together(round.tasks_per_instance);
+  learner_->set_query_scale(ledger_.begin_round(round.examples.size(), round.tasks_per_instance, audited_together_));
   renew(decisions_, round.examples.size());
   decisions_.resize(round.examples.size());
   if (outcomes_.capacity() < round.examples.size()) renew(outcomes_, round.examples.size());
@@ -204,7 +205,11 @@ std::optional<Question> Session::next_question() {
     const Task task = round_[n].task;
     Outcome& outcome = outcomes_[n];
     ledger_.begin_example(task);
-    if (ledger_.draw_audit()) {
+    if (n % audited_together_ == 0) {
+      audited_.reset();
+      if (ledger_.draw_audit()) audited_ = predicted_of(n);
+    }
+    if (audited_ == n) {
       outcome.audited = true;
       keep_unanswered();  // whatever the answer, it is not learned from
       if (ledger_.has_label_left(task, pending_.of_task(task))) {
@@ -212,7 +217,7 @@ std::optional<Question> Session::next_question() {
         return Question{n, true};
       }
       ledger_.record_audit(task, outcome.decision.margin, std::nullopt);
-    } else if (ledger_.may_buy(task, pending_.of_task(task), outcome.decision.ask)) {
+    } else if (!audited_ && ledger_.may_buy(task, pending_.of_task(task), outcome.decision.ask)) {
       outcome.asked = asked_ = true;
       return Question{n, false};
     } else {
@@ -235,10 +240,11 @@ void Session::reply(Reply reply, std::string_view annotator) {
     if (outcome.audited && !outcome.ticket) ledger_.record_audit(e.task, outcome.decision.margin, std::nullopt);
   } else if (outcome.audited) {
     free_memory(ledger_.bytes_to_record());
-    const Audit::Held held = audit()->next();
-    ledger_.record_audit(e.task, outcome.decision.margin, reply.answer());
+    const Measured audit = measured(e, ledger_.audit()->next(), outcome.decision.margin);
+    const Lesson said = lesson(e, reply);
+    ledger_.record_audit(e.task, margin_of(audit, said.about), said.y);
     outcome.answer = reply.answer();
-    keep(e, outcome, reply.answer(), annotator, held);
+    keep(said.about, outcome, said.y, annotator, audit);
   } else {
     learn(e, outcome, reply, annotator, [&] {
       ledger_.buy();
@@ -294,18 +300,35 @@ Session::Lesson Session::lesson(const Example& e, Reply reply) const {
   return {out, kYes};
 }
 
-void Session::keep(const Example& e, Outcome& outcome, Answer y, std::string_view annotator, const Audit::Held& audit) {
+void Session::keep(const Example& e, Outcome& outcome, Answer y, std::string_view annotator, const Measured& audit) {
   outcome.label = kept_.labels().next_id();
   const Decision& d = outcome.decision;
-  const KeptLabel label{.y = static_cast<double>(y),
-                        .margin = d.margin,
-                        .probability = d.probability,
-                        .selection_score = d.selection_score,
-                        .time = ledger_.time(),
-                        .audit = outcome.audited,
-                        .learned = static_cast<std::uint32_t>(std::min<std::uint64_t>(audit.learned, ~std::uint32_t{0})),
-                        .audit_weight = audit.weight};
+  const KeptLabel label{
+      .y = static_cast<double>(y),
+      .margin = d.margin,
+      .probability = d.probability,
+      .selection_score = d.selection_score,
+      .time = ledger_.time(),
+      .audit = audit.audit,
+      .learned = static_cast<std::uint32_t>(std::min<std::uint64_t>(audit.held.learned, ~std::uint32_t{0})),
+      .audit_weight = audit.held.weight};
   guarded([&] { kept_.add(e, label, outcome.ticket, outcome.asked, annotator); });
+}
+
+Session::Measured Session::measured(const Example& e, const Audit::Held& held, double margin) const {
+  return {held, margin, learns_classes() ? 1 + class_of(e) : 1};
+}
+
+double Session::margin_of(const Measured& audit, const Example& e) const {
+  if (!learns_classes()) return audit.margin;
+  return class_of(e) + 1 == audit.audit ? 1 : -1;
+}
+
+/// Of the open round's examples from n on that share an audit: the one of the predicted class.
+std::size_t Session::predicted_of(std::size_t n) const {
+  const auto first = decisions_.begin() + static_cast<std::ptrdiff_t>(n);
+  const auto end = first + static_cast<std::ptrdiff_t>(audited_together_);
+  return n + static_cast<std::size_t>(std::ranges::max_element(first, end, {}, &Decision::margin) - first);
 }
 
 void Session::keep_unasked(const Round& round) {
@@ -400,9 +423,14 @@ void Session::undo(std::vector<std::uint64_t> ids, bool recount) {
   for (const std::uint64_t id : ids) check_kept(id);
   std::ranges::sort(ids);
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
-  std::vector<std::pair<Measured, Answer>> audits;
+  std::vector<std::pair<Measured, Answer>> audits;  // each with the margin of its answer
+  UnpackedInstance memory;
   for (const std::uint64_t id : ids)
-    if (const auto audit = measured(id)) audits.emplace_back(*audit, labels()[check_kept(id)].answer());
+    if (auto audit = measured(id)) {
+      const std::size_t place = check_kept(id);
+      audit->margin = margin_of(*audit, labels().example(place, memory));
+      audits.emplace_back(*audit, labels()[place].answer());
+    }
   const bool looks = capabilities().learns_unasked;
   const auto change = [&](LabelMemory& kept) { kept.take_back(ids, looks); };
   start_anew(recount, change, [&] {
@@ -414,7 +442,7 @@ std::optional<Session::Measured> Session::measured(std::uint64_t id) const {
   const auto place = labels().find(id);
   if (!place || labels()[*place].audit == 0 || audit() == nullptr) return std::nullopt;
   const KeptLabel& label = labels()[*place];
-  return Measured{{label.audit_weight, label.learned, 1}, label.margin};
+  return Measured{{label.audit_weight, label.learned, 1}, label.margin, label.audit};
 }
 
 void Session::correct(std::uint64_t id, Reply reply) {
@@ -424,12 +452,13 @@ void Session::correct(std::uint64_t id, Reply reply) {
   const Answer before = labels()[place].answer();
   UnpackedInstance memory;
   const Example e = labels().example(place, memory);
-  const Lesson taught = audit ? Lesson{e, reply.answer()} : lesson(e, reply);
+  const Lesson taught = lesson(e, reply);
+  const double margin_before = audit ? margin_of(*audit, e) : 0;
   const auto change = [&](LabelMemory& kept) { kept.set_answer(place, taught.about.task, taught.about.group, taught.y); };
   start_anew(false, change, [&] {
     if (!audit) return;
-    ledger_.take_back_audit(audit->held, audit->margin, before);
-    ledger_.record_audit_again(audit->held, audit->margin, taught.y);
+    ledger_.take_back_audit(audit->held, margin_before, before);
+    ledger_.record_audit_again(audit->held, margin_of(*audit, taught.about), taught.y);
   });
 }
 
@@ -583,8 +612,10 @@ std::optional<Outcome> Session::answer(std::uint64_t ticket, Reply reply, std::s
   Outcome outcome{.decision = item->decision, .asked = !audit, .answer = y, .audited = audit, .ticket = ticket};
   if (audit) {
     free_memory(ledger_.bytes_to_record());
-    ledger_.record_audit(item->audit, item->task, outcome.decision.margin, y);
-    keep(e, outcome, y, annotator, item->audit);
+    const Measured measure = measured(e, item->audit, outcome.decision.margin);
+    const Lesson said = lesson(e, reply);
+    ledger_.record_audit(item->audit, item->task, margin_of(measure, said.about), said.y);
+    keep(said.about, outcome, said.y, annotator, measure);
     pending_.erase(ticket);
   } else {
     learn(e, outcome, reply, annotator, [&] {
@@ -616,7 +647,8 @@ std::span<const Outcome> Session::take(std::span<const Example> instance, std::s
   end_round();
   const std::size_t size = instance.size();
   const bool looks = capabilities().learns_unasked;
-  ledger_.begin_round(size, size);
+  const std::size_t together = audited_together(size);
+  ledger_.begin_round(size, size, together);
   if (outcomes_.capacity() < size) renew(outcomes_, size);
   outcomes_.resize(size);
   try {
@@ -635,7 +667,7 @@ std::span<const Outcome> Session::take(std::span<const Example> instance, std::s
     const Example& e = instance[n];
     Outcome& outcome = outcomes_[n] = {.decision = decisions[n]};
     ledger_.begin_example(e.task);
-    ledger_.pass_audit();
+    if (n % together == 0) ledger_.pass_audit();
     if (outcome.decision.ask && ledger_.may_ask(e.task, pending_.of_task(e.task)))
       outcome.ticket = enqueue(e, outcome.decision, false);
     outcome.asked = outcome.ticket.has_value();
@@ -677,8 +709,8 @@ Outcome Session::measure_again(const Example& e, const Measured& before, Answer 
   outcome.audited = true;
   outcome.decision.margin = before.margin;
   free_memory(ledger_.bytes_to_record());
-  ledger_.record_audit_again(before.held, before.margin, y);
-  keep(e, outcome, y, annotator, before.held);
+  ledger_.record_audit_again(before.held, margin_of(before, e), y);
+  keep(e, outcome, y, annotator, before);
   return outcome;
 }
 
@@ -758,6 +790,10 @@ Session Session::load(const Spec& spec, const SessionOptions& options, Reader& r
   Reader part = reader.part("learner.");
   out.learner_->load(part);
   const Capabilities& can = out.capabilities();
+  const std::size_t classes = options.tasks_per_name == 1 ? out.task_count() : options.tasks_per_name;
+  for (std::size_t i = 0; i < out.labels().size(); ++i)
+    if (out.labels()[i].audit > (out.learns_classes() ? classes : 1))
+      throw DataError("model file: a kept audit of an unknown class");
   if (out.pace() && !can.paced) throw DataError("model file: a pace for a learner without a query threshold");
   if (reserves) out.learner_->reserve_tasks(out.task_count());
   return out;

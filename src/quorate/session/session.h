@@ -144,11 +144,13 @@ class Session {
   /// What is known of an audit that is kept; nothing of another label.
   struct Measured {
     Audit::Held held;
-    double margin = 0;
+    double margin;
+    std::uint32_t audit;  ///< KeptLabel::audit
   };
   std::optional<Measured> measured(std::uint64_t label) const;
   /// The answer to an audit that was taken back: it measures the accuracy as the first one did. Neither bought nor counted
   /// again. Throws as give().
+  /// Of classes learned together, e is the example of the class, and y a yes.
   Outcome measure_again(const Example& e, const Measured& before, Answer y, std::string_view annotator = {});
   /// Counts the features of an instance that is only given, as those of decided ones are, so that they are scaled.
   void see(const Features& x);
@@ -296,7 +298,15 @@ class Session {
   std::optional<std::uint64_t> enqueue(const Example& e, const Decision& d, bool audit);
   void give_up(std::uint64_t ticket);
   void check_issued(std::uint64_t ticket) const;
-  void keep(const Example& e, Outcome& outcome, Answer y, std::string_view annotator, const Audit::Held& audit = {});
+  void keep(const Example& e, Outcome& outcome, Answer y, std::string_view annotator, const Measured& audit = {});
+  /// An audit of e's prediction, which is being recorded.
+  Measured measured(const Example& e, const Audit::Held& held, double margin) const;
+  std::size_t predicted_of(std::size_t n) const;
+  /// A margin whose sign is the prediction of an audit, where its answer is about `e`.
+  double margin_of(const Measured& audit, const Example& e) const;
+  /// Of an instance's examples: where classes are learned together, one audit is drawn for all, of the predicted class.
+  std::size_t audited_together(std::size_t of_instance) const { return learns_classes() ? of_instance : 1; }
+  std::uint32_t class_of(const Example& e) const { return options_.tasks_per_name == 1 ? e.task : e.group; }
   void keep_unasked(const Round& round);
   bool no_guess(std::span<const Decision> instance, std::size_t n) const;
   void keep_unanswered(std::optional<std::uint64_t> ticket = {});
@@ -345,6 +355,8 @@ class Session {
   std::span<const Example> round_;
   std::size_t next_ = 0;
   bool asked_ = false;
+  std::size_t audited_together_ = 1;    // examples for which one audit is drawn
+  std::optional<std::size_t> audited_;  // of the examples at hand, the index of the one that is audited
   std::vector<Decision> decisions_;
   std::vector<Outcome> outcomes_;
 };
