@@ -112,11 +112,12 @@ class Target:
         programs.mkdir(parents=True, exist_ok=True)
         zig = BUILD / "tools/ziglang/zig"
         for name in ("cc", "c++", "ar", "ranlib"):
-            target = f" -target {triple}" if name.startswith("c") else ""
+            # Headers name their files in messages: the folder of the build must not be in the program.
+            target = f" -target {triple} -ffile-prefix-map={ROOT}/=" if name.startswith("c") else ""
             (programs / f"zig-{name}").write_text(f'#!/bin/sh\nexec {zig} {name}{target} "$@"\n')
             (programs / f"zig-{name}").chmod(0o755)
         self.env = {"PATH": f"{programs}:{ENVIRONMENT['PATH']}", "PKG_CONFIG_LIBDIR": f"{self.prefix}/lib/pkgconfig",
-                    "CCACHE_COMPILERTYPE": "clang", "CCACHE_COMPILERCHECK": f"string:{TOOLS[0]} {triple}"}  # fmt: skip
+                    "CCACHE_COMPILERTYPE": "clang", "CCACHE_COMPILERCHECK": f"string:{TOOLS[0]} {triple} {ROOT}"}  # fmt: skip
         self.toolchain = self.folder / "toolchain.cmake"
         compilers = "".join(f"set(CMAKE_{language}_COMPILER {programs}/zig-{name})\n"
                             for language, name in (("C", "cc"), ("CXX", "c++")))  # fmt: skip
@@ -293,7 +294,8 @@ def main():
     if chosen.arch[0] != MACHINE:
         parser.error(f"--arch: expected {MACHINE}, this machine's, among them")
     head, when = commit()
-    ENVIRONMENT.update(SOURCE_DATE_EPOCH=str(when), CCACHE_BASEDIR=str(ROOT), CCACHE_NOHASHDIR="1")
+    ENVIRONMENT.update(SOURCE_DATE_EPOCH=str(when))
+    ENVIRONMENT.pop("CCACHE_BASEDIR", None)  # with it ccache says ../header where the compiler alone says /folder/header
     shutil.rmtree(DIST, ignore_errors=True)
     DIST.mkdir(parents=True)
     shutil.rmtree(CONTAINER, ignore_errors=True)

@@ -91,6 +91,13 @@ for suite in "$@"; do
   inside sh -c "dpkg -i /dist/quorate_*_$(dpkg --print-architecture).deb >/dev/null; dpkg -L quorate | grep -E 'bin/|service|man1'"
   inside sh -c "$example" quorate
   inside dpkg -P quorate >/dev/null
+  if [ "$suite" = bookworm ]; then
+    echo "-- the C++ library"
+    rm -rf "$root/project" && cp -r tests/install/project "$root"
+    # shellcheck disable=SC2016
+    inside sh -c 'apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y "$(echo /dist/quorate-dev_*.deb)" g++ cmake make >/dev/null
+      cmake -S /project -B /project/build >/dev/null && make -C /project/build >/dev/null && /project/build/user'
+  fi
   echo "-- the container's files alone, as another user"
   rm -rf "$root/container"
   mkdir -p "$root/container/usr/bin" "$root/container/state"
