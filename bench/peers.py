@@ -7,7 +7,7 @@ above 1 means that Quorate is faster; it is the median over the rounds, as a mac
 both. The page lists every ratio below 1.
 
 `--guard FILE` runs every row on a tenth of the data and fails where its ratio by CPU fell by more than a tenth of what FILE
-has; `--store` writes FILE.
+has; `--store` writes FILE, with `--only` these rows of it.
 """
 
 import argparse
@@ -29,6 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 import river.linear_model
+import serve
 import sklearn.linear_model
 import vowpalwabbit
 from measuring import forked, origin
@@ -114,25 +115,45 @@ def speeds(found: dict[str, Measured], peer: str) -> list[dict]:
     return rows
 
 
+class Machine(NamedTuple):
+    """What the memory can do: bytes a second that are read in their order, and seconds for a line of 64 bytes at a random place
+    of 256 MB, asked for ahead."""
+
+    read: float
+    line: float
+
+    def limit(self, path: Path, lines: int) -> float:
+        """Seconds to read the file once from memory, and so many lines for each of its features."""
+        data = path.read_bytes()
+        return len(data) / self.read + lines * (data.count(b" ") - data.count(b"|")) * self.line
+
+
+def machine_of(program: Path) -> Machine:
+    ended = subprocess.run([program.parent / "bench" / "quorate_bench_learners", "--only", "^$"], capture_output=True, check=True, text=True)
+    found = json.loads(ended.stdout.splitlines()[0])["machine"]
+    return Machine(1e9 * found["read_gb_per_s"], 1e-9 * found["random_line_ns"])
+
+
 class Files:
     """Input of both programs: news posts in random order, and email of many users, as VW text. Copies make a stream long."""
 
-    def __init__(self, folder: Path, program: Path, train: list[str], test: list[str], rounds: int, copies: int) -> None:
+    def __init__(self, folder: Path, program: Path, train: list[str], test: list[str], rounds: int, copies: int, machine: Machine | None) -> None:
         self.folder, self.program, self.train, self.test, self.rounds, self.copies = folder, program, train, test, rounds, copies
+        self.machine = machine
 
     def write(self, name: str, lines: list[str]) -> Path:
         path = self.folder / name
         path.write_text("\n".join(lines) + "\n")
         return path
 
-    def readers(self) -> tuple[Path, int]:
+    def readers(self) -> Path:
         """The posts, each seen by one of 100 readers of its task's two groups, drawn at random: 1,000 tasks, as ten tasks there
-        are. How many examples."""
+        are."""
         draw = random.Random(1)
         lines = [re.sub(r"\|task (\S+)", lambda task: f"|task {task[1]}/{draw.randrange(100)}", line) for line in self.train * self.copies]
-        return self.write("readers.vw", lines), len(lines)
+        return self.write("readers.vw", lines)
 
-    def mail(self, users: int, examples: int) -> tuple[Path, int]:
+    def mail(self, users: int, examples: int) -> Path:
         """Words in a namespace of their own, as VW's crosses name namespaces, by their first letter; so no times."""
         path = self.folder / f"mail-{users}.vw"
         if not path.exists():
@@ -142,7 +163,7 @@ class Files:
             with made.open() as mails, path.open("w") as out:
                 out.writelines(re.sub(r" \|time \d+ \| ", " |w ", line) for line in mails)
             made.unlink()
-        return path, examples
+        return path
 
 
 def vw(files: Files, *args: object) -> str:
@@ -176,35 +197,26 @@ def said(text: str, what: str) -> float:
 
 
 COHORTS = (("cohort", "cohort"), ("cohort(query=always)", "cohort, every label"))
+LOGISTIC = ["--loss_function", "logistic"]
 
 
-def single_task(files: Files) -> list[dict]:
-    """(a) One task, sparse text, file to model. Without the namespace of the task, so that all learn from the same features."""
-    lines = [re.sub(r"\|task \S+ ", "", line) for line in files.train] * files.copies
-    path, cache = files.write("news.vw", lines), files.folder / "news.cache"
-    plain = ["-d", path, "-b", BITS, "--loss_function", "hinge", "--binary", "--quiet", "-f", files.folder / "vw.out"]
-    kept = ["--cache", files.folder / "instances"]
-    for old in (cache, kept[1]):
-        old.unlink(missing_ok=True)
-    vw(files, *plain, "-c", "--cache_file", cache)
-    train(files.program, path, "perceptron", *kept)
-    runs = {"Vowpal Wabbit": lambda: said(vw(files, *plain), "bytes")}
-    cached = {"Vowpal Wabbit, existing binary cache": lambda: said(vw(files, *plain, "--cache_file", cache), "bytes")}
-    for learner, name in (("perceptron", "perceptron"), *COHORTS):
-        runs[f"quorate {name}"] = lambda learner=learner: train(files.program, path, learner)["bytes"]
-        cached[f"quorate {name}, existing --cache"] = lambda learner=learner: train(files.program, path, learner, *kept)["bytes"]
-    found = seconds_of(runs | cached, CHILDREN, files.rounds)
-    return [row for part in (runs, cached) for row in speeds({name: found[name] for name in part}, "VW")]
+class Against(NamedTuple):
+    """A run of Vowpal Wabbit, and those of ours that are compared with it: names, with the arguments."""
+
+    peer: str
+    arguments: list
+    ours: dict[str, list]
 
 
-def compared(files: Files, path: Path, examples: int, peer: list, ours: dict[str, list], peers_name: str) -> list[dict]:
-    """Vowpal Wabbit and our learners, by name with their arguments, from a file to a model: speed, and the accuracy and labels
-    of the same runs."""
+def compared(files: Files, path: Path, lines_of_memory: int, *sets: Against) -> list[dict]:
+    """From a file to a model: speed, and the accuracy and labels of the same runs, beside what the memory alone would take, with
+    so many of its lines for each feature."""
+    examples = sum(1 for _ in path.open()) - (path.suffix == ".csv")
     quality: dict[str, tuple[float, int]] = {}
 
-    def run_vw() -> float:
-        text = vw(files, *peer, "--loss_function", "logistic", "--binary", "-f", files.folder / "vw.out")
-        quality[peers_name] = (1 - said(text, "average loss"), examples)
+    def run_vw(name: str, *args: object) -> float:
+        text = vw(files, *args, "--binary", "-f", files.folder / "vw.out")
+        quality[name] = (1 - said(text, "average loss"), examples)
         return said(text, "bytes")
 
     def run_ours(name: str, *args: object) -> float:
@@ -212,17 +224,42 @@ def compared(files: Files, path: Path, examples: int, peer: list, ours: dict[str
         quality[name] = (out["progressive_accuracy"], out["report"]["labels"]["answered"])
         return out["bytes"]
 
-    runs = {peers_name: run_vw} | {name: lambda name=name, args=args: run_ours(name, *args) for name, args in ours.items()}
-    rows = speeds(seconds_of(runs, CHILDREN, files.rounds), "VW")
-    return [row | {"progressive accuracy": quality[row["what"]][0], "labels": quality[row["what"]][1]} for row in rows]
+    runs: dict[str, Callable[[], object]] = {}
+    for peer, arguments, ours in sets:
+        runs[peer] = lambda peer=peer, arguments=arguments: run_vw(peer, *arguments)
+        runs |= {f"quorate {name}": lambda name=name, args=args: run_ours(f"quorate {name}", *args) for name, args in ours.items()}
+    found = seconds_of(runs, CHILDREN, files.rounds)
+    limit = files.machine.limit(path, lines_of_memory) if files.machine else math.nan
+    out = []
+    for peer, _, ours in sets:
+        for row in speeds({name: found[name] for name in (peer, *(f"quorate {name}" for name in ours))}, "VW"):
+            accuracy, labels = quality[row["what"]]
+            out.append(row | {"progressive accuracy": accuracy, "labels": labels, "CPU, times the limit": row["seconds of CPU"].median / limit})
+    return out
+
+
+def single_task(files: Files) -> list[dict]:
+    """(a) One task, sparse text. Without the namespace of the task, so that all learn from the same features."""
+    lines = [re.sub(r"\|task \S+ ", "", line) for line in files.train] * files.copies
+    path, cache = files.write("news.vw", lines), files.folder / "news.cache"
+    plain = ["-d", path, "-b", BITS, "--loss_function", "hinge"]
+    kept = ["--cache", files.folder / "instances"]
+    for old in (cache, kept[1]):
+        old.unlink(missing_ok=True)
+    vw(files, *plain, "-c", "--cache_file", cache)
+    train(files.program, path, "perceptron", *kept)
+    ours = (("perceptron", "perceptron"), *COHORTS)
+    return compared(files, path, 1,
+                    Against("Vowpal Wabbit", plain, {name: [learner] for learner, name in ours}),
+                    Against("Vowpal Wabbit, existing binary cache", [*plain, "--cache_file", cache],
+                            {f"{name}, existing --cache": [learner, *kept] for learner, name in ours}))  # fmt: skip
 
 
 def groups(files: Files) -> list[dict]:
-    """(t) The posts with a classifier for each of their ten groups, from a file to a model."""
-    lines = files.train * files.copies
-    path = files.write("groups.vw", lines)
-    return compared(files, path, len(lines), ["-d", path, "-b", 22, "-q", "tw"], {f"quorate {name}": [learner] for learner, name in COHORTS},
-                    "Vowpal Wabbit -q -b 22, every label")  # fmt: skip
+    """(t) The posts with a classifier for each of their ten groups."""
+    path = files.write("groups.vw", files.train * files.copies)
+    return compared(files, path, 2, Against("Vowpal Wabbit -q -b 22, every label", ["-d", path, "-b", 22, "-q", "tw", *LOGISTIC],
+                                            {name: [learner] for learner, name in COHORTS}))  # fmt: skip
 
 
 def numbers(files: Files) -> list[dict]:
@@ -235,19 +272,17 @@ def numbers(files: Files) -> list[dict]:
                                       *(f"{label}," + ",".join(map(repr, row)) for label, row in zip(y.tolist(), x.tolist(), strict=True))])  # fmt: skip
     text = files.write("numbers.vw", [f"{2 * label - 1} |n " + " ".join(f"x{i}:{v!r}" for i, v in enumerate(row))
                                       for label, row in zip(y.tolist(), x.tolist(), strict=True)])  # fmt: skip
-    ours = {f"quorate {name}, CSV": [learner] for learner, name in (("perceptron(scale=auto)", "perceptron"), *COHORTS)}
-    return compared(files, csv, rows, ["-d", text, "-b", BITS], ours, "Vowpal Wabbit, its text, every label")
+    ours = {f"{name}, CSV": [learner] for learner, name in (("perceptron(scale=auto)", "perceptron"), *COHORTS)}
+    return compared(files, csv, 0, Against("Vowpal Wabbit, its text, every label", ["-d", text, "-b", BITS, *LOGISTIC], ours))
 
 
-def per_user(files: Files, stream: tuple[Path, int], memory: str, bits: int) -> list[dict]:
+def per_user(files: Files, path: Path, memory: str, bits: int) -> list[dict]:
     """(b) A classifier for each user: VW with crosses of task and words, against tables of the same size."""
-    path, examples = stream
-    ours = {"quorate cmtl, every label": "cmtl(scale=auto)",
-            "quorate cohort, every label": f"cohort(query=always, store=hashed(bits={bits - 2}))",
-            "quorate cohort": f"cohort(store=hashed(bits={bits - 2}))"}  # fmt: skip
-    return compared(files, path, examples, ["-d", path, "-b", bits, "-q", "tw"],
-                    {name: [learner, "--memory", memory] for name, learner in ours.items()},
-                    f"Vowpal Wabbit -q -b {bits}, every label")  # fmt: skip
+    ours = {"cmtl, every label": "cmtl(scale=auto)",
+            "cohort, every label": f"cohort(query=always, store=hashed(bits={bits - 2}))",
+            "cohort": f"cohort(store=hashed(bits={bits - 2}))"}  # fmt: skip
+    return compared(files, path, 2, Against(f"Vowpal Wabbit -q -b {bits}, every label", ["-d", path, "-b", bits, "-q", "tw", *LOGISTIC],
+                                            {name: [learner, "--memory", memory] for name, learner in ours.items()}))  # fmt: skip
 
 
 def read_posts(lines: list[str]) -> tuple[list[dict[str, float]], np.ndarray, np.ndarray]:
@@ -403,6 +438,29 @@ def latency(files: Files, rows: list[dict], y: np.ndarray) -> list[dict]:
     return out
 
 
+def served(files: Files, seconds: float) -> list[dict]:
+    """(s) `quorate serve` beside `vw --daemon`, after the same thousand labels. Both stay; they are asked in turn."""
+    draw = random.Random(1)
+    server = serve.Served(str(files.program), files.folder / "desk", "--labels", "1000")
+    serve.teach(server.port, draw)
+    daemon = serve.Daemon(files.folder, draw)
+    out = []
+    for how, batch in (("a text a request", 1), ("100 texts at a time", 100)):
+        runs = {f"vw --daemon, {how}": (daemon.pid, daemon.predictions(batch)),
+                f"quorate serve, {how}": (server.pid, serve.predictions(server.port, draw, batch))}  # fmt: skip
+        taken: dict[str, list[Pair]] = {name: [] for name in runs}
+        for _ in range(files.rounds):
+            for name, (pid, work) in runs.items():
+                found = serve.load(pid, 1, seconds, work)
+                taken[name].append(Pair(found["cpu_us"], 1e6 / found["per_second"]))
+        measured = {name: Measured(pairs, math.nan) for name, pairs in taken.items()}
+        base = next(iter(measured.values()))
+        out += [{"what": name, "us of CPU a text (wall)": m.median(), "times VW by CPU (wall)": times(base, m)} for name, m in measured.items()]
+    server.stop()
+    daemon.stop()
+    return out
+
+
 def shown(value: object) -> str:
     if isinstance(value, Span):
         return f"{shown(value.median)} ({shown(value.low)} to {shown(value.high)})"
@@ -429,7 +487,7 @@ class Size(NamedTuple):
     emails: int
 
 
-def rows_of(o: argparse.Namespace, size: Size, whole: bool) -> Iterator[tuple[str, str, list[dict]]]:
+def rows_of(o: argparse.Namespace, size: Size, whole: bool, machine: Machine | None = None) -> Iterator[tuple[str, str, list[dict]]]:
     """Each scenario's letter, title and rows. `whole`: those, too, that are of one size."""
     lines = [(o.news / f"{part}.vw").read_text().splitlines() for part in ("train", "test")]
     for part in lines:
@@ -439,7 +497,7 @@ def rows_of(o: argparse.Namespace, size: Size, whole: bool) -> Iterator[tuple[st
     rows, y, task = read_posts(lines[0])
     posts, emails = f"{len(y) * size.copies:,} news posts", f"{size.emails:,} emails of 28 words"
     with tempfile.TemporaryDirectory() as folder:
-        files = Files(Path(folder), o.program, *lines, o.rounds, size.copies)
+        files = Files(Path(folder), o.program, *lines, o.rounds, size.copies, machine)
         scenarios: dict[str, tuple[str, Callable[[], list[dict]]]] = {
             "a": (f"One task, sparse text, from a file to a model: {posts}", lambda: single_task(files)),
             "t": (f"A classifier for each of ten groups: {posts}", lambda: groups(files)),
@@ -455,6 +513,7 @@ def rows_of(o: argparse.Namespace, size: Size, whole: bool) -> Iterator[tuple[st
                 "c": ("A CSR matrix in memory, from Python", lambda: in_memory(files, rows, y)),
                 "d": ("One example at a time, from Python: learn_one", lambda: one_by_one(files, rows, y)),
                 "f": ("Latency of one prediction", lambda: latency(files, rows, y)),
+                "s": ("Predictions by a server, texts of 1,000 bytes, one client", lambda: served(files, 0.05 if o.smallest else 1)),
             }
             if not o.guard:
                 scenarios["e"] = ("Active learning at the same number of labels, one run; Vowpal Wabbit is in peers.md",
@@ -481,7 +540,7 @@ def guard(o: argparse.Namespace) -> None:
     if o.store:  # the median of three: a ratio varies by a tenth and more, as CPU time waits for memory that others use
         runs = [measure() for _ in range(3)]
         medians = {row: float(f"{statistics.median(run[row] for run in runs):.3g}") for row in runs[0]}
-        o.guard.write_text(json.dumps(medians, indent=1) + "\n")
+        o.guard.write_text(json.dumps((json.loads(o.guard.read_text()) if o.only else {}) | medians, indent=1) + "\n")
         return
     kept, best = json.loads(o.guard.read_text()), {}
     only = o.only
@@ -515,11 +574,11 @@ def main() -> None:
     if o.guard:
         guard(o)
         return
-    measured = origin()  # before the run: of the code that runs
+    measured, machine = origin(), machine_of(o.program)  # before the run: of the code that runs
     sizes = [Size(1, 2000)] if o.smallest else [Size(1, 100_000), Size(10, 1_000_000)]
     page, lost = [], []
     for size in sizes:
-        for letter, title, found in rows_of(o, size, whole=size == sizes[-1]):
+        for letter, title, found in rows_of(o, size, whole=size == sizes[-1], machine=machine):
             for row in found:
                 ratio = ratio_of(letter, row)
                 if ratio is not None and ratio < 1:
@@ -536,7 +595,9 @@ def main() -> None:
                 f"Medians of {o.rounds} alternating runs (least to most): CPU time, user and system, of all threads, and wall-clock time. A ratio\n"
                 "above 1 means that Quorate is faster; it is the median of the rounds' ratios. Vowpal Wabbit runs without the start of Python\n"
                 "except where that is named. MB: the memory of the process at most; of Vowpal Wabbit, what it adds to Python's. The news set\n"
-                "has 11,314 posts of 134 words on average, in random order; a longer file has them ten times.\n")  # fmt: skip
+                "has 11,314 posts of 134 words on average, in random order; a longer file has them ten times. The limit is what the memory\n"
+                f"alone would take: the file read once at {machine.read / 1e9:.3g} GB a second, and for each feature that is not a column of a table a line of\n"
+                f"memory at a random place, {1e9 * machine.line:.3g} ns, two where there are tasks. A small model is in the cache, which is faster.\n")  # fmt: skip
         worse = ["## Where a peer needs less CPU time\n", *(lost or ["- nowhere in this run"]), ""]
         o.report.write_text("\n".join([head, *page, *worse]))
 

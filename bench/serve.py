@@ -64,13 +64,6 @@ class Connection:
         self.host = b"127.0.0.1:%d" % port
         self.buffer = b""
 
-    def line(self, request: bytes) -> bytes:
-        self.socket.sendall(request)
-        while b"\n" not in self.buffer:
-            self.buffer += self.more()
-        line, _, self.buffer = self.buffer.partition(b"\n")
-        return line
-
     def more(self) -> bytes:
         part = self.socket.recv(1 << 16)
         if not part:
@@ -207,52 +200,44 @@ def ingest(port: int, rng: random.Random, batch: int, start: int):
     return work
 
 
-def daemon_rows(seconds: float, rng: random.Random, folder: Path) -> list[dict]:
-    """The peer's daemon, after the same thousand labels."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    teaching = folder / "teach.vw"
-    with open(teaching, "w") as out:
-        for _ in range(1000):
-            body = text(rng)
-            out.write(f"{1 if label_of(body) == 'yes' else -1} |t t{rng.randrange(50)} |x {body}\n")
-    learn = f"import vowpalwabbit; vowpalwabbit.Workspace('-q tx --loss_function logistic --quiet -d {teaching} -f {folder}/vw.model').finish()"
-    if subprocess.run([sys.executable, "-c", learn], capture_output=True, check=False).returncode:
-        print("without vw --daemon: no Python package vowpalwabbit here", file=sys.stderr)
-        return []
-    command = [sys.executable, "-c", DAEMON, f"--daemon --foreground --num_children 1 --port {port} -t -i {folder}/vw.model --quiet"]
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    time.sleep(3)
-    group = [int(pid) for pid in subprocess.run(["pgrep", "-g", str(process.pid)], capture_output=True, text=True, check=True).stdout.split()]
-    child = max(group)  # it forks one that does the work
-    requests = [f"|t t{rng.randrange(50)} |x {text(rng)}\n".encode() for _ in range(256)]
+class Daemon:
+    """The peer's, after the same thousand labels."""
 
-    def single(_: int):
-        connection = Connection(port)
-        for n in range(10**9):
-            connection.line(requests[n % len(requests)])
-            yield 1
+    def __init__(self, folder: Path, rng: random.Random):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        teaching = folder / "teach.vw"
+        with open(teaching, "w") as out:
+            for _ in range(1000):
+                body = text(rng)
+                out.write(f"{1 if label_of(body) == 'yes' else -1} |t t{rng.randrange(50)} |x {body}\n")
+        learn = f"import vowpalwabbit; vowpalwabbit.Workspace('-q tx --loss_function logistic --quiet -d {teaching} -f {folder}/vw.model').finish()"
+        subprocess.run([sys.executable, "-c", learn], capture_output=True, check=True)
+        command = [sys.executable, "-c", DAEMON, f"--daemon --foreground --num_children 1 --port {self.port} -t -i {folder}/vw.model --quiet"]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                        start_new_session=True)  # fmt: skip
+        time.sleep(3)
+        group = subprocess.run(["pgrep", "-g", str(self.process.pid)], capture_output=True, text=True, check=True).stdout
+        self.pid = max(map(int, group.split()))  # it forks one that does the work
+        self.requests = [f"|t t{rng.randrange(50)} |x {text(rng)}\n".encode() for _ in range(256)]
 
-    def many(_: int):
-        connection = Connection(port)
-        body = b"".join(requests[:100])
-        while True:
-            connection.socket.sendall(body)
-            while connection.buffer.count(b"\n") < 100:
-                connection.buffer += connection.more()
-            connection.buffer = b""
-            yield 100
+    def predictions(self, batch: int):
+        def work(_: int):
+            connection = Connection(self.port)
+            for n in range(10**9):
+                first = n * batch % len(self.requests)
+                connection.socket.sendall(b"".join((self.requests + self.requests)[first : first + batch]))
+                while connection.buffer.count(b"\n") < batch:
+                    connection.buffer += connection.more()
+                connection.buffer = b""
+                yield batch
 
-    out = []
-    for name, work in (("1 client, a text a request", single), ("1 client, 100 texts at a time", many)):
-        try:
-            out.append({"what": "predict", "how": name, "program": "vw --daemon"} | load(child, 1, seconds, work))
-        except OSError as error:
-            print(f"vw --daemon, {name}: {error}", file=sys.stderr)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    return out
+        return work
+
+    def stop(self) -> None:
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
 
 
 def main() -> int:
@@ -276,7 +261,10 @@ def main() -> int:
             rows.append({"what": "predict", "how": how, "program": "quorate"}
                         | load(server.pid, clients, o.seconds, predictions(server.port, rng, batch)))  # fmt: skip
         server.stop()
-        rows += daemon_rows(o.seconds, rng, folder)
+        daemon = Daemon(folder, rng)
+        for how, batch in (("1 client, a text a request", 1), ("1 client, 100 texts at a time", 100)):
+            rows.append({"what": "predict", "how": how, "program": "vw --daemon"} | load(daemon.pid, 1, o.seconds, daemon.predictions(batch)))
+        daemon.stop()
         for clients in (1, 16, 256):
             server = Served(o.program, folder / f"answers{clients}", "--learner", "cohort(query=always)", "--labels", "1000000", "--pool", str(pool))
             connection = Connection(server.port)
