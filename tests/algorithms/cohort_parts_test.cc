@@ -4,12 +4,15 @@
 #include <array>
 #include <cmath>
 #include <memory_resource>
+#include <vector>
 
 #include "quorate/algorithms/cohort/classes.h"
+#include "quorate/algorithms/cohort/decided.h"
 #include "quorate/algorithms/cohort/guesses.h"
 #include "quorate/algorithms/cohort/mixture.h"
 #include "quorate/algorithms/cohort/multiclass.h"
 #include "quorate/algorithms/cohort/questions.h"
+#include "quorate/algorithms/cohort/replays.h"
 #include "quorate/algorithms/cohort/threshold.h"
 #include "quorate/algorithms/cohort/two_level.h"
 #include "quorate/weights/hedge.h"
@@ -180,6 +183,52 @@ TEST(CohortParts, TheMixtureTurnsToTheMeanThatIsWrongLessOften) {
   j.x.shared.mean = {-1, 0.2};
   for (int n = 0; n < 40; ++n) mixture.count(1, j);
   EXPECT_GT(mixture.coupling.u, 0.9);
+}
+
+TEST(CohortParts, AQuestionIsFoundAgainByItsFeaturesNotByTheirBuffer) {
+  Decided decided;
+  EXPECT_FALSE(decided.is(kExample)) << "none was kept";
+  decided.keep(kExample);
+  std::vector<double> value = kValue;
+  EXPECT_TRUE(decided.is({2, {kIndex, value}})) << "another buffer";
+  EXPECT_FALSE(decided.is({3, {kIndex, value}}));
+  EXPECT_FALSE(decided.is({2, {kIndex, value}, 1}));
+  EXPECT_FALSE(decided.is({2, {{}, value}})) << "dense";
+  value[1] = 0.7;
+  EXPECT_FALSE(decided.is({2, {kIndex, value}}));
+  decided.forget();
+  EXPECT_FALSE(decided.is(kExample));
+  const std::vector<double> large(Decided::kMost + 1, 1.0);
+  decided.keep({2, {{}, large}});
+  EXPECT_FALSE(decided.is({2, {{}, large}}));
+}
+
+TEST(CohortParts, ReplaysBecomeFewerFromTheFiveHundredTwelfthLabelOn) {
+  Replays replays(10);
+  EXPECT_EQ(replays.take(1, 0), 0u) << "none is kept";
+  EXPECT_EQ(replays.take(5, 4), 4u) << "as many as are kept";
+  EXPECT_EQ(replays.coming(512, 512), 10u);
+  std::uint64_t sum = 0;
+  for (std::uint64_t n = 10'001; n <= 11'000; ++n) {
+    const std::uint64_t coming = replays.coming(n, 512);
+    EXPECT_EQ(replays.take(n, 512), coming);
+    sum += coming;
+  }
+  EXPECT_NEAR(static_cast<double>(sum), 10 * 512 * std::log(1.1), 10) << "10 * 512 / n on average";
+  replays.due = 512;
+  EXPECT_THROW(replays.check(), DataError);
+}
+
+TEST(CohortParts, DualVariablesFollowTheLabelsThatAreKept) {
+  Duals duals(2, heap());
+  for (double n = 0; n < 3; ++n) {
+    duals.latest = {n, n + 0.5};
+    duals.keep(n < 2 ? static_cast<std::size_t>(n) + 1 : 2);  // the third label drops the first
+  }
+  EXPECT_EQ(duals.values, (std::pmr::vector<double>{1, 1.5, 2, 2.5}));
+  EXPECT_EQ(duals[1][0], 2);
+  EXPECT_TRUE(duals.good(2));
+  EXPECT_FALSE(duals.good(3));
 }
 
 }  // namespace

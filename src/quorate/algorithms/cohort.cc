@@ -50,12 +50,13 @@
 #include <limits>
 
 #include "quorate/algorithms/cohort/classes.h"
-#include "quorate/algorithms/cohort/duals.h"
+#include "quorate/algorithms/cohort/decided.h"
 #include "quorate/algorithms/cohort/guesses.h"
 #include "quorate/algorithms/cohort/mixture.h"
 #include "quorate/algorithms/cohort/multiclass.h"
 #include "quorate/algorithms/cohort/params.h"
 #include "quorate/algorithms/cohort/questions.h"
+#include "quorate/algorithms/cohort/replays.h"
 #include "quorate/algorithms/cohort/threshold.h"
 #include "quorate/base/memory.h"
 #include "quorate/base/prefetch.h"
@@ -86,7 +87,7 @@ struct Cohort {
   static constexpr std::uint32_t kGuesses = 64;
 
   Cohort(const Params& params, const LearnerContext& context)
-      : Cohort(params, context, context.restore ? 0 : slots(params, context.memory)) {}
+      : Cohort(params, context, context.restore ? 0 : params.slots(context.memory)) {}
   Cohort(const Params& params, const LearnerContext& context, std::size_t slots)
       : p(params),
         query(params.query, context),
@@ -100,9 +101,8 @@ struct Cohort {
         threshold(params.cost),
         recent(context.memory, 2 * together.size() * sizeof(double)),
         limited(is_limited(context.memory)),
+        replays(params.replays),
         duals(2 * together.size(), context.memory),
-        latest_alphas(2 * together.size(), context.memory),
-        latest_betas(mixture.embedding.betas.width(), context.memory),
         selects(traits_of(params.query).selects),
         of_classes(together.size(), context.memory) {
     if (limited) duals.values.reserve(duals.width() * (recent.most() + 1));
@@ -115,46 +115,8 @@ struct Cohort {
   /// Whether the tasks of an instance are classes against the rest, which are learned together.
   bool exclusive() const { return together.size() > 0; }
   std::size_t slots() const { return mixture.of_x.own.slots(); }
-  /// Slots of own weights; shared weights have a quarter as many. Both take half of a memory limit, tasks and counters the
-  /// rest.
-  static std::size_t slots(const Params& params, std::pmr::memory_resource* memory) {
-    if (const auto* hashed = std::get_if<StoreHashed>(&params.store)) return std::size_t{1} << hashed->bits;
-    if (std::holds_alternative<StoreExact>(params.store) || !is_limited(memory)) return 0;
-    return std::clamp<std::size_t>(bytes_left(memory) / (5 * Beliefs::kSlotBytes / 2), 4, std::size_t{1} << 32);
-  }
 
   // Predict ------------------------------------------------------------------------------------------------------------
-
-  /// The latest question and its prediction, which a label needs again if it arrives before anything else changes. Features
-  /// are compared: a caller may use the same buffer for another example.
-  struct Decided {
-    static constexpr std::size_t kMost = 512;  // non-zeros; so it takes no memory that a limit would have to count
-    Task task = 0;
-    std::uint32_t group = 0;
-    std::size_t size = 0, indices = 0;
-    std::array<Index, kMost> index;
-    std::array<double, kMost> value;
-    Prediction j;  // of classes, `of_classes` has them
-    Place place;
-    bool known = false;
-
-    void keep(const Example& e, const Prediction& predicted, const Place& its) {
-      known = e.x.size() <= kMost;
-      if (!known) return;
-      task = e.task;
-      group = e.group;
-      size = e.x.size();
-      indices = e.x.index.size();
-      std::ranges::copy(e.x.index, index.begin());
-      std::ranges::copy(e.x.value, value.begin());
-      j = predicted;
-      place = its;
-    }
-    bool is(const Example& e) const {
-      return known && task == e.task && group == e.group && std::ranges::equal(std::span(index).first(indices), e.x.index) &&
-             std::ranges::equal(std::span(value).first(size), e.x.value);
-    }
-  };
 
   static_assert(sizeof(Prediction) + sizeof(double) <= kBytesOfScratch);  // with a shared annotator's scratch
   void prefetch(const Example& e) const {
@@ -200,7 +162,7 @@ struct Cohort {
   void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
     if (exclusive()) return decide_classes(round, rng, out);
     renew(predictions, round.size());
-    decided.known = false;
+    decided.forget();
     const double shifted = shift();
     Place place;
     const auto again = [&](std::size_t n, std::size_t before) {
@@ -224,7 +186,11 @@ struct Cohort {
         placed = n;
         guess(round[n], predictions[n], place);
       }
-    if (round.size() == 1 && out[0].ask) decided.keep(round[0], predictions[0], place);
+    if (round.size() == 1 && out[0].ask) {
+      decided.keep(round[0]);
+      decided_j = predictions[0];
+      decided_place = place;
+    }
   }
   Decision judge(const Example& e, double scale, double draw, JudgeMemory& seen) const {
     if (exclusive()) return judge_class(e, scale, draw, seen);
@@ -259,7 +225,7 @@ struct Cohort {
   }
 
   void look(const Example& e) {
-    decided.known = false;
+    decided.forget();
     Place place;
     if (exclusive()) {
       predict_classes(e, place);
@@ -292,8 +258,8 @@ struct Cohort {
   void reserve(const Example& e) {
     if (slots() == 0 && limited) {
       touch(e);
-      const std::uint64_t replays = replays_of(due + replay_share(classes.bought() + 1));
-      for (std::uint64_t k = 0; k < replays; ++k) touch(recent.coming(k));
+      const std::uint64_t coming = replays.coming(classes.bought() + 1, recent.size());
+      for (std::uint64_t k = 0; k < coming; ++k) touch(recent.coming(k));
     }
     if (const Task last = last_task(e); last != kUntracked && last >= tasks.size()) tasks.reserve(std::size_t{last} + 1);
   }
@@ -311,12 +277,12 @@ struct Cohort {
     }
     guesses = kGuesses;
     if (!decided.is(e)) {
-      decided.place.known = false;
-      decided.j = mixture.predict(e, calibration.slope(), decided.place);
+      decided_place.known = false;
+      decided_j = mixture.predict(e, calibration.slope(), decided_place);
     }
-    decided.known = false;
-    Prediction& j = decided.j;
-    const Place& place = decided.place;
+    decided.forget();
+    Prediction& j = decided_j;
+    const Place& place = decided_place;
     threshold.count(j.p, calibration, classes);
     mixture.count(y, j);
     calibration.add(j.p, y, d.probability / e.weight);
@@ -326,7 +292,8 @@ struct Cohort {
     latest = {y, alpha[0], alpha[1]};
     OfMeans beta{};
     if (j.placed) beta = mixture.embedding.model.learn(mixture.embedding.of(e, place), y, j.z, nu, mixture.coupling);
-    std::ranges::copy(std::span(beta).first(latest_betas.size()), latest_betas.begin());
+    std::span latest_beta(mixture.embedding.betas.latest);
+    std::ranges::copy(std::span(beta).first(latest_beta.size()), latest_beta.begin());
     return alpha != OfMeans{} || beta != OfMeans{};
   }
   /// nu of a label y.
@@ -335,23 +302,10 @@ struct Cohort {
   }
 
   /// The number of replays for the latest label; they run before it is kept.
-  std::uint64_t replays_due() {
-    due += replay_share(classes.bought());
-    const std::uint64_t now = replays_of(due);
-    due %= RecentLabels::kMost;
-    return now;
-  }
-  /// The contribution of label number n to `due`.
-  std::uint64_t replay_share(std::uint64_t n) const {
-    constexpr std::uint64_t kMost = RecentLabels::kMost;
-    return p.replays * (n <= kMost ? kMost : kMost * kMost / n);
-  }
-  std::uint64_t replays_of(std::uint64_t all) const {
-    return std::min<std::uint64_t>(all / RecentLabels::kMost, recent.size());
-  }
+  std::uint64_t replays_due() { return replays.take(classes.bought(), recent.size()); }
   double most_alpha(const Example& e) const { return e.weight / p.noise; }
   void learn_again(RecentLabels::Item& item, const Example& e) {
-    decided.known = false;
+    decided.forget();
     const auto at = static_cast<std::size_t>(&item - &recent[0]);
     Place place;
     if (exclusive()) {
@@ -376,14 +330,14 @@ struct Cohort {
   }
   /// The latest label was kept, and may have replaced older ones.
   void kept_latest() {
-    duals.keep(latest_alphas, recent.size());
-    mixture.embedding.betas.keep(latest_betas, recent.size());
+    duals.keep(recent.size());
+    mixture.embedding.betas.keep(recent.size());
   }
   Directions& directions() { return mixture.embedding.directions; }
   /// The directions changed.
   template <class Scaled>
   void turn(Scaled scaled) {
-    decided.known = false;
+    decided.forget();
     Embedding& z = mixture.embedding;
     const auto learn = [&](std::size_t i, const Example& e) {
       const double y = recent[i].y;
@@ -434,7 +388,7 @@ struct Cohort {
     d.probability = 0;
   }
   void decide_classes(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
-    decided.known = false;
+    decided.forget();
     const auto margin = [&](std::size_t k) { return of_classes[k].p; };
     const auto instance_ends = [&](std::size_t n) {
       const Features &x = round[n].x, &next = round[n + 1 < round.size() ? n + 1 : n].x;
@@ -481,7 +435,10 @@ struct Cohort {
       }
       guess_class(round[n], place);
     }
-    if (alone && any) decided.keep(together.of(round[0], 0), {}, place);
+    if (alone && any) {
+      decided.keep(together.of(round[0], 0));
+      decided_place = place;
+    }
   }
   Decision judge_class(const Example& e, double scale, double draw, JudgeMemory& p_of_class) const {
     const std::size_t c = together.class_of(e);
@@ -542,10 +499,10 @@ struct Cohort {
     }
     guesses = kGuesses;
     if (!decided.is(first)) {
-      decided.place.known = false;
-      predict_classes(e, decided.place);
+      decided_place.known = false;
+      predict_classes(e, decided_place);
     }
-    decided.known = false;
+    decided.forget();
     const std::size_t c = together.class_of(e);
     if (y > 0) {
       mixture.count(c, of_classes);
@@ -555,10 +512,11 @@ struct Cohort {
     }
     classes.add(static_cast<std::uint32_t>(c), y, e.weight);
     latest = {y, 0, 0};
-    std::ranges::fill(latest_alphas, 0.0);
-    std::ranges::fill(latest_betas, 0.0);
-    bool changed = learn_of_x(e, y, latest_alphas, true);
-    if (of_classes[0].placed) changed |= learn_of_z(mixture.embedding.of(e, decided.place), y, latest_betas, true);
+    std::ranges::fill(duals.latest, 0.0);
+    std::ranges::fill(mixture.embedding.betas.latest, 0.0);
+    bool changed = learn_of_x(e, y, duals.latest, true);
+    if (of_classes[0].placed)
+      changed |= learn_of_z(mixture.embedding.of(e, decided_place), y, mixture.embedding.betas.latest, true);
     return changed;
   }
   bool learn_of_x(const Example& e, double y, std::span<double> alpha, bool first) {
@@ -596,17 +554,18 @@ struct Cohort {
   Margins margins;
   Threshold threshold;
   RecentLabels recent;
-  bool limited;                                          // whether memory is
-  Duals duals;                                           // of classes: a_k of each
-  RecentLabel latest;                                    // as it will be kept
-  std::pmr::vector<double> latest_alphas, latest_betas;  // its dual variables: of classes, of embeddings
-  std::uint64_t due = 0;                                 // replays, in units of 1 / RecentLabels::kMost
-  bool selects;                                          // the query rule chooses among the examples of a round
-  std::vector<Prediction> predictions;                   // scratch
+  bool limited;  // whether memory is
+  Replays replays;
+  Duals duals;                              // of classes: a_k of each
+  RecentLabel latest;                       // as it will be kept
+  bool selects;                             // the query rule chooses among the examples of a round
+  std::vector<Prediction> predictions;      // scratch
   std::vector<char> tops;                   // scratch: whether an example of a round is of its instance's likeliest class
   std::vector<double> margins_of;           // scratch: p of each example of a round, or of each class
   std::pmr::vector<Prediction> of_classes;  // scratch: of the latest instance
-  Decided decided;                          // scratch
+  Decided decided;
+  Prediction decided_j;  // of decided; of classes, of_classes has them
+  Place decided_place;
 
   template <class S>
   static void state(S& s, auto&& visit) {
@@ -624,7 +583,7 @@ struct Cohort {
     visit("share", s.threshold.share);
     visit("decided", s.threshold.decided);
     visit("recent", s.recent);
-    visit("due", s.due);
+    visit("due", s.replays.due);
     if (s.exclusive()) visit("alphas", s.duals.values);
     if (s.mixture.embedding.directions.rank() == 0) return;
     visit("directions", s.mixture.embedding.directions);
@@ -634,15 +593,15 @@ struct Cohort {
     visit("mistakes_of", s.mixture.embedding.trusts.mistakes);
   }
   void check() {
-    decided.known = false;
+    decided.forget();
     for (std::size_t i = 0; i < recent.size(); ++i)
       if (recent[i].group >= groups) throw DataError("cohort: a recent label of an unknown group");
     if (!duals.good(recent.size()))
       throw DataError("cohort: alphas: expected finite numbers from 0 of each class for each recent label");
     mixture.check(recent.size());
-    if (guesses > kGuesses || due >= RecentLabels::kMost)
-      throw DataError("cohort: guesses " + std::to_string(guesses) + ", due " + std::to_string(due) + "; expected at most " +
-                      std::to_string(kGuesses) + ", and less than " + std::to_string(RecentLabels::kMost));
+    if (guesses > kGuesses)
+      throw DataError("cohort: guesses " + std::to_string(guesses) + "; expected at most " + std::to_string(kGuesses));
+    replays.check();
     classes.check(groups);
     margins.check(groups);
     threshold.check();

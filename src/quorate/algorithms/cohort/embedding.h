@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "quorate/algorithms/cohort/duals.h"
+#include "quorate/algorithms/cohort/replays.h"
 #include "quorate/algorithms/cohort/two_level.h"
 #include "quorate/base/error.h"
 #include "quorate/weights/directions.h"
