@@ -231,5 +231,36 @@ TEST(CohortParts, DualVariablesFollowTheLabelsThatAreKept) {
   EXPECT_FALSE(duals.good(3));
 }
 
+/// Names and context of three classes against the rest, or of tasks of yes or no.
+struct Context {
+  explicit Context(bool exclusive) {
+    for (const char* name : {"a", "b", "c"}) names.intern(name);
+    of.exclusive = exclusive;
+  }
+  NameTable names;
+  LearnerContext of{names, heap()};
+};
+
+TEST(CohortParts, QuestionsAreRaisedToTheLeastProbabilityUnlessPaced) {
+  Context context(true);
+  const Questions questions({}, context.of, 1);
+  Decision d{.probability = 0.1, .draw = 0.3};
+  questions.ask_least(3, 0.5, d);
+  EXPECT_FALSE(d.ask) << "paced";
+  questions.ask_least(3, 1, d);
+  EXPECT_TRUE(d.ask);
+  EXPECT_EQ(d.probability, 0.5) << "2 / (1 + 3)";
+  questions.ask_once(true, d);
+  EXPECT_TRUE(d.ask);
+  questions.ask_once(false, d);
+  EXPECT_FALSE(d.ask);
+  Classes classes(1, heap());
+  for (int n = 0; n < 10; ++n) classes.add(0, n % 2 == 0 ? 1 : -1, 1);
+  std::vector<double> seen;
+  Margins::start(seen, 1);
+  EXPECT_DOUBLE_EQ(questions.odds(0, -0.5, Calibration(), classes, seen), 1.5) << "a = 3, no class is rare";
+  EXPECT_EQ(evidence_of_class(classes, 0), 4 * 5.1 * 5.1 / 10);
+}
+
 }  // namespace
 }  // namespace quorate::cohort

@@ -61,7 +61,6 @@
 #include "quorate/base/memory.h"
 #include "quorate/base/prefetch.h"
 #include "quorate/scaled_learner.h"
-#include "quorate/weights/calibration.h"
 #include "quorate/weights/directions.h"
 #include "quorate/weights/recent_labels.h"
 
@@ -90,20 +89,18 @@ struct Cohort {
       : Cohort(params, context, context.restore ? 0 : params.slots(context.memory)) {}
   Cohort(const Params& params, const LearnerContext& context, std::size_t slots)
       : p(params),
-        query(params.query, context),
         together(context),
+        groups(together.size() > 0 ? together.size() : context.tasks_per_name),
+        query(params, context, groups),
         mixture(params.eta, slots, params.rank(), together.size(), !context.exclusive || context.tasks_per_name > 1,
                 context.memory),
         tasks(context.memory),
-        groups(together.size() > 0 ? together.size() : context.tasks_per_name),
         classes(groups, context.memory),
-        margins(groups, context.memory),
         threshold(params.cost),
         recent(context.memory, 2 * together.size() * sizeof(double)),
         limited(is_limited(context.memory)),
         replays(params.replays),
         duals(2 * together.size(), context.memory),
-        selects(traits_of(params.query).selects),
         of_classes(together.size(), context.memory) {
     if (limited) duals.values.reserve(duals.width() * (recent.most() + 1));
     if (exclusive() && !threshold.equal())
@@ -123,10 +120,10 @@ struct Cohort {
     if (e.task < tasks.size()) quorate::prefetch(&tasks[e.task]);
     mixture.of_x.prefetch(e);
   }
-  double shift() const { return exclusive() ? 0 : threshold.shift(calibration, classes); }
+  double shift() const { return exclusive() ? 0 : threshold.shift(mixture.calibration, classes); }
   double score(const Example& e) const {
     Place place;
-    return mixture.predict(e, calibration.slope(), place).p + shift();
+    return mixture.predict(e, place).p + shift();
   }
   /// Without the shift; of classes, by which e's class exceeds all others.
   double lead(const Example& e) const {
@@ -135,24 +132,24 @@ struct Cohort {
     const std::size_t c = together.class_of(e);
     double most = -std::numeric_limits<double>::infinity(), own = 0;
     for (std::size_t k = 0; k < together.size(); ++k) {
-      const double margin = mixture.predict(together.of(e, k), calibration.slope(), place).p;
+      const double margin = mixture.predict(together.of(e, k), place).p;
       (k == c ? own : most) = k == c ? margin : std::max(most, margin);
     }
     return own - most;
   }
   double variance(const Example& e) const {
     Place place;
-    return mixture.predict(e, calibration.slope(), place).r;
+    return mixture.predict(e, place).r;
   }
   void explain(const Example& e, std::span<Contribution> out) const {
-    mixture.explain(e, calibration.slope(), out);
+    mixture.explain(e, out);
     for (std::size_t k = 0; k < e.x.size(); ++k)
       if (e.x.at(k) == 0 && e.x.value[k] != 0) out[k].shared += shift();
   }
   /// `margin` includes the shift. The result never contradicts the prediction, as after few labels the sign of the margin is
   /// more accurate (docs/decisions/cohort.md), except with cost=balanced or cost=missed.
   double log_odds(double margin) const {
-    const double z = calibration.log_odds(margin - shift());
+    const double z = mixture.calibration.log_odds(margin - shift());
     if (!threshold.equal()) return z;
     return margin > 0 ? std::max(z, 1e-9) : std::min(z, 0.0);
   }
@@ -171,14 +168,14 @@ struct Cohort {
     };
     for (std::size_t n = 0; n < round.size(); ++n) {
       if (n > 0 && !again(n, n - 1)) place.known = false;
-      const Prediction& j = predictions.emplace_back(mixture.predict(round[n], calibration.slope(), place));
+      const Prediction& j = predictions.emplace_back(mixture.predict(round[n], place));
       out[n].margin = j.p + shifted;
-      out[n].selection_score = certainty(round[n].group, j.p, margins.margins);
+      out[n].selection_score = query.odds(round[n].group, j.p, mixture.calibration, classes, query.margins.margins);
     }
     query(round, rng, out);
-    for (std::size_t n = 0; n < round.size(); ++n) ask_least(round[n], query.scale(), out[n]);
+    for (std::size_t n = 0; n < round.size(); ++n) query.ask_least(evidence(classes, round[n].group), query.scale(), out[n]);
     for (std::size_t n = 0; n < round.size(); ++n)
-      if (!out[n].ask) threshold.count(predictions[n].p, calibration, classes);
+      if (!out[n].ask) threshold.count(predictions[n].p, mixture.calibration, classes);
     std::size_t placed = round.size() - 1;  // index of the example whose embedding `place` is
     for (std::size_t n = 0; n < round.size() && p.guess > 0; ++n)
       if (!out[n].ask) {
@@ -196,28 +193,13 @@ struct Cohort {
     if (exclusive()) return judge_class(e, scale, draw, seen);
     if (seen.size() != 3 * groups) Margins::start(seen, groups);
     Place place;
-    const double j = mixture.predict(e, calibration.slope(), place).p;
+    const double j = mixture.predict(e, place).p;
     Decision d;
     d.margin = j + shift();
-    d.selection_score = certainty(e.group, j, seen);
+    d.selection_score = query.odds(e.group, j, mixture.calibration, classes, seen);
     query.judge(scale, draw, d);
-    ask_least(e, scale, d);
+    query.ask_least(evidence(classes, e.group), scale, d);
     return d;
-  }
-  bool asks_by_confidence() const { return std::holds_alternative<ConfidenceQuery>(p.query); }
-  /// The log-odds that the query rule is given, for a margin p; counted among those seen.
-  double certainty(std::uint32_t group, double margin, std::span<double> seen) const {
-    double out = calibration.slope() * std::abs(margin);
-    if (classes.is_rare(group, margin > 0)) out = std::min(out, std::abs(calibration.log_odds(margin)));
-    return asks_by_confidence() ? std::min(out, Margins::most_odds(seen, group, margin, classes)) : out;
-  }
-  /// Raises the probability of asking to the least one, while nothing paces it.
-  void ask_least(const Example& e, double scale, Decision& d) const {
-    if (!asks_by_confidence() || scale != 1) return;
-    const double least = cohort::least_probability(exclusive() ? together.evidence(classes, e) : evidence(classes, e.group));
-    if (d.probability >= least) return;
-    d.probability = least;
-    d.ask = d.draw < least;
   }
   void release_scratch() {
     predictions = {};
@@ -232,14 +214,15 @@ struct Cohort {
       if (p.guess > 0) guess_class(e, place);
       return;
     }
-    const Prediction j = mixture.predict(e, calibration.slope(), place);
-    threshold.count(j.p, calibration, classes);
+    const Prediction j = mixture.predict(e, place);
+    threshold.count(j.p, mixture.calibration, classes);
     if (p.guess > 0) guess(e, j, place);
   }
   /// `place`: of e's instance, or of none.
   void guess(const Example& e, const Prediction& j, Place& place) {
     if (guesses == 0 || e.task >= tasks.size() || tasks[e.task].labels == 0 || j.p == 0) return;
-    const double weight = tasks[e.task].weight_of_guess(j.p, j.r, calibration.log_odds(j.p), p.guess), y = predicted(j.p);
+    const double weight = tasks[e.task].weight_of_guess(j.p, j.r, mixture.calibration.log_odds(j.p), p.guess),
+                 y = predicted(j.p);
     if (limited && j.x.teaches(y)) {  // no embeddings under a limit
       mixture.of_x.shared.reserve(e.group, e.x);
       mixture.of_x.own.reserve(e.task, e.x);
@@ -278,14 +261,14 @@ struct Cohort {
     guesses = kGuesses;
     if (!decided.is(e)) {
       decided_place.known = false;
-      decided_j = mixture.predict(e, calibration.slope(), decided_place);
+      decided_j = mixture.predict(e, decided_place);
     }
     decided.forget();
     Prediction& j = decided_j;
     const Place& place = decided_place;
-    threshold.count(j.p, calibration, classes);
+    threshold.count(j.p, mixture.calibration, classes);
     mixture.count(y, j);
-    calibration.add(j.p, y, d.probability / e.weight);
+    mixture.calibration.add(j.p, y, d.probability / e.weight);
     classes.add(e.group, y, e.weight);
     const double nu = noise(e, y);
     const OfMeans alpha = mixture.of_x.learn(e, y, j.x, nu, mixture.coupling);
@@ -314,7 +297,7 @@ struct Cohort {
       if (of_classes[0].placed) learn_of_z(mixture.embedding.of(e, place), item.y, mixture.embedding.betas[at], false);
       return;
     }
-    const Prediction j = mixture.predict(e, calibration.slope(), place);
+    const Prediction j = mixture.predict(e, place);
     const OfMeans before{item.alpha, item.second};
     const OfMeans alpha =
         mixture.of_x.learn_again(e, item.y, j.x, noise(e, item.y), before, most_alpha(e), mixture.coupling);
@@ -365,8 +348,7 @@ struct Cohort {
 
   /// Of all classes, in of_classes; `place` is of e's instance, or of none.
   void predict_classes(const Example& e, Place& place) {
-    for (std::size_t k = 0; k < of_classes.size(); ++k)
-      of_classes[k] = mixture.predict(together.of(e, k), calibration.slope(), place);
+    for (std::size_t k = 0; k < of_classes.size(); ++k) of_classes[k] = mixture.predict(together.of(e, k), place);
   }
   void estimate_of_z(const Example& z) {
     for (std::size_t k = 0; k < of_classes.size(); ++k)
@@ -381,11 +363,8 @@ struct Cohort {
     const double lead = margin(of.top) - margin(of.second);
     return c == of.top ? lead : lead + (margin(of.top) - margin(c));
   }
-  /// One question an instance is enough, that about the likeliest class: its answer is the class.
-  void ask_once(bool top, Decision& d) const {
-    if (top || selects) return;
-    d.ask = false;
-    d.probability = 0;
+  double evidence_of(const Example& e) const {
+    return evidence_of_class(classes, static_cast<std::uint32_t>(together.class_of(e)));
   }
   void decide_classes(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
     decided.forget();
@@ -408,14 +387,14 @@ struct Cohort {
       tops.push_back(of.top == c);
       margins_of.push_back(margin(c));
       out[n].margin = lead_of(of, c, margin);
-      out[n].selection_score = calibration.slope() * out[n].margin;
+      out[n].selection_score = mixture.calibration.slope() * out[n].margin;
     }
     query(round, rng, out);
     bool any = false;
     for (std::size_t n = 0; n < round.size(); ++n) {
       out[n].margin = margins_of[n];
-      ask_least(round[n], query.scale(), out[n]);
-      ask_once(tops[n], out[n]);
+      query.ask_least(evidence_of(round[n]), query.scale(), out[n]);
+      query.ask_once(tops[n], out[n]);
       any |= out[n].ask;
     }
     const bool alone = instance_ends(0) || round.size() == together.size();
@@ -445,18 +424,17 @@ struct Cohort {
     if (c == 0 || p_of_class.size() != together.size()) {
       p_of_class.resize(together.size());
       Place place;
-      for (std::size_t k = 0; k < p_of_class.size(); ++k)
-        p_of_class[k] = mixture.predict(together.of(e, k), calibration.slope(), place).p;
+      for (std::size_t k = 0; k < p_of_class.size(); ++k) p_of_class[k] = mixture.predict(together.of(e, k), place).p;
     }
     const auto margin = [&](std::size_t k) { return p_of_class[k]; };
     const Leaders of(p_of_class.size(), margin);
     Decision d;
     d.margin = lead_of(of, c, margin);
-    d.selection_score = calibration.slope() * d.margin;
+    d.selection_score = mixture.calibration.slope() * d.margin;
     query.judge(scale, draw, d);
     d.margin = p_of_class[c];
-    ask_least(e, scale, d);
-    ask_once(c == of.top, d);
+    query.ask_least(evidence_of(e), scale, d);
+    query.ask_once(c == of.top, d);
     return d;
   }
   auto of_x() const {
@@ -474,7 +452,7 @@ struct Cohort {
     double odds = 0, others = 0;
     for (std::size_t k = 0; k < of_classes.size(); ++k) {
       if (k == of.top) continue;
-      odds += exp_negative(calibration.slope() * (of_classes[k].p - top.p));
+      odds += exp_negative(mixture.calibration.slope() * (of_classes[k].p - top.p));
       others += tasks[together.of(e, k).task].positive;
     }
     const double lead = top.p - second.p, surely = (1 - odds) / (1 + odds);
@@ -508,7 +486,7 @@ struct Cohort {
       mixture.count(c, of_classes);
       renew(margins_of, of_classes.size());
       for (const Prediction& j : of_classes) margins_of.push_back(j.p);
-      calibration.add(margins_of, c, d.probability / e.weight);
+      mixture.calibration.add(margins_of, c, d.probability / e.weight);
     }
     classes.add(static_cast<std::uint32_t>(c), y, e.weight);
     latest = {y, 0, 0};
@@ -543,22 +521,19 @@ struct Cohort {
   }
 
   Params p;
-  QueryPolicy<decltype(Params::query)> query;
   Multiclass together;  // none unless classes exclude each other
+  std::size_t groups;
+  Questions query;
   Mixture mixture;
   Tasks tasks;
   std::uint32_t guesses = 0;  // updates by guesses left before the next label
-  Calibration calibration;
-  std::size_t groups;
   Classes classes;
-  Margins margins;
   Threshold threshold;
   RecentLabels recent;
   bool limited;  // whether memory is
   Replays replays;
   Duals duals;                              // of classes: a_k of each
   RecentLabel latest;                       // as it will be kept
-  bool selects;                             // the query rule chooses among the examples of a round
   std::vector<Prediction> predictions;      // scratch
   std::vector<char> tops;                   // scratch: whether an example of a round is of its instance's likeliest class
   std::vector<double> margins_of;           // scratch: p of each example of a round, or of each class
@@ -576,10 +551,10 @@ struct Cohort {
     visit("mistakes", s.mixture.ratios.mistakes);
     visit("mistakes_of_second", s.mixture.seconds.mistakes);
     visit("guesses", s.guesses);
-    visit("calibration", s.calibration);
+    visit("calibration", s.mixture.calibration);
     visit("labels_of", s.classes.labels_of);
     visit("weight_of", s.classes.weight_of);
-    visit("margins", s.margins.margins);
+    visit("margins", s.query.margins.margins);
     visit("share", s.threshold.share);
     visit("decided", s.threshold.decided);
     visit("recent", s.recent);
@@ -603,9 +578,8 @@ struct Cohort {
       throw DataError("cohort: guesses " + std::to_string(guesses) + "; expected at most " + std::to_string(kGuesses));
     replays.check();
     classes.check(groups);
-    margins.check(groups);
+    query.margins.check(groups);
     threshold.check();
-    calibration.check();
   }
 };
 

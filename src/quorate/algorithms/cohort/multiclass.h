@@ -10,7 +10,6 @@
 #include <span>
 #include <vector>
 
-#include "quorate/algorithms/cohort/classes.h"
 #include "quorate/algorithms/cohort/two_level.h"
 #include "quorate/base/learner_context.h"
 
@@ -43,13 +42,6 @@ class Multiclass {
       if (e.task != kUntracked) out.task = e.task - e.group + index;
     }
     return out;
-  }
-
-  /// h of the labels that a question about e's class rests on: as that of a task whose positives are of this class.
-  double evidence(const Classes& classes, const Example& e) const {
-    const double n = static_cast<double>(classes.bought()),
-                 positive = classes.labels(static_cast<std::uint32_t>(class_of(e)), 1);
-    return n > 0 ? 4 * (positive + 0.01 * n) * (n - positive + 0.01 * n) / n : 0;
   }
 
   /// How an instance is learned: `first`: a bought label for the first time, variances included, not again; or a guess of
