@@ -4,11 +4,13 @@
 #include <array>
 #include <cmath>
 #include <memory_resource>
+#include <span>
 #include <vector>
 
 #include "quorate/algorithms/cohort/classes.h"
 #include "quorate/algorithms/cohort/decided.h"
 #include "quorate/algorithms/cohort/guesses.h"
+#include "quorate/algorithms/cohort/instance.h"
 #include "quorate/algorithms/cohort/mixture.h"
 #include "quorate/algorithms/cohort/multiclass.h"
 #include "quorate/algorithms/cohort/questions.h"
@@ -240,6 +242,77 @@ struct Context {
   NameTable names;
   LearnerContext of{names, heap()};
 };
+
+TEST(CohortParts, AnInstanceLearnsByTheStepsOfItsKind) {
+  for (const bool exclusive : {false, true}) {
+    Context context(exclusive);
+    OfInstance instance(0.1, context.of);
+    ASSERT_EQ(instance.size(), exclusive ? 3u : 1u);
+    Mixture mixture(0.5, 0, 0, exclusive ? 3 : 0, !exclusive, heap());
+    Classes labels(3, heap());
+    EXPECT_EQ(instance.group(kExample), exclusive ? 2u : 0u);
+    labels.add(0, 1, 3);  // q = 4 for a label +1 of the group of yes or no
+    instance.predict(mixture, kExample);
+    instance.keep(kExample);
+    EXPECT_TRUE(instance.keeps(kExample));
+    const double r = instance.predictions()[0].r;
+    std::array<double, 6> alpha{};
+    EXPECT_TRUE(instance.learn(mixture, labels, kExample, 1, alpha, {}, true));
+    EXPECT_FALSE(instance.keeps(kExample)) << "its prediction has changed";
+    EXPECT_NEAR(alpha[0], 1 / ((exclusive ? 2 : 1) * r + 0.1 * (exclusive ? 1 : std::pow(4, 0.75))), 1e-12);
+    std::array<double, 3> p{};
+    const auto margins = std::span(p).first(instance.size());
+    instance.margins(mixture, kExample, margins);
+    instance.predict(mixture, kExample);
+    for (std::size_t k = 0; k < instance.size(); ++k) EXPECT_EQ(instance.predictions()[k].p, p[k]);
+    EXPECT_GT(margins.back(), 0);
+    if (exclusive) {
+      EXPECT_EQ(instance.lead(mixture, kExample), p[2] - std::max(p[0], p[1]));
+      EXPECT_TRUE(instance.guess_class(mixture, kExample, 2, 0.5));
+    } else {
+      EXPECT_TRUE(instance.guess(mixture, kExample, instance.predictions()[0], 1, 0.5));
+    }
+    EXPECT_GT(mixture.predict(kExample).p, margins.back());
+  }
+}
+
+TEST(CohortParts, GuessesNeedALabelOfTheTaskAndEndAfterSixtyFour) {
+  Context context(false);
+  OfInstance instance(0.1, context.of);
+  Mixture mixture(0.5, 0, 0, 0, true, heap());
+  Guesses guesses(1, heap());
+  const auto guess = [&] {
+    instance.predict(mixture, kExample);
+    Prediction j = instance.predictions()[0];
+    j.p = 0.1;
+    guesses.guess(kExample, j, instance, mixture);
+  };
+  guess();
+  EXPECT_FALSE(guesses.any()) << "no label yet";
+  guesses.bought(1, 1);
+  guess();
+  EXPECT_EQ(guesses.left, 64u) << "none of this task";
+  guesses.bought(2, 2);
+  guess();
+  EXPECT_EQ(guesses.left, 63u);
+  EXPECT_EQ(guesses.tasks[2].labels, 1u);
+  EXPECT_GT(guesses.tasks[2].positive, 0);
+  EXPECT_GT(mixture.predict(kExample).p, 0);
+  guesses.left = 65;
+  EXPECT_THROW(guesses.check(), DataError);
+}
+
+TEST(CohortParts, TheLikeliestClassLeadsByTheLeast) {
+  const std::array p{0.2, 0.9, 0.5};
+  const auto margin = [&](std::size_t k) { return p[k]; };
+  const Leaders leaders(3, margin);
+  EXPECT_EQ(leaders.top, 1u);
+  EXPECT_EQ(leaders.second, 2u);
+  EXPECT_DOUBLE_EQ(leaders.standing(1, margin).lead, 0.4);
+  EXPECT_DOUBLE_EQ(leaders.standing(2, margin).lead, 0.8);
+  EXPECT_DOUBLE_EQ(leaders.standing(0, margin).lead, 1.1);
+  EXPECT_FALSE(leaders.standing(0, margin).top);
+}
 
 TEST(CohortParts, QuestionsAreRaisedToTheLeastProbabilityUnlessPaced) {
   Context context(true);

@@ -124,9 +124,19 @@ class Multiclass {
   std::pmr::vector<std::size_t> order_;
 };
 
+/// How a class stands among those of an instance.
+struct Standing {
+  double p = 0;  ///< its margin
+  /// The margin by which the likeliest class leads; of another class also that by which it is behind. So of an instance's
+  /// examples that of the likeliest class is the least certain.
+  double lead = 0;
+  bool top = false;  ///< whether it is the likeliest
+};
+
 /// The classes of the largest and second largest margin; the first of equal ones.
 struct Leaders {
   std::size_t top = 0, second = 0;
+  Leaders() = default;
   template <class MarginOf>
   Leaders(std::size_t classes, MarginOf margin) {
     for (std::size_t k = 1; k < classes; ++k)
@@ -134,6 +144,11 @@ struct Leaders {
     second = top == 0 && classes > 1 ? 1 : 0;
     for (std::size_t k = 0; k < classes; ++k)
       if (k != top && margin(k) > margin(second)) second = k;
+  }
+  template <class MarginOf>
+  Standing standing(std::size_t c, MarginOf margin) const {
+    const double lead = margin(top) - margin(second);
+    return {margin(c), c == top ? lead : lead + (margin(top) - margin(c)), c == top};
   }
 };
 
