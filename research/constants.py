@@ -27,7 +27,7 @@ NAMES = ("spam-b", "reviews", "news", "landmine", "school", "walking", "sitting"
 OF_COHORT = "src/quorate/algorithms/cohort"
 # Name -> the file that defines it.
 IN_CODE = {
-    "kGuesses": f"{OF_COHORT}.cc",
+    "kGuesses": f"{OF_COHORT}/guesses.h",
     "kHalf": f"{OF_COHORT}/guesses.h",
     "kTotal": f"{OF_COHORT}/mixture.h",
     "kHandicap": f"{OF_COHORT}/mixture.h",

@@ -4,12 +4,17 @@
 #include <array>
 #include <cmath>
 #include <memory_resource>
+#include <span>
+#include <vector>
 
 #include "quorate/algorithms/cohort/classes.h"
+#include "quorate/algorithms/cohort/decided.h"
 #include "quorate/algorithms/cohort/guesses.h"
+#include "quorate/algorithms/cohort/instance.h"
 #include "quorate/algorithms/cohort/mixture.h"
 #include "quorate/algorithms/cohort/multiclass.h"
 #include "quorate/algorithms/cohort/questions.h"
+#include "quorate/algorithms/cohort/replays.h"
 #include "quorate/algorithms/cohort/threshold.h"
 #include "quorate/algorithms/cohort/two_level.h"
 #include "quorate/weights/hedge.h"
@@ -180,6 +185,154 @@ TEST(CohortParts, TheMixtureTurnsToTheMeanThatIsWrongLessOften) {
   j.x.shared.mean = {-1, 0.2};
   for (int n = 0; n < 40; ++n) mixture.count(1, j);
   EXPECT_GT(mixture.coupling.u, 0.9);
+}
+
+TEST(CohortParts, AQuestionIsFoundAgainByItsFeaturesNotByTheirBuffer) {
+  Decided decided;
+  EXPECT_FALSE(decided.is(kExample)) << "none was kept";
+  decided.keep(kExample);
+  std::vector<double> value = kValue;
+  EXPECT_TRUE(decided.is({2, {kIndex, value}})) << "another buffer";
+  EXPECT_FALSE(decided.is({3, {kIndex, value}}));
+  EXPECT_FALSE(decided.is({2, {kIndex, value}, 1}));
+  EXPECT_FALSE(decided.is({2, {{}, value}})) << "dense";
+  value[1] = 0.7;
+  EXPECT_FALSE(decided.is({2, {kIndex, value}}));
+  decided.forget();
+  EXPECT_FALSE(decided.is(kExample));
+  const std::vector<double> large(Decided::kMost + 1, 1.0);
+  decided.keep({2, {{}, large}});
+  EXPECT_FALSE(decided.is({2, {{}, large}}));
+}
+
+TEST(CohortParts, ReplaysBecomeFewerFromTheFiveHundredTwelfthLabelOn) {
+  Replays replays(10);
+  EXPECT_EQ(replays.take(1, 0), 0u) << "none is kept";
+  EXPECT_EQ(replays.take(5, 4), 4u) << "as many as are kept";
+  EXPECT_EQ(replays.coming(512, 512), 10u);
+  std::uint64_t sum = 0;
+  for (std::uint64_t n = 10'001; n <= 11'000; ++n) {
+    const std::uint64_t coming = replays.coming(n, 512);
+    EXPECT_EQ(replays.take(n, 512), coming);
+    sum += coming;
+  }
+  EXPECT_NEAR(static_cast<double>(sum), 10 * 512 * std::log(1.1), 10) << "10 * 512 / n on average";
+  replays.due = 512;
+  EXPECT_THROW(replays.check(), DataError);
+}
+
+TEST(CohortParts, DualVariablesFollowTheLabelsThatAreKept) {
+  Duals duals(2, heap());
+  for (double n = 0; n < 3; ++n) {
+    duals.latest = {n, n + 0.5};
+    duals.keep(n < 2 ? static_cast<std::size_t>(n) + 1 : 2);  // the third label drops the first
+  }
+  EXPECT_EQ(duals.values, (std::pmr::vector<double>{1, 1.5, 2, 2.5}));
+  EXPECT_EQ(duals[1][0], 2);
+  EXPECT_TRUE(duals.good(2));
+  EXPECT_FALSE(duals.good(3));
+}
+
+/// Names and context of three classes against the rest, or of tasks of yes or no.
+struct Context {
+  explicit Context(bool exclusive) {
+    for (const char* name : {"a", "b", "c"}) names.intern(name);
+    of.exclusive = exclusive;
+  }
+  NameTable names;
+  LearnerContext of{names, heap()};
+};
+
+TEST(CohortParts, AnInstanceLearnsByTheStepsOfItsKind) {
+  for (const bool exclusive : {false, true}) {
+    Context context(exclusive);
+    OfInstance instance(0.1, context.of);
+    ASSERT_EQ(instance.size(), exclusive ? 3u : 1u);
+    Mixture mixture(0.5, 0, 0, exclusive ? 3 : 0, !exclusive, heap());
+    Classes labels(3, heap());
+    EXPECT_EQ(instance.group(kExample), exclusive ? 2u : 0u);
+    labels.add(0, 1, 3);  // q = 4 for a label +1 of the group of yes or no
+    instance.predict(mixture, kExample);
+    instance.keep(kExample);
+    EXPECT_TRUE(instance.keeps(kExample));
+    const double r = instance.predictions()[0].r;
+    std::array<double, 6> alpha{};
+    EXPECT_TRUE(instance.learn(mixture, labels, kExample, 1, alpha, {}, true));
+    EXPECT_FALSE(instance.keeps(kExample)) << "its prediction has changed";
+    EXPECT_NEAR(alpha[0], 1 / ((exclusive ? 2 : 1) * r + 0.1 * (exclusive ? 1 : std::pow(4, 0.75))), 1e-12);
+    std::array<double, 3> p{};
+    const auto margins = std::span(p).first(instance.size());
+    instance.margins(mixture, kExample, margins);
+    instance.predict(mixture, kExample);
+    for (std::size_t k = 0; k < instance.size(); ++k) EXPECT_EQ(instance.predictions()[k].p, p[k]);
+    EXPECT_GT(margins.back(), 0);
+    if (exclusive) {
+      EXPECT_EQ(instance.lead(mixture, kExample), p[2] - std::max(p[0], p[1]));
+      EXPECT_TRUE(instance.guess_class(mixture, kExample, 2, 0.5));
+    } else {
+      EXPECT_TRUE(instance.guess(mixture, kExample, instance.predictions()[0], 1, 0.5));
+    }
+    EXPECT_GT(mixture.predict(kExample).p, margins.back());
+  }
+}
+
+TEST(CohortParts, GuessesNeedALabelOfTheTaskAndEndAfterSixtyFour) {
+  Context context(false);
+  OfInstance instance(0.1, context.of);
+  Mixture mixture(0.5, 0, 0, 0, true, heap());
+  Guesses guesses(1, heap());
+  const auto guess = [&] {
+    instance.predict(mixture, kExample);
+    Prediction j = instance.predictions()[0];
+    j.p = 0.1;
+    guesses.guess(kExample, j, instance, mixture);
+  };
+  guess();
+  EXPECT_FALSE(guesses.any()) << "no label yet";
+  guesses.bought(1, 1);
+  guess();
+  EXPECT_EQ(guesses.left, 64u) << "none of this task";
+  guesses.bought(2, 2);
+  guess();
+  EXPECT_EQ(guesses.left, 63u);
+  EXPECT_EQ(guesses.tasks[2].labels, 1u);
+  EXPECT_GT(guesses.tasks[2].positive, 0);
+  EXPECT_GT(mixture.predict(kExample).p, 0);
+  guesses.left = 65;
+  EXPECT_THROW(guesses.check(), DataError);
+}
+
+TEST(CohortParts, TheLikeliestClassLeadsByTheLeast) {
+  const std::array p{0.2, 0.9, 0.5};
+  const auto margin = [&](std::size_t k) { return p[k]; };
+  const Leaders leaders(3, margin);
+  EXPECT_EQ(leaders.top, 1u);
+  EXPECT_EQ(leaders.second, 2u);
+  EXPECT_DOUBLE_EQ(leaders.standing(1, margin).lead, 0.4);
+  EXPECT_DOUBLE_EQ(leaders.standing(2, margin).lead, 0.8);
+  EXPECT_DOUBLE_EQ(leaders.standing(0, margin).lead, 1.1);
+  EXPECT_FALSE(leaders.standing(0, margin).top);
+}
+
+TEST(CohortParts, QuestionsAreRaisedToTheLeastProbabilityUnlessPaced) {
+  Context context(true);
+  const Questions questions({}, context.of, 1);
+  Decision d{.probability = 0.1, .draw = 0.3};
+  questions.ask_least(3, 0.5, d);
+  EXPECT_FALSE(d.ask) << "paced";
+  questions.ask_least(3, 1, d);
+  EXPECT_TRUE(d.ask);
+  EXPECT_EQ(d.probability, 0.5) << "2 / (1 + 3)";
+  questions.ask_once(true, d);
+  EXPECT_TRUE(d.ask);
+  questions.ask_once(false, d);
+  EXPECT_FALSE(d.ask);
+  Classes classes(1, heap());
+  for (int n = 0; n < 10; ++n) classes.add(0, n % 2 == 0 ? 1 : -1, 1);
+  std::vector<double> seen;
+  Margins::start(seen, 1);
+  EXPECT_DOUBLE_EQ(questions.odds(0, -0.5, Calibration(), classes, seen), 1.5) << "a = 3, no class is rare";
+  EXPECT_EQ(evidence_of_class(classes, 0), 4 * 5.1 * 5.1 / 10);
 }
 
 }  // namespace

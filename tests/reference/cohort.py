@@ -1,6 +1,6 @@
 """cohort: shared and own weights, each with a variance.
 
-Source: the header comments of algorithms/cohort.cc and weights/calibration.h. d features, K tasks; w_k and s (two means k = 0, 1,
+Source: the header comments of algorithms/cohort/*.h and weights/calibration.h. d features, K tasks; w_k and s (two means k = 0, 1,
 and the variance of the shared weights), v_ki and t_i (of task i's own); w = v = 0 and s = t = 1 at first. With users and classes, tasks are in
 G groups, a group for each class: user u has the tasks u G, u G + 1, .., u G + G - 1, task i is of group i mod G, and each group
 has a w and s of its own; below w and s are those of the task's group. Of an instance x of task i:

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "quorate/algorithms/cohort/duals.h"
+#include "quorate/algorithms/cohort/replays.h"
 #include "quorate/algorithms/cohort/two_level.h"
 #include "quorate/base/error.h"
 #include "quorate/weights/directions.h"
@@ -57,9 +57,9 @@ class Embedding {
   static double mixed(double trust, const Estimate& x, const Estimate& z) { return (1 - trust) * x.p + trust * z.p; }
 
   /// V changed: the model is learned anew from the kept labels, in order, then kTurns times again. scaled(e): e as V needs
-  /// it. learn(i, z), again(i, z): learns label i for the first time, and again; z has its embedding.
-  template <class Scaled, class Learn, class Again>
-  void turn(RecentLabels& recent, Scaled scaled, Learn learn, Again again) {
+  /// it. learn(i, z, first): learns label i for the first time, or again; z has its embedding.
+  template <class Scaled, class Learn>
+  void turn(RecentLabels& recent, Scaled scaled, Learn learn) {
     model = TwoLevel(0, 0, directions.memory());
     const std::size_t rank = directions.rank();
     std::pmr::vector<double> places(recent.size() * rank, directions.memory());
@@ -71,11 +71,11 @@ class Embedding {
       placed[i] = find(e.x, at(i));
       if (!placed[i]) continue;
       e.x = {{}, at(i)};
-      learn(i, e);
+      learn(i, e, true);
     }
     for (int turn = 0; turn < kTurns; ++turn)
       for (std::size_t i = 0; i < recent.size(); ++i)
-        if (placed[i]) again(i, Example{recent[i].task, {{}, at(i)}, recent[i].group, recent[i].weight});
+        if (placed[i]) learn(i, Example{recent[i].task, {{}, at(i)}, recent[i].group, recent[i].weight}, false);
   }
   /// After loading. Throws DataError.
   void check(std::size_t kept) const {

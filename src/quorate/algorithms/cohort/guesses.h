@@ -5,9 +5,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
+#include <span>
+#include <string>
 
+#include "quorate/algorithms/cohort/instance.h"
+#include "quorate/algorithms/cohort/mixture.h"
+#include "quorate/algorithms/cohort/multiclass.h"
 #include "quorate/base/column.h"
 #include "quorate/base/error.h"
+#include "quorate/base/example.h"
+#include "quorate/base/memory.h"
 #include "quorate/base/portable_math.h"
 #include "quorate/base/segmented_vector.h"
 
@@ -66,6 +73,74 @@ class Tasks : public SegmentedVector<OfTask> {
     resize(n);
     for (std::size_t i = 0; i < n; ++i) (*this)[i] = {packed.labels[i], packed.positive[i], packed.negative[i]};
   }
+};
+
+/// An example that is not asked about is learned with y = sign(p), while fewer than kGuesses of them changed weights since
+/// the last label. So updates end soon after it. a_k = g max(0, 1 - y p_k) / (r + nu_k), nu = noise, g by OfTask; s and t
+/// stay. Of classes against the rest the likeliest, c, is learned as right (multiclass.h): h the second, g is OfTask's for
+/// p_c - p_h, r_c + r_h, n of the instance's first task and, in place of g_-y, the mean of g_k, k != c; surely = (1 - D) /
+/// (1 + D), D = sum over k != c of exp(a (p_k - p_c)).
+class Guesses {
+ public:
+  static constexpr std::uint32_t kGuesses = 64;
+
+  Guesses(double weight, std::pmr::memory_resource* memory) : tasks(memory), weight_(weight), limited_(is_limited(memory)) {}
+
+  /// Whether a guess can teach now.
+  bool any() const { return weight_ > 0 && left > 0; }
+  /// A label of the task `first` was bought; tasks up to `last` learn from it.
+  void bought(Task first, Task last) {
+    left = kGuesses;
+    if (first == kUntracked) return;
+    if (last >= tasks.size()) tasks.resize(std::size_t{last} + 1);
+    ++tasks[first].labels;
+  }
+  /// y = sign(p), j the prediction of e.
+  void guess(const Example& e, const Prediction& j, OfInstance& instance, Mixture& mixture) {
+    if (!may(e.task) || j.p == 0) return;
+    const double weight = tasks[e.task].weight_of_guess(j.p, j.r, mixture.calibration.log_odds(j.p), weight_),
+                 y = predicted(j.p);
+    if (limited_ && j.x.teaches(y)) mixture.of_x.reserve(e);  // no embeddings under a limit
+    tasks[e.task].add_guess(j.p, weight);
+    left -= instance.guess(mixture, e, j, y, weight);
+  }
+  /// The likeliest class of the latest instance, e an example of it.
+  void guess_class(const Example& e, OfInstance& instance, Mixture& mixture) {
+    const Task first = instance.first_task(e);
+    if (!may(first)) return;
+    const std::span<const Prediction> of = instance.predictions();
+    const Leaders leaders(of.size(), [&](std::size_t k) { return of[k].p; });
+    const Prediction &top = of[leaders.top], &second = of[leaders.second];
+    double odds = 0, others = 0;
+    for (std::size_t k = 0; k < of.size(); ++k) {
+      if (k == leaders.top) continue;
+      odds += exp_negative(mixture.calibration.slope() * (of[k].p - top.p));
+      others += tasks[instance.of(e, k).task].positive;
+    }
+    const double lead = top.p - second.p, surely = (1 - odds) / (1 + odds);
+    if (!(lead > 0) || !(surely > 0)) return;
+    OfTask& of_top = tasks[instance.of(e, leaders.top).task];
+    const double weight = tasks[first].weight(lead, top.r + second.r, surely, of_top.positive,
+                                              others / static_cast<double>(of.size() - 1), weight_);
+    if (limited_) instance.touch(mixture, e);
+    of_top.add_guess(1, weight);
+    left -= instance.guess_class(mixture, e, leaders.top, weight);
+  }
+
+  /// After loading. Throws DataError.
+  void check() const {
+    if (left > kGuesses)
+      throw DataError("cohort: guesses " + std::to_string(left) + "; expected at most " + std::to_string(kGuesses));
+  }
+
+  Tasks tasks;
+  std::uint32_t left = 0;  ///< updates by guesses before the next label
+
+ private:
+  bool may(Task task) const { return any() && task < tasks.size() && tasks[task].labels > 0; }
+
+  double weight_;
+  bool limited_;
 };
 
 }  // namespace quorate::cohort

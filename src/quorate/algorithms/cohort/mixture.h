@@ -10,6 +10,7 @@
 #include "quorate/algorithms/cohort/embedding.h"
 #include "quorate/algorithms/cohort/two_level.h"
 #include "quorate/learner.h"
+#include "quorate/weights/calibration.h"
 #include "quorate/weights/hedge.h"
 
 namespace quorate::cohort {
@@ -48,16 +49,21 @@ class Mixture {
     lean();
   }
 
-  /// slope: of the calibration. `place` is of e's instance, or of none.
-  Prediction predict(const Example& e, double slope, Place& place) const {
+  /// `place` is of e's instance, or of none.
+  Prediction predict(const Example& e, Place& place) const {
     Prediction j;
     j.x = of_x(e, coupling);
-    if (embedding.directions.any() && (together_ || (1 - embedding.trust) * slope * std::abs(j.x.p) < kCertain)) {
+    if (embedding.directions.any() &&
+        (together_ || (1 - embedding.trust) * calibration.slope() * std::abs(j.x.p) < kCertain)) {
       j.placed = embedding.find(e.x, place);
       if (j.placed) j.z = embedding.model(embedding.of(e, place), coupling);
     }
     combine(j);
     return j;
+  }
+  Prediction predict(const Example& e) const {
+    Place place;
+    return predict(e, place);
   }
   /// Counts the candidates that predicted the label wrong, and mixes anew: E, O, u, l, and the prediction.
   void count(double y, Prediction& j) {
@@ -103,9 +109,9 @@ class Mixture {
     embedding.trust = embedding.trusts.mean(Embedding::kTrust, eta_);
   }
   /// The part of each feature. With embeddings a margin is a sum over features only for a fixed length of V^T x, as here.
-  void explain(const Example& e, double slope, std::span<Contribution> out) const {
+  void explain(const Example& e, std::span<Contribution> out) const {
     Place place, part, with, without;
-    const Prediction whole = predict(e, slope, place);
+    const Prediction whole = predict(e, place);
     const Directions& directions = embedding.directions;
     const double length = whole.placed ? directions.place(e.x, part.z) : 1, trust = whole.placed ? embedding.trust : 0;
     const auto dense = [&](const Place& z) { return embedding.of(e, z).x; };
@@ -140,6 +146,7 @@ class Mixture {
     if (!ratios.has_size(shares_) || !seconds.has_size(true))
       throw DataError("cohort: mistakes has another size than its parameters give");
     embedding.check(kept);
+    calibration.check();
     lean();
   }
 
@@ -147,7 +154,8 @@ class Mixture {
   Embedding embedding;
   Hedge<kRatio.size()> ratios;  ///< m_j
   Hedge<kSecond.size()> seconds;
-  Coupling coupling;  ///< E and O, from ratios; u, from seconds
+  Coupling coupling;        ///< E and O, from ratios; u, from seconds
+  Calibration calibration;  ///< of p
 
  private:
   static double E_j(std::size_t j) { return std::sqrt(kTotal / (1 + kRatio[j])); }

@@ -10,7 +10,6 @@
 #include <span>
 #include <vector>
 
-#include "quorate/algorithms/cohort/classes.h"
 #include "quorate/algorithms/cohort/two_level.h"
 #include "quorate/base/learner_context.h"
 
@@ -43,13 +42,6 @@ class Multiclass {
       if (e.task != kUntracked) out.task = e.task - e.group + index;
     }
     return out;
-  }
-
-  /// h of the labels that a question about e's class rests on: as that of a task whose positives are of this class.
-  double evidence(const Classes& classes, const Example& e) const {
-    const double n = static_cast<double>(classes.bought()),
-                 positive = classes.labels(static_cast<std::uint32_t>(class_of(e)), 1);
-    return n > 0 ? 4 * (positive + 0.01 * n) * (n - positive + 0.01 * n) / n : 0;
   }
 
   /// How an instance is learned: `first`: a bought label for the first time, variances included, not again; or a guess of
@@ -132,9 +124,19 @@ class Multiclass {
   std::pmr::vector<std::size_t> order_;
 };
 
+/// How a class stands among those of an instance.
+struct Standing {
+  double p = 0;  ///< its margin
+  /// The margin by which the likeliest class leads; of another class also that by which it is behind. So of an instance's
+  /// examples that of the likeliest class is the least certain.
+  double lead = 0;
+  bool top = false;  ///< whether it is the likeliest
+};
+
 /// The classes of the largest and second largest margin; the first of equal ones.
 struct Leaders {
   std::size_t top = 0, second = 0;
+  Leaders() = default;
   template <class MarginOf>
   Leaders(std::size_t classes, MarginOf margin) {
     for (std::size_t k = 1; k < classes; ++k)
@@ -142,6 +144,11 @@ struct Leaders {
     second = top == 0 && classes > 1 ? 1 : 0;
     for (std::size_t k = 0; k < classes; ++k)
       if (k != top && margin(k) > margin(second)) second = k;
+  }
+  template <class MarginOf>
+  Standing standing(std::size_t c, MarginOf margin) const {
+    const double lead = margin(top) - margin(second);
+    return {margin(c), c == top ? lead : lead + (margin(top) - margin(c)), c == top};
   }
 };
 

@@ -1,14 +1,19 @@
 // The parameters of cohort.
 #pragma once
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <string_view>
 #include <tuple>
 #include <variant>
 
 #include "quorate/algorithms/cohort/threshold.h"
+#include "quorate/base/memory.h"
 #include "quorate/learner.h"
 #include "quorate/params/params.h"
 #include "quorate/queries/query_rules.h"
+#include "quorate/weights/beliefs.h"
 #include "quorate/weights/directions.h"
 
 namespace quorate::cohort {
@@ -66,6 +71,13 @@ struct Params {
   std::size_t rank() const {
     const auto* svd = std::get_if<RepresentSvd>(&represent);
     return svd != nullptr ? svd->rank : 0;
+  }
+  /// Slots of own weights, 0 for exact storage; shared weights have a quarter as many. Both take half of a memory limit,
+  /// tasks and counters the rest.
+  std::size_t slots(std::pmr::memory_resource* memory) const {
+    if (const auto* hashed = std::get_if<StoreHashed>(&store)) return std::size_t{1} << hashed->bits;
+    if (std::holds_alternative<StoreExact>(store) || !is_limited(memory)) return 0;
+    return std::clamp<std::size_t>(bytes_left(memory) / (5 * Beliefs::kSlotBytes / 2), 4, std::size_t{1} << 32);
   }
   static constexpr auto fields() {
     return std::tuple{

@@ -7,20 +7,34 @@
 #include <limits>
 #include <memory_resource>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "quorate/algorithms/cohort/classes.h"
+#include "quorate/algorithms/cohort/params.h"
 #include "quorate/base/error.h"
+#include "quorate/base/learner_context.h"
 #include "quorate/base/portable_math.h"
+#include "quorate/queries/query_rules.h"
+#include "quorate/weights/calibration.h"
 
 namespace quorate::cohort {
 
 /// The least probability of asking, by the evidence h of the labels: 2 / (1 + h).
 inline double least_probability(double h) { return std::min(1.0, 2 / (1 + h)); }
-/// h = 4 (n_+ + 0.01 n) (n_- + 0.01 n) / n, n = n_+ + n_- labels of the group; 0 without labels.
-inline double evidence(const Classes& classes, std::uint32_t group) {
-  const double positive = classes.labels(group, 1), negative = classes.labels(group, -1), n = positive + negative;
+/// h = 4 (n_+ + 0.01 n) (n_- + 0.01 n) / n, n = n_+ + n_-; 0 without labels.
+inline double evidence(double positive, double negative) {
+  const double n = positive + negative;
   return n > 0 ? 4 * (positive + 0.01 * n) * (negative + 0.01 * n) / n : 0;
+}
+/// Of a question of yes or no: of the labels of its group.
+inline double evidence(const Classes& classes, std::uint32_t group) {
+  return evidence(classes.labels(group, 1), classes.labels(group, -1));
+}
+/// Of a question about a class against the rest: of all labels, the others being against it.
+inline double evidence_of_class(const Classes& classes, std::uint32_t c) {
+  const double positive = classes.labels(c, 1);
+  return evidence(positive, static_cast<double>(classes.bought()) - positive);
 }
 
 /// The margins p decided on in each group: mean and variance, each p weighing 1 / kMostMargins or more (initially mean 0,
@@ -70,6 +84,46 @@ class Margins {
     count = std::min(count + 1, kMostMargins);
     return z;
   }
+};
+
+/// The query rule. It is given d, the log-odds of the prediction being right:
+///   yes or no  a |p|; if y = sign(p) has less than a quarter of the labels at most |a p + c|; at most Margins::most_odds
+///   classes    a times the lead (multiclass.h); an instance is asked about once, for its likeliest class
+/// The rule `confidence` asks with least_probability or more while nothing paces it: a pace already asks for ever.
+class Questions : public QueryPolicy<decltype(Params::query)> {
+ public:
+  Questions(const Params& params, const LearnerContext& context, std::size_t groups)
+      : QueryPolicy(params.query, context),
+        margins(groups, context.memory),
+        by_confidence_(std::holds_alternative<ConfidenceQuery>(params.query)),
+        selects_(traits_of(params.query).selects) {}
+
+  /// d of yes or no. Counts p among the margins `seen`, as Margins does.
+  double odds(std::uint32_t group, double p, const Calibration& calibration, const Classes& classes,
+              std::span<double> seen) const {
+    double out = calibration.slope() * std::abs(p);
+    if (classes.is_rare(group, p > 0)) out = std::min(out, std::abs(calibration.log_odds(p)));
+    return by_confidence_ ? std::min(out, Margins::most_odds(seen, group, p, classes)) : out;
+  }
+  /// After the rule decided with this scale of b: raises the probability to the least one, by the evidence h of the labels.
+  void ask_least(double h, double scale, Decision& d) const {
+    if (!by_confidence_ || scale != 1) return;
+    const double least = least_probability(h);
+    if (d.probability >= least) return;
+    d.probability = least;
+    d.ask = d.draw < least;
+  }
+  /// Of classes: the likeliest one is asked about, as its answer is the class; any, if the rule selects among them.
+  void ask_once(bool top, Decision& d) const {
+    if (top || selects_) return;
+    d.ask = false;
+    d.probability = 0;
+  }
+
+  Margins margins;
+
+ private:
+  bool by_confidence_, selects_;
 };
 
 }  // namespace quorate::cohort

@@ -40,11 +40,18 @@ using Cost = std::variant<CostEqual, CostBalanced, CostOfPositives>;
 /// Cost O(1).
 class Threshold {
  public:
-  explicit Threshold(const Cost& cost) : cost_(cost) {}
+  /// used: false of classes against the rest, of which the largest margin is predicted. Throws UsageError.
+  explicit Threshold(const Cost& cost, bool used = true) : cost_(cost), used_(used) {
+    if (!used_ && !equal())
+      throw UsageError(
+          "cost: of classes against the rest the largest margin wins, so it would have no effect; leave it out, "
+          "or use --classes one-vs-one");
+  }
 
   bool equal() const { return std::holds_alternative<CostEqual>(cost_); }
 
   double shift(const Calibration& calibration, const Classes& classes) const {
+    if (!used_) return 0;
     if (balanced()) {
       const double t = decided;
       const double odds = log_positive(share / (1 - share));
@@ -90,6 +97,7 @@ class Threshold {
   }
 
   Cost cost_;
+  bool used_;
 };
 
 }  // namespace quorate::cohort

@@ -59,6 +59,11 @@ class TwoLevel {
     if (e.task != kUntracked) own.prefetch(e.task, e.x);
     shared.prefetch(e.group, e.x);
   }
+  /// Makes room, so that learning from e cannot fail as long as nothing else changes.
+  void reserve(const Example& e) {
+    shared.reserve(e.group, e.x);
+    own.reserve(e.task, e.x);
+  }
   /// Allocates all that learning from e may change, so that it never fails.
   void touch(const Example& e, Coupling c) {
     if (c.E != 0) shared.touch(e.group, e.x);
@@ -72,8 +77,10 @@ class TwoLevel {
     if (alpha != OfMeans{}) move(e, signed_by(y, alpha), alpha[0] > 0 ? 1 / (j.r + kNoiseOfVariance * noise) : 0, c);
     return alpha;
   }
-  /// Learns a label again that has alpha `before`: a step of coordinate ascent on the dual of the squared hinge loss whose
-  /// alpha_k is at most most / kNoise[k]. Returns the new alpha. The variances stay.
+  /// Learns a label again that has alpha `before`: alpha_k' = max(0, alpha_k + (1 - y p_k - nu_k alpha_k) / (r + nu_k)), at
+  /// most most / kNoise[k], w_k += (alpha_k' - alpha_k) y E s x, likewise v_k. Returns alpha'. The variances stay. This is
+  /// coordinate ascent on the dual of a hinge loss, of which learn() is the first step: a square that becomes a line, so
+  /// that a label on the wrong side, perhaps a mistake, has a bounded effect.
   OfMeans learn_again(const Example& e, double y, const Estimate& j, double noise, const OfMeans& before, double most,
                       Coupling c) {
     OfMeans alpha, change;
