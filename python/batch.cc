@@ -3,8 +3,12 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <set>
+#include <type_traits>
 
 #include "quorate/base/error.h"
 #include "quorate/stream/schema.h"
@@ -24,17 +28,23 @@ std::string not_a_value(const std::string& what, double value) {
   return what + ": " + shown_value + "; expected " + std::string(kValueRange);
 }
 
-// Without a branch in the loop, so that compilers vectorize it.
+// By the bits without the sign, which are in the order of magnitudes, infinity and NaN at the end: the loop has no branch
+// and only sums of whole numbers, so that compilers vectorize it.
 bool all_in_range(const double* value, std::size_t size) {
-  std::int64_t wrong = 0;
-  for (std::size_t k = 0; k < size; ++k) wrong += !is_value(value[k]);
-  return wrong == 0;
+  constexpr std::uint64_t kMagnitude = ~std::uint64_t{0} >> 1;
+  const auto most = std::bit_cast<std::uint64_t>(kMostValue);
+  std::uint64_t below = 0;  // its highest bit: whether a difference was negative
+  for (std::size_t k = 0; k < size; ++k) below |= most - (std::bit_cast<std::uint64_t>(value[k]) & kMagnitude);
+  return below >> 63 == 0;
 }
+/// Likewise: an index below 0, and the difference to one that is too large, have the highest bit.
 template <class I>
 bool all_places(const I* index, std::size_t size, std::int64_t columns) {
-  I wrong = 0;
-  for (std::size_t k = 0; k < size; ++k) wrong |= static_cast<I>(index[k] < 0) | static_cast<I>(index[k] >= columns);
-  return wrong == 0;
+  using Bits = std::make_unsigned_t<I>;
+  const auto last = static_cast<Bits>(std::min<std::int64_t>(columns, std::numeric_limits<I>::max()) - 1);
+  Bits wrong = 0;
+  for (std::size_t k = 0; k < size; ++k) wrong |= static_cast<Bits>(index[k]) | (last - static_cast<Bits>(index[k]));
+  return wrong >> std::numeric_limits<I>::digits == 0;
 }
 
 template <class I>

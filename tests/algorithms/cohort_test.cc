@@ -2,14 +2,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <memory>
+#include <numeric>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "quorate/learner.h"
 #include "quorate/metrics/metrics.h"
 #include "quorate/registry.h"
+#include "quorate/session/session.h"
 #include "quorate/store/tensors.h"
 #include "quorate/weights/beliefs.h"
 #include "support/make.h"
@@ -495,6 +500,36 @@ TEST(Cohort, ACountOfLeaningsOrGuessesThatCannotBeIsRefused) {
     bad = good;
     Writer{bad}("margins", margins);
     EXPECT_THROW(load(bad), DataError);
+  }
+}
+
+TEST(Cohort, ARuleThatSelectsAsksAboutAnInstanceOfClassesOnce) {
+  constexpr Task kClasses = 3;
+  constexpr std::size_t kInstances = 4, kLabels = 2;
+  for (const char* spec :
+       {"cohort(query=shared)", "cohort(query=shared(choose=smallest))", "cohort(query=shared(choose=all))"}) {
+    Session session(parse_spec(spec),
+                    {.seed = 2, .tasks_per_name = kClasses, .exclusive = true, .labels_per_round = kLabels});
+    const Stream s = make_stream(200, 3, 6, 5, true);
+    for (std::size_t n = 0; n + kInstances <= s.size(); n += kInstances) {
+      std::vector<Example> round;
+      for (std::size_t i = n; i < n + kInstances; ++i) {
+        const Task first = session.task(task_name(s.task[i]));
+        for (Task k = 0; k < kClasses; ++k) round.push_back({first + k, s.x[i].view(), k});
+      }
+      std::array<std::size_t, kInstances> questions{};
+      const auto outcomes = session.decide({round, kClasses});
+      while (const auto question = session.next_question()) {
+        const std::size_t i = question->example / kClasses;
+        ++questions[i];
+        for (Task k = 0; k < kClasses; ++k)
+          EXPECT_LE(outcomes[i * kClasses + k].decision.margin, outcomes[question->example].decision.margin);
+        session.reply(Reply(kYes, s.y[n + i] > 0 ? 0 : 1 + i % 2));
+      }
+      EXPECT_LE(*std::ranges::max_element(questions), 1u) << spec;
+      const std::size_t all = std::string_view(spec).find("=all") == std::string_view::npos ? kLabels : kInstances;
+      EXPECT_EQ(std::accumulate(questions.begin(), questions.end(), std::size_t{0}), all) << spec;
+    }
   }
 }
 

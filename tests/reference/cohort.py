@@ -361,7 +361,7 @@ class CohortOfClasses(Cohort):
     class k by mean m; p_k, of both means; r_k its variance.
       Decide: top c, the first of the largest p_k; h, the first of the largest of the others; l = p_c - p_h. The rule's margin is l for
         c, else l + p_c - p_k, its doubt a times that. Only c may be asked about, for the others asked is False and the
-        probability 0, except where one annotator is shared. Draws are taken for every example. Where none is asked about: a guess.
+        probability 0. Draws are taken for every example; a shared annotator is shown c alone. Where none is asked about: a guess.
       Learn, a label: labels of the user + 1; 64 guesses left; m_j, m'_j, E, O, u anew, wrong is where another class has a margin
         not below that of c; p_k, r_k anew; calibration; n_c + 1; the step of the page; replays; it is kept with its a_mk.
     """
@@ -392,7 +392,8 @@ class CohortOfClasses(Cohort):
         lead = p[top] - p[second]
         leads = [lead if k == top else lead + p[top] - p[k] for k in range(self.groups)]
         if self.chooser is not None:
-            decisions = self.chooser.choose(tasks, leads, [draw for draw in draws if draw is not None])
+            decisions = [{"probability": 0.0, "asked": False, "draw": 0.0} for _ in tasks]
+            decisions[top] = self.chooser.choose([tasks[top]], [lead], [draw for draw in draws if draw is not None])[0]
         else:
             decisions = []
             for k, draw in enumerate(draws):

@@ -109,6 +109,7 @@ struct Cohort {
   // Ask and guess ------------------------------------------------------------------------------------------------------
 
   static_assert(sizeof(Prediction) + sizeof(double) <= kBytesOfScratch);  // with a shared annotator's scratch
+  static_assert(sizeof(Standing) + (sizeof(Example) + sizeof(Decision)) / 2 + sizeof(double) <= kBytesOfScratch);
   void decide(std::span<const Example> round, Rng& rng, std::span<Decision> out) {
     if (exclusive()) return decide_classes(round, rng, out);
     const auto same = [&](std::size_t n, std::size_t other) { return is_same(round[n].x, round[other].x); };
@@ -150,7 +151,7 @@ struct Cohort {
       out[n].margin = standings[n].lead;
       out[n].selection_score = mixture.calibration.slope() * out[n].margin;
     }
-    query(round, rng, out);
+    query.choose(round, standings, rng, out);
     for (std::size_t n = 0; n < round.size(); ++n) settle(round[n], standings[n], query.scale(), out[n]);
     for (std::size_t begin = 0, end = 1; begin < round.size(); begin = end++) {
       while (end < round.size() && !begins(end)) ++end;
@@ -199,6 +200,7 @@ struct Cohort {
   void release_scratch() {
     predictions = {};
     standings = {};
+    query.release_scratch();
   }
 
   void look(const Example& e) {

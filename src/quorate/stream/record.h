@@ -150,7 +150,8 @@ struct Record {
 };
 
 /// Whether a feature may have this value: finite, and its square, too, with room for sums.
-inline bool is_value(double value) { return std::abs(value) <= 1e18; }
+inline constexpr double kMostValue = 1e18;
+inline bool is_value(double value) { return std::abs(value) <= kMostValue; }
 inline constexpr std::string_view kValueRange = "a finite number from -1e18 to 1e18";
 
 /// Whether `name` is a whole number as one writes it (no sign, no leading zero), up to kMaxIndex; then *index is that.

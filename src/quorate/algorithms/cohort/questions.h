@@ -11,9 +11,11 @@
 #include <vector>
 
 #include "quorate/algorithms/cohort/classes.h"
+#include "quorate/algorithms/cohort/multiclass.h"
 #include "quorate/algorithms/cohort/params.h"
 #include "quorate/base/error.h"
 #include "quorate/base/learner_context.h"
+#include "quorate/base/memory.h"
 #include "quorate/base/portable_math.h"
 #include "quorate/queries/query_rules.h"
 #include "quorate/weights/calibration.h"
@@ -113,17 +115,37 @@ class Questions : public QueryPolicy<decltype(Params::query)> {
     d.probability = least;
     d.ask = d.draw < least;
   }
-  /// Of classes: the likeliest one is asked about, as its answer is the class; any, if the rule selects among them.
-  void ask_once(bool top, Decision& d) const {
-    if (top || selects_) return;
+  /// Of classes: applies the rule to a round. One that selects chooses among instances, each by its likeliest class.
+  void choose(std::span<const Example> round, std::span<const Standing> standings, Rng& rng, std::span<Decision> out) {
+    if (!selects_) return (*this)(round, rng, out);
+    renew(likeliest_, round.size());
+    renew(decisions_, round.size());
+    for (std::size_t n = 0; n < round.size(); ++n) {
+      if (!standings[n].top) continue;
+      likeliest_.push_back(round[n]);
+      decisions_.push_back(out[n]);
+    }
+    (*this)(likeliest_, rng, decisions_);
+    for (std::size_t n = 0, k = 0; n < round.size(); ++n)
+      if (standings[n].top) out[n] = decisions_[k++];
+  }
+  /// Of classes: the likeliest one is asked about, as its answer is the class.
+  static void ask_once(bool top, Decision& d) {
+    if (top) return;
     d.ask = false;
     d.probability = 0;
+  }
+  void release_scratch() {
+    likeliest_ = {};
+    decisions_ = {};
   }
 
   Margins margins;
 
  private:
   bool by_confidence_, selects_;
+  std::vector<Example> likeliest_;   // scratch: of a round's instances
+  std::vector<Decision> decisions_;  // scratch: about these
 };
 
 }  // namespace quorate::cohort
