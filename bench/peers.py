@@ -594,10 +594,10 @@ def main() -> None:
                 f"Python {platform.python_version()}, {versions}; quorate {quorate.__version__}.\n\n"
                 f"Medians of {o.rounds} alternating runs (least to most): CPU time, user and system, of all threads, and wall-clock time. A ratio\n"
                 "above 1 means that Quorate is faster; it is the median of the rounds' ratios. Vowpal Wabbit runs without the start of Python\n"
-                "except where that is named, scikit-learn with one thread. MB: the memory of the process at most; of Vowpal Wabbit, what it adds to Python's. The news set\n"
-                "has 11,314 posts of 134 words on average, in random order; a longer file has them ten times. The limit is what the memory\n"
-                f"alone would take: the file read once at {machine.read / 1e9:.3g} GB a second, and for each feature that is not a column of a table a line of\n"
-                f"memory at a random place, {1e9 * machine.line:.3g} ns, two where there are tasks. A small model is in the cache, which is faster.\n")  # fmt: skip
+                "except where that is named, scikit-learn with one thread. MB: the memory of the process at most; of Vowpal Wabbit, what it\n"
+                "adds to Python's. The news set has 11,314 posts of 134 words on average, in random order; a longer file has them ten times.\n"
+                f"The limit is what the memory alone would take: the file read once at {machine.read / 1e9:.3g} GB a second, and for each word a line of memory\n"
+                f"at a random place, {1e9 * machine.line:.3g} ns, two where there are tasks. A small model is in the cache, which is faster.\n")  # fmt: skip
         worse = ["## Where a peer needs less CPU time\n", *(lost or ["- nowhere in this run"]), ""]
         o.report.write_text("\n".join([head, *page, *worse]))
 
