@@ -28,11 +28,12 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
+import starving
 import vowpalwabbit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -51,6 +52,7 @@ class Set:
     active: tuple[tuple[float, float], ...]  # of Vowpal Wabbit --active: -l and --mellowness that buy about as many labels
     text: bool = True  # counts of words; else a table of numbers
     measure: str = "accuracy"
+    flipped: float = 0  # share of the labels to learn from that are wrong
 
 
 SETS = {
@@ -81,7 +83,27 @@ SETS = {
         "school/all.csv", 50, (350, 695, ALL),
         ((0.05, 0.01), (0.05, 0.02), (0.05, 0.05), (0.5, 1e-3), (0.5, 3e-3), (0.5, 1e-2)), False, "auc",
     ),
+    "spam-a": Set(
+        "spam A", "3 users, 500 emails of each to learn from, 2,000 of each to test on. Spam or not; counts of words.",
+        "spam-a/all.svm", 500, (40, 75, 150, ALL),
+        ((0.5, 1e-7), (0.5, 3e-7), (0.5, 1e-6), (0.5, 3e-6), (0.5, 1e-5), (8, 1e-8), (8, 3e-8)),
+    ),
+    "gaussians": Set(
+        "Gaussians", "One task, 1,500 points to learn from, 1,500 to test on. Above or below a plane; 10 numbers.",
+        "starving/gaussians.csv", 1500, (50, 150, 500, ALL), ((0.05, 0.01), (0.05, 0.1), (0.5, 1e-3), (0.5, 1e-2)), False,
+    ),
+    "weak": Set(
+        "weak", "One task, 2,000 points to learn from, 2,000 to test on. 70 % positives, log-odds of a plane that say little; 10 numbers.",
+        "starving/weak.csv", 2000, (50, 200, 500, ALL), ((0.05, 0.01), (0.05, 0.1), (0.5, 1e-3), (0.5, 1e-2)), False,
+    ),
+    "rare": Set(
+        "rare", "10 tasks, 500 points of each to learn from, 500 of each to test on. 2 % are above a plane; 30 numbers.",
+        "starving/rare.csv", 500, (200, 500, ALL), ((0.05, 0.01), (0.05, 0.1), (0.5, 1e-3), (0.5, 1e-2)), False, "average_precision",
+    ),
 }  # fmt: skip
+for clean in ("spam-b", "reviews", "gaussians"):
+    about = f"As {SETS[clean].title}; 20 % of the labels to learn from are wrong, drawn at random, those to judge by are right."
+    SETS[f"{clean}-wrong"] = dataclasses.replace(SETS[clean], title=f"{SETS[clean].title}, 20 % wrong", about=about, flipped=0.2)
 
 # The settings of the peers, of which the best is chosen afterwards for each number of labels. By kind of set: text, or table.
 VW_RANDOM = {True: (("tf-idf", 0.5), ("tf-idf", 8)), False: (("numbers", 0.5), ("scaled", 0.05), ("scaled", 0.5))}  # input, -l
@@ -115,17 +137,29 @@ class Data:
 
     @staticmethod
     def read(name: str) -> list[str]:
-        return (ROOT / "data" / name).read_text().splitlines()
+        path = ROOT / "data" / name
+        for _, (file, make), *_ in starving.SETS.values():
+            if file == name and make is not None and not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                make(path)
+        return path.read_text().splitlines()
 
     def parsed(self, line: str) -> tuple[str, str, list[tuple[str, float]]]:
         if self.ending == ".csv":
-            _, task, label, *values = line.split(",")
-            return label, task, [(str(k), float(value)) for k, value in enumerate(values)]
+            named = dict(zip(self.head[0].split(","), line.split(","), strict=True))
+            label, task = named.pop("label"), named.pop("task")
+            return label, task, [(name, float(value)) for name, value in named.items() if name != "id"]
         if self.ending == ".svm":
             label, task, *words = line.partition(" #")[0].split()
             return label, task.removeprefix("task:"), [(k, float(value)) for k, _, value in (w.partition(":") for w in words)]
         label, task, words = (part.split() for part in line.split("|"))
         return label[0], task[1], [(w, 1.0) for w in words[1:]]
+
+    def with_other_label(self, place: int) -> str:
+        at = self.head[0].split(",").index("label") if self.ending == ".csv" else 0
+        fields = self.lines[place].split("," if self.ending == ".csv" else " ")
+        fields[at] = str(-int(float(fields[at])))
+        return ("," if self.ending == ".csv" else " ").join(fields)
 
     def split(self, seed: int) -> tuple[np.ndarray, np.ndarray]:
         """Places of the examples to learn from, in order, and of those to be judged by."""
@@ -146,7 +180,8 @@ class Split:
     def __init__(self, data: Data, seed: int, program: Path, folder: Path) -> None:
         self.data, self.seed, self.program, self.folder = data, seed, program, folder
         self.learn, self.test = data.split(seed)
-        self.y, self.task = data.y[self.learn], data.task[self.learn]
+        self.wrong = np.random.default_rng([seed, 1]).random(len(self.learn)) < data.set.flipped
+        self.y, self.task = data.y[self.learn] ^ self.wrong, data.task[self.learn]
         self.truth = data.y[self.test]
         self.random = np.random.default_rng(seed).permutation(len(self.learn))
         counts, unseen = data.X[self.learn], data.X[self.test]
@@ -163,6 +198,8 @@ class Split:
     def judged(self, margins: np.ndarray) -> float:
         if self.data.set.measure == "auc":
             return float(roc_auc_score(self.truth, margins))
+        if self.data.set.measure == "average_precision":
+            return float(average_precision_score(self.truth, margins))
         return float(np.mean((margins > 0) == self.truth))
 
     def wanted(self, labels: int) -> int:
@@ -172,8 +209,9 @@ class Split:
 
     def cohort(self) -> Iterator[dict]:
         files = [self.folder / f"{part}{self.data.ending}" for part in ("learn", "test")]
-        for path, places in zip(files, (self.learn, self.test), strict=True):
-            path.write_text("\n".join([*self.data.head, *(self.data.lines[p] for p in places), ""]))
+        for path, places, wrong in zip(files, (self.learn, self.test), (self.wrong, np.zeros(len(self.test), bool)), strict=True):
+            lines = (self.data.with_other_label(p) if other else self.data.lines[p] for p, other in zip(places, wrong, strict=True))
+            path.write_text("\n".join([*self.data.head, *lines, ""]))
         for labels in self.data.set.labels:
             command = [self.program, "simulate", "--data", files[0], "--test", files[1], "--in-order", "--seed", self.seed]
             command += ["--labels", labels, "--pace", "even"] if labels else ["--learner", "cohort(query=always)"]
@@ -289,6 +327,7 @@ class Split:
 
 # Tables and figures -------------------------------------------------------------------------------------------------------
 
+MEASURES = {"accuracy": "", "auc": ", AUC", "average_precision": ", average precision"}
 ROWS = {
     "cohort": "cohort",
     "vw plain random": "Vowpal Wabbit, random labels",
@@ -396,7 +435,7 @@ def table(name: str, runs: list[dict]) -> tuple[str, str, list[str], list[str]]:
     everything = round(max(r["bought"] for r in runs))
     cells = {(who, n): best(runs, who, n, everything) for who in ROWS for n in s.labels}
     heads = [f"{n}" if n else f"all {everything:,}" for n in s.labels]
-    lines = [f"| {s.title}{', AUC' if s.measure == 'auc' else ''}, labels | " + " | ".join(heads) + " |", "| --- |" + " --- |" * len(heads)]
+    lines = [f"| {s.title}{MEASURES[s.measure]}, labels | " + " | ".join(heads) + " |", "| --- |" + " --- |" * len(heads)]
     notes, won, level = [], [], []
     for who, title in ROWS.items():
         row, chosen = [], []
@@ -455,7 +494,7 @@ def draw(name: str, runs: list[dict], path: Path) -> None:
     ticks = [n or everything for n in s.labels]
     ax.set_xticks(ticks, map(str, ticks), minor=False)
     ax.minorticks_off()
-    ax.set(title=s.title, xlabel="labels", ylabel="AUC" if s.measure == "auc" else "accuracy on unseen examples")
+    ax.set(title=s.title, xlabel="labels", ylabel=MEASURES[s.measure].removeprefix(", ") or "accuracy on unseen examples")
     save(ax, path)
 
 
