@@ -66,8 +66,8 @@ class Broker(kafka_broker.Broker):
         producer.flush(GUARD)
         assert not failed and not len(producer), failed
 
-    def read(self, topic: str) -> list[tuple[bytes | None, bytes]]:
-        """The committed messages of all partitions up to now, as (key, value)."""
+    def read(self, topic: str, part=lambda message: message.value()) -> list[tuple]:
+        """The committed messages of all partitions up to now, as (key, value), or another part of them."""
         consumer = self.client.Consumer(self.options(**{"group.id": "tests", "isolation.level": "read_committed",
                                                         "enable.auto.commit": False, "enable.partition.eof": True}))
         try:
@@ -78,7 +78,7 @@ class Broker(kafka_broker.Broker):
                 message = consumer.poll(GUARD)
                 assert message is not None, f"no end of {topic}"
                 if message.error() is None:
-                    found.append((message.key(), message.value()))
+                    found.append((message.key(), part(message)))
                 elif message.error().code() == self.client.KafkaError._PARTITION_EOF:
                     ended.add(message.partition())
                 else:

@@ -1,18 +1,24 @@
 """A log in Kafka under load: programs and the broker are killed, the broker is away for minutes, more is asked than may be bought."""
+import http.client
 import json
 import os
 import random
+import re
 import signal
 import statistics
 import threading
 import time
+import urllib.request
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import pairwise, product
 
 import pytest
 from driving import Scene, Worker, annotate_all
-from program import GUARD, wait_until
+from program import GUARD, cpu_seconds, wait_until
 from serving import Server, is_spam
-from test_work import annotate
+from test_work import annotate, figures_of
 
 pytestmark = pytest.mark.full
 
@@ -200,3 +206,129 @@ def test_a_backlog_with_ten_times_more_questions_than_labels(scene, limits, budg
     scene.check_follower(server, PROBES[:200])
     scene.check_log(server)
     server.stop()
+
+
+# Load ------------------------------------------------------------------------------------------------------------------------------------
+
+RATE = int(os.environ.get("QUORATE_KAFKA_RATE", "1000"))  # examples of the stream, a second
+ANSWERS, SECONDS, BEHIND, WINDOW = 333, 30, 10_000, 10  # answers a second, for so long; records; seconds that are compared
+WORDS = ["".join(letters) for letters in product("abcdefghij", repeat=4)]
+
+
+@contextmanager
+def stream(scene: Scene):
+    """RATE emails of 60 words a second, of 100 users, meanwhile."""
+    draw, stopped = random.Random(1), threading.Event()
+    texts = [" ".join(WORDS[draw.randrange(5000) + 5000 * (is_spam(n) == (draw.random() < 0.6))] for _ in range(60)) for n in range(2001)]
+
+    def run():
+        producer, began = scene.broker.producer(), time.monotonic()
+        while not stopped.wait(0.01):
+            for n in range(scene.produced, int(RATE * (time.monotonic() - began))):
+                line = f'{{"id":"m{n}","task":"t{n % 100}","text":"{texts[n % 2001]}"}}'
+                producer.produce(scene.emails, line, f"m{n}", n % scene.partitions)
+                scene.produced = n + 1
+            producer.poll(0)
+        assert producer.flush(GUARD) == 0
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        thread.join(GUARD)
+
+
+def people(server: Server, seconds: float, count: int = 32) -> int:
+    """They give up to ANSWERS a second. Returns how many."""
+    end = time.monotonic() + seconds
+
+    def person(me: int) -> int:
+        connection, given = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=GUARD), 0
+
+        def post(path: str, body: dict) -> dict:
+            connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+            return json.loads(connection.getresponse().read())
+
+        while (left := end - time.monotonic()) > 0:
+            if given >= (seconds - left) * ANSWERS / count:
+                time.sleep(0.002)
+            elif question := post("/v1/next", {"annotator": f"a{me}"})["question"]:
+                number = int(question["example"][1:])  # two answers in seven are wrong, so the model stays uncertain, and asks on
+                label = "spam" if is_spam(number) == (number % 7 > 1) else "ham"
+                post("/v1/answer", {"lease": question["lease"], "label": label})
+                given += 1
+        return given
+
+    with ThreadPoolExecutor(count) as pool:
+        return sum(pool.map(person, range(count)))
+
+
+def check_throughput(scene: Scene, partitions: set[int], moments: dict[str, float]):
+    """After each moment: the share of what arrives that is predicted, first predictions alone, and the longest pause."""
+    first: dict[bytes, float] = {}
+    for key, at in scene.broker.read(scene.scores, lambda message: message.timestamp()[1] / 1000):
+        first[key] = min(at, first.get(key, at))
+    for name, begin in moments.items():
+        pause, count = 0.0, 0
+        for n in partitions:
+            seen = sorted(at for key, at in first.items() if int(key[1:]) % scene.partitions == n and begin <= at < begin + WINDOW)
+            pause = max(pause, *(after - before for before, after in pairwise([begin, *seen, begin + WINDOW])))
+            count += len(seen)
+        share = count / (WINDOW * RATE * len(partitions) / scene.partitions)
+        print(f"{name}: {share:.0%} of {RATE} examples a second, longest pause {pause:.2f} s; load {os.getloadavg()[0]:.1f}")
+        assert share >= 0.8, name
+
+
+def test_learning_from_333_answers_a_second_and_a_worker_that_is_10000_records_behind(scene):
+    scene.topics(12)
+    server = scene.desk("--positive", "spam", "--negative", "ham", "--learner", "cohort(query=always)", "--labels", "100000", new=False)
+    scene.members("one")
+    learning = Worker(scene, "--source", "none", "--metrics-port", "0")  # its pipe stays empty
+    url = wait_until(lambda: re.search(r"(http\S+)/metrics", learning.said()), "an address").group(1)
+    with stream(scene):
+        time.sleep(5)
+        used, known = [cpu_seconds(one.process) for one in (learning, server)], server.status()["examples"]
+        answers = people(server, SECONDS)
+        used = [(cpu_seconds(one.process) - was) / SECONDS for one, was in zip((learning, server), used, strict=True)]
+        known = server.status()["examples"] - known
+        print(f"{answers / SECONDS:.0f} answers and {known / SECONDS:.0f} examples a second in the log; learning takes {used[0]:.1%} of a "
+              f"core, the desk {used[1]:.1%}; load {os.getloadavg()[0]:.1f}")
+        assert used[0] <= 0.6
+
+        begin, known, answers = figures_of(url)["quorate_work_log_record"], server.status()["examples"], 0
+        learning.process.send_signal(signal.SIGSTOP)
+        while (end := figures_of(server.url)["quorate_journal_durable_events"]) < begin + BEHIND:
+            answers += people(server, 5)
+        known, moments = server.status()["examples"] - known, {"alone": time.time()}
+        time.sleep(WINDOW)
+        began, cpu, moments["another follows"] = time.monotonic(), cpu_seconds(learning.process), time.time()
+        learning.process.send_signal(signal.SIGCONT)
+        wait_until(lambda: figures_of(url)["quorate_work_log_record"] >= end, "the end of the log")
+        print(f"{end - begin:.0f} records, {answers} answers, {known} examples behind: caught up in {time.monotonic() - began:.1f} s, "
+              f"{cpu_seconds(learning.process) - cpu:.2f} s of CPU; load {os.getloadavg()[0]:.1f}")
+        time.sleep(WINDOW)
+    check_throughput(scene, set(range(12)), moments)
+
+
+def test_others_go_on_while_a_worker_joins_and_leaves(scene):
+    scene.topics(12)
+    server = scene.desk("--labels", "100")
+    scene.members("one", "two")
+    with stream(scene):
+        time.sleep(5)
+        moments = {"two workers": time.time()}
+        time.sleep(WINDOW)
+        moments["a third joins"] = time.time()
+        third = scene.member()
+        wait_until(lambda: scene.joined() == 3, "a group of three")
+        found = scene.broker.admin.describe_consumer_groups([scene.log])[scene.log].result(GUARD).members
+        others = {part.partition for one in found if one.group_instance_id for part in one.assignment.topic_partitions}
+        time.sleep(WINDOW)
+        moments["it leaves"] = time.time()
+        third.stop()
+        time.sleep(WINDOW)
+    scene.judged(server)
+    check_throughput(scene, others, moments)
+    print(f"predicted twice: {len(scene.broker.read(scene.scores)) - scene.produced}")

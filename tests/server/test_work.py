@@ -8,6 +8,7 @@ import time
 import urllib.request
 from contextlib import contextmanager
 
+import pytest
 from program import GUARD, reserved_port, wait_until
 from serving import Server, example, is_spam
 
@@ -120,46 +121,71 @@ def predict_meanwhile(quorate, start):
     assert server.status()["workers"]["examples_of_all"] == 150
 
 
-def test_kills_lose_and_double_nothing(quorate):
-    """Workers and the desk are killed at random; each source goes on where the desk knows it to be."""
-    with desk(quorate, 60) as start:
-        kill(quorate, start, kills=12)
+@pytest.mark.parametrize("kills", [12, pytest.param(100, marks=pytest.mark.full)])
+def test_kills_lose_and_double_nothing(quorate, kills):
+    """Workers and the desk are killed at random; each source goes on where the desk knows it to be, and all have one model."""
+    with desk(quorate, 40) as start:
+        kill(quorate, start, kills)
 
 
 def kill(quorate, start, kills):
     draw = random.Random(1)
     server = start()
-    paths = []
-    for n in range(2):
-        path = quorate.folder / f"part-{n}.jsonl"
-        path.write_text(stream(n * 2000, n * 2000 + 2000))
-        paths.append(path)
-    workers = [Worker(quorate, server, path.name, "--data", path) for path in paths]
-    for _ in range(kills):
+    paths = [quorate.folder / f"part-{n}.jsonl" for n in range(2)]
+    witness = Worker(quorate, server, "witness", "--share-examples", "0", "--metrics-port", "0")  # follows the log, and is never killed
+    url = witness.metrics_url()
+    workers = [None, None]
+
+    def go_on():
+        for n, path in enumerate(paths):
+            if workers[n] is None or workers[n].process.poll() == 0:
+                workers[n] = Worker(quorate, server, path.name, "--data", path)
+
+    for turn in range(kills):
+        for n, path in enumerate(paths):
+            with path.open("a") as out:
+                out.write(stream(turn * 400 + n * 200, turn * 400 + n * 200 + 200))
+        go_on()
         time.sleep(draw.random() * 0.1)
-        annotate(server, 3)
+        if turn % (kills // 12) == 0:
+            annotate(server, 3)
         victim = draw.randrange(3)
         if victim == 2:
-            server.process.send_signal(signal.SIGKILL)
-            server.process.wait(GUARD)
+            server.stop(signal.SIGKILL)
             server = start()
         else:
             workers[victim].process.kill()
             workers[victim].process.communicate()
             workers[victim] = Worker(quorate, server, paths[victim].name, "--data", paths[victim])
-    for worker in workers:
-        _, err = worker.end()
-        assert worker.process.returncode == 0, err
+    for _ in range(2):  # again for those that ended before the last lines came
+        go_on()
+        for worker in workers:
+            _, err = worker.end()
+            assert worker.process.returncode == 0, err
     while annotate(server, 100):
         pass
     status = server.status()
-    assert status["workers"]["examples_of_all"] == 4000
-    assert status["labels"]["bought"] <= 60
+    assert status["workers"]["examples_of_all"] == 400 * kills
+    assert status["labels"]["bought"] == 40
     events = [json.loads(line) for line in server.request("GET", "/v1/journal?most=100000", raw=True)[1].splitlines()]
     ids = [json.loads(line)["id"] if isinstance(line, str) else line["id"]
            for event in events for line, known in zip(event.get("examples", []), event["event"].get("was", {}).get("ids", []), strict=False)
            if known is not None]
     assert len(ids) == len(set(ids)) == status["examples"], "each example counts once"
+
+    probes = stream(10**6, 10**6 + 300)
+    wait_until(lambda: figures_of(url)["quorate_work_log_record"] == figures_of(server.url)["quorate_journal_durable_events"])
+    expected = predictions_of(server, probes)
+    for worker in (witness, Worker(quorate, server, "late", "--share-examples", "0")):
+        worker.give(probes)
+        said, err = worker.end()
+        assert [{key: one[key] for key in expected[0]} for one in said] == expected, "its model is the desk's, to the bit: " + err
+    server.stop(signal.SIGKILL)
+    assert predictions_of(start(), probes) == expected
+
+
+def predictions_of(server, lines):
+    return server.ok("POST", "/v1/predict", lines.encode(), type="application/x-ndjson")["predictions"]
 
 
 def test_a_token_of_the_role_worker_is_needed(quorate):
