@@ -175,8 +175,7 @@ class KafkaInput : public Input {
   }
   /// So that the tools of Kafka show how far this is behind.
   void commit() {
-    if (Clock::now() - committed_ < 1s) return;
-    committed_ = Clock::now();
+    if (!member_->steady()) return;
     for (const std::int32_t partition : mine_)
       member_->commit(partition, static_cast<std::int64_t>(link_.known_until(name(partition))));
   }
@@ -186,7 +185,6 @@ class KafkaInput : public Input {
   const bool quiet_;
   std::set<std::int32_t> mine_;
   std::optional<Line> held_;
-  Clock::time_point committed_ = Clock::now();
   std::optional<kafka::Member> member_;
 };
 

@@ -432,6 +432,7 @@ struct Member::State {
   Events events;
   Held held = {};
   std::map<std::int32_t, std::int64_t> next = {};  // offsets, of the partitions that are this member's
+  bool steady = false;
 
   void rebalance(rd_kafka_t* handle, rd_kafka_resp_err_t error, rd_kafka_topic_partition_list_t* list) {
     std::vector<std::int32_t> partitions;
@@ -458,7 +459,13 @@ Member::Member(const Connection& to, std::string topic, const std::string& group
   rd_kafka_conf_set_rebalance_cb(s.client.conf(),
                                  [](rd_kafka_t* handle, rd_kafka_resp_err_t error, rd_kafka_topic_partition_list_t* list,
                                     void* opaque) { Client::of<State>(opaque)->rebalance(handle, error, list); });
+  rd_kafka_conf_set_stats_cb(s.client.conf(), [](rd_kafka_t*, char* json, std::size_t size, void* opaque) {
+    const std::string_view said(json, size);
+    Client::of<State>(opaque)->steady = said.find("\"join_state\":\"steady\"") != std::string_view::npos;
+    return 0;
+  });
   Settings ours{{"group.id", group},
+                {"statistics.interval.ms", "1000"},
                 {"enable.auto.commit", "false"},
                 {"enable.auto.offset.store", "false"},
                 {"isolation.level", "read_committed"},
@@ -498,6 +505,8 @@ std::optional<Message> Member::next(std::chrono::milliseconds wait) {
   next = m->offset + 1;
   return view(*m);
 }
+
+bool Member::steady() { return std::exchange(state_->steady, false); }
 
 void Member::commit(std::int32_t partition, std::int64_t offset) {
   rd_kafka_commit(state_->client.get(), partition_list(state_->name, partition, offset).get(), 1);
@@ -547,6 +556,7 @@ struct Member::State {};
 Member::Member(const Connection&, std::string, const std::string&, const std::string&, Events) { refuse(); }
 Member::~Member() = default;
 std::optional<Message> Member::next(std::chrono::milliseconds) { refuse(); }
+bool Member::steady() { refuse(); }
 void Member::commit(std::int32_t, std::int64_t) { refuse(); }
 
 }  // namespace quorate::kafka

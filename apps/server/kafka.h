@@ -142,6 +142,9 @@ class Member {
 
   /// The next message, or nothing if none came for that long.
   std::optional<Message> next(std::chrono::milliseconds wait);
+  /// Once a second while no member comes or goes: the moment for commit(). At other times the broker refuses a commit, and
+  /// librdkafka then gives up all partitions for seconds (its issue 4059).
+  bool steady();
   /// For those that watch the group: messages of a partition before this offset are done with.
   void commit(std::int32_t partition, std::int64_t offset);
 

@@ -825,13 +825,22 @@ std::string Service::log_records(std::uint64_t from, std::string_view log) const
   if (const std::uint64_t first = first_record(); from < first)
     throw Refused{Verdict::kGone, "records before " + std::to_string(first) + " are no longer stored",
                   "a start from /v1/model"};
+  std::optional<JournalReader> reader;
+  {
+    const std::lock_guard lock(followers_mutex_);
+    if (auto known = followers_.extract(from)) reader.emplace(std::move(known.mapped()));
+  }
+  if (!reader) reader.emplace(options_.dir, from, durable);
+  reader->set_until(durable);
   std::string out;
-  JournalReader reader(options_.dir, from, durable);
   while (out.size() < kPageBytes) {
-    const auto record = reader.next();
+    const auto record = reader->next();
     if (!record) break;
     add_to_log(out, record->sequence, record->payload);
   }
+  const std::lock_guard lock(followers_mutex_);
+  followers_.insert_or_assign(reader->position().sequence, std::move(*reader));
+  if (followers_.size() > kMostFollowers) followers_.erase(followers_.begin());
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "quorate/desk/desk.h"
 #include "quorate/desk/settings.h"
 #include "quorate/journal/journal.h"
+#include "quorate/journal/reader.h"
 
 namespace quorate::server {
 
@@ -185,6 +187,11 @@ class Service {
   bool past_stays_ = false;  // what was forgotten is still on the disk
   double past_pause_ = 0, past_again_ = 0;
 
+  /// Where followers of the log are, by the record that each needs next: so that no segment is read from its beginning
+  /// again.
+  mutable std::map<std::uint64_t, JournalReader> followers_;
+  mutable std::mutex followers_mutex_;
+  static constexpr std::size_t kMostFollowers = 8;
   mutable std::mutex queue_mutex_;
   std::condition_variable work_;
   std::deque<Job> queue_;

@@ -278,7 +278,7 @@ def check_throughput(scene: Scene, partitions: set[int], moments: dict[str, floa
             count += len(seen)
         share = count / (WINDOW * RATE * len(partitions) / scene.partitions)
         print(f"{name}: {share:.0%} of {RATE} examples a second, longest pause {pause:.2f} s; load {os.getloadavg()[0]:.1f}")
-        assert share >= 0.8, name
+        assert share >= 0.8 and pause < 3, name
 
 
 def test_learning_from_333_answers_a_second_and_a_worker_that_is_10000_records_behind(scene):

@@ -111,6 +111,12 @@ class JournalReader {
   /// an exception the reader cannot be used.
   std::optional<Record> next();
 
+  /// The next records end before `until`, which is not less than before.
+  void set_until(std::uint64_t until) {
+    until_ = until;
+    forget();  // what was read ahead may have been written since
+  }
+
   const SegmentHeader& header() const { return header_; }             ///< of the current segment
   const Position& position() const { return at_; }                    ///< at the end: the end of the journal
   const std::optional<TornTail>& torn_tail() const { return torn_; }  ///< set by next() when it finds one at the end
