@@ -596,7 +596,7 @@ def main() -> None:
                 "above 1 means that Quorate is faster; it is the median of the rounds' ratios. Vowpal Wabbit runs without the start of Python\n"
                 "except where that is named, scikit-learn with one thread. MB: the memory of the process at most; of Vowpal Wabbit, what it\n"
                 "adds to Python's. The news set has 11,314 posts of 134 words on average, in random order; a longer file has them ten times.\n"
-                f"The limit is what the memory alone would take: the file read once at {machine.read / 1e9:.3g} GB a second, and for each word a line of memory\n"
+                f"The limit is the time that the memory alone would take: the file read once at {machine.read / 1e9:.3g} GB a second, and for each word a line of memory\n"
                 f"at a random place, {1e9 * machine.line:.3g} ns, two where there are tasks. A small model is in the cache, which is faster.\n")  # fmt: skip
         worse = ["## Where a peer needs less CPU time\n", *(lost or ["- nowhere in this run"]), ""]
         o.report.write_text("\n".join([head, *page, *worse]))
