@@ -1,6 +1,7 @@
 #include "desk_options.h"
 
 #include <filesystem>
+#include <utility>
 
 #include "common.h"
 #include "help.h"
@@ -135,6 +136,13 @@ kafka::Settings kafka_settings(const std::vector<std::string>& settings) {
     out.emplace_back(text.substr(0, at), text.substr(at + 1));
   }
   return out;
+}
+
+std::function<void(const std::string&)> waits_for_broker(std::function<void(std::string_view)> log) {
+  return [log = std::move(log), said = false](const std::string& why) mutable {
+    if (interrupt().stop_requested()) throw Interrupted("interrupted before the broker answered");
+    if (!std::exchange(said, true)) log(why + "; waits for it up to 10 s");
+  };
 }
 
 }  // namespace quorate::cli

@@ -1,8 +1,10 @@
 // The folder of a desk and its settings, as options of the commands that serve it.
 #pragma once
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "quorate/desk/settings.h"
@@ -27,5 +29,7 @@ struct DeskFolder {
 void add_kafka_settings(CLI::App& command, std::vector<std::string>& settings);
 /// Throws UsageError for a setting without =.
 kafka::Settings kafka_settings(const std::vector<std::string>& settings);
+/// For kafka::Connection::waits: says once for what is waited, and throws Interrupted.
+std::function<void(const std::string&)> waits_for_broker(std::function<void(std::string_view)> log);
 
 }  // namespace quorate::cli

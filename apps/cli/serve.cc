@@ -75,6 +75,7 @@ int run_server(ServeOptions& o) {
   if (!o.log.empty()) {
     server::LogTopicOptions options{kafka::Address::parse("--log", o.log), kafka_settings(o.kafka), dir};
     options.log = log;
+    options.waits = waits_for_broker(log);
     options.ended = [&replaced] { replaced.request_stop(); };
     topic.emplace(options);  // gives an empty folder the log's journal
   }

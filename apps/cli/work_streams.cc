@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "common.h"
+#include "desk_options.h"
 #include "quorate/stream/source.h"
 
 namespace quorate::cli {
@@ -104,7 +105,7 @@ class KafkaInput : public Input {
   KafkaInput(Link& link, const kafka::Address& topic, const kafka::Settings& settings, const std::string& group,
              const std::string& member, bool quiet)
       : link_(link), topic_(topic.topic), quiet_(quiet) {
-    const auto say = [this](const std::string& line) {
+    const auto say = [this](std::string_view line) {
       if (!quiet_) std::cerr << "quorate: " << line << "\n";
     };
     kafka::Member::Events events;
@@ -129,7 +130,8 @@ class KafkaInput : public Input {
       }
     };
     events.gone = say;
-    member_.emplace(kafka::Connection{topic.servers, settings}, topic.topic, group, member, events);
+    const kafka::Connection to{.servers = topic.servers, .settings = settings, .waits = waits_for_broker(say)};
+    member_.emplace(to, topic.topic, group, member, events);
   }
 
   Batch next(std::size_t most) override {
@@ -198,7 +200,10 @@ class StandardOutput : public Output {
 class KafkaOutput : public Output {
  public:
   KafkaOutput(const kafka::Address& topic, const kafka::Settings& settings)
-      : writer_({topic.servers, settings}, topic.topic, 0ms) {}
+      : writer_({.servers = topic.servers, .settings = settings, .waits = waits_for_broker([](std::string_view line) {
+                                                                   std::cerr << "quorate: " << line << "\n";
+                                                                 })},
+                topic.topic, 0ms) {}
   bool write(const Batch& batch, std::string_view predictions) override {
     for (std::size_t n = 0; !predictions.empty(); ++n) {
       const std::size_t end = predictions.find('\n');

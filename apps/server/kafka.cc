@@ -96,11 +96,17 @@ class Client {
   }
 
   [[noreturn]] void fail(rd_kafka_resp_err_t error, const std::string& about) const {
-    std::string text = "kafka://" + to_.servers + (about.empty() ? "" : "/" + about) + ": " + rd_kafka_err2str(error);
-    const std::lock_guard lock(mutex_);
-    if (!last_.empty() && !is_final(error)) text += " (" + last_ + ")";
+    const std::string text = why(error, about);
     if (is_final(error)) throw FileError(text);
     throw Unreachable(text);
+  }
+  std::string why(rd_kafka_resp_err_t error, const std::string& about) const {
+    std::string text = "kafka://" + to_.servers + (about.empty() ? "" : "/" + about) + ": " + rd_kafka_err2str(error);
+    const std::lock_guard lock(mutex_);
+    if (!last_.empty() && !is_final(error)) return text + " (" + last_ + ")";
+    if (error == RD_KAFKA_RESP_ERR__TRANSPORT)
+      text += " (no reply; expected a broker of Kafka, and --kafka security.protocol=SSL or SASL_SSL if it wants TLS)";
+    return text;
   }
   void check(rd_kafka_resp_err_t error, const std::string& about) const {
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR) fail(error, about);
@@ -123,6 +129,7 @@ class Client {
         if (refused_) throw FileError("kafka://" + to_.servers + ": " + last_ + "; see --kafka");
       }
       if (std::chrono::steady_clock::now() >= end) fail(error, topic);
+      if (to_.waits) to_.waits(why(error, topic));
     }
     int out = 0;
     for (int n = 0; n < found->topic_cnt; ++n)

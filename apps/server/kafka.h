@@ -37,6 +37,8 @@ struct Connection {
   std::string servers;
   Settings settings = {};
   std::chrono::milliseconds wait{10'000};  ///< for a broker at the beginning
+  /// Called about once a second of this, with the reason. May throw, and then it is not waited for any longer.
+  std::function<void(const std::string& why)> waits = nullptr;
 };
 
 /// Its views are valid until the next call of the member function that returned it.

@@ -171,9 +171,10 @@ LogTopic::LogTopic(LogTopicOptions options)
       name_(o_.address.topic),
       moments_(name_ + ".moments"),
       events_(name_ + ".events"),
-      to_{o_.address.servers, o_.settings} {
+      to_{.servers = o_.address.servers, .settings = o_.settings} {
   LogFolder folder(o_.dir, o_.address.text());
-  for (const auto& made : kafka::create_topics(to_, {name_, moments_, events_})) say("made the topic " + made);
+  const kafka::Connection first{.servers = to_.servers, .settings = to_.settings, .waits = o_.waits};
+  for (const auto& made : kafka::create_topics(first, {name_, moments_, events_})) say("made the topic " + made);
   std::random_device random;
   char host[128] = "";
   gethostname(host, sizeof host - 1);

@@ -24,9 +24,10 @@ namespace quorate::server {
 struct LogTopicOptions {
   kafka::Address address;
   kafka::Settings settings = {};
-  std::string dir;                                      ///< of the desk
-  std::function<void(std::string_view)> log = nullptr;  ///< receives one line at a time; on any thread
-  std::function<void()> ended = nullptr;                ///< called once if this desk may not go on: see failed()
+  std::string dir;                                          ///< of the desk
+  std::function<void(std::string_view)> log = nullptr;      ///< receives one line at a time; on any thread
+  std::function<void(const std::string&)> waits = nullptr;  ///< kafka::Connection::waits, while it is made
+  std::function<void()> ended = nullptr;                    ///< called once if this desk may not go on: see failed()
 };
 
 class LogFolder;

@@ -1,6 +1,9 @@
 """A log in Kafka: the desk copies its journal into a topic, workers follow it there and read their examples from partitions."""
 import json
 import re
+import signal
+import subprocess
+import time
 from collections import Counter
 
 import pytest
@@ -258,3 +261,15 @@ def test_a_worker_reads_a_file_and_writes_a_topic(scene):
     found = [(key, json.loads(value)) for key, value in scene.broker.read(scene.scores)]
     assert [one["position"] for _, one in found] == list(range(100)) and {key for key, _ in found} == {None}
     assert server.status()["workers"]["examples_of_all"] == 100
+
+
+def test_a_broker_that_does_not_reply_is_waited_for_aloud_until_an_interrupt(program, tmp_path):
+    command = [program, "serve", "--dir", "d", "--positive", "spam", "--negative", "ham", "--log", "kafka://127.0.0.1:1/x", "--port", "0"]
+    server = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    began = time.monotonic()
+    said = server.stderr.readline()
+    assert time.monotonic() - began < 8
+    assert "kafka://127.0.0.1:1" in said and "waits for it up to 10 s" in said
+    server.send_signal(signal.SIGINT)
+    assert server.wait(5) == 130
+    assert "interrupted" in server.stderr.read()
