@@ -9,7 +9,7 @@ set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME quorate)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME quorate-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "nlohmann-json3-dev, libsimdjson-dev, zlib1g-dev, liblzma-dev, libzstd-dev, libutf8proc-dev")
+set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "nlohmann-json3-dev, libsimdjson-dev, zlib1g-dev, liblzma-dev, libzstd-dev, libutf8proc-dev, pkg-config")
 set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "The program quorate: it trains, predicts, compares learners, and serves
  questions to the people who label. It needs no other package.")
 set(CPACK_COMPONENT_DEV_DESCRIPTION "The C++ library: headers, a static library and its CMake package.")
