@@ -686,7 +686,7 @@ bool Service::clear_past() {
     if (!journal_->begin_segment()) return false;
     for (const std::uint64_t sequence : snapshots_of(options_.dir))
       if (sequence != now) remove_snapshot(options_.dir, sequence);
-    journal_->drop_before(now);
+    drop_before(now);
     return true;
   } catch (const std::exception& e) {
     log(std::string("old files stay: ") + e.what());
@@ -708,7 +708,7 @@ void Service::drop_old() {
   if (before.size() <= *keep + 1) return;
   const std::string& archive = desk_options_.archive;
   const std::string what = archive.empty() ? "removed" : "moved to " + archive;
-  for (const Segment& dropped : journal_->drop_before(before[before.size() - 1 - *keep], archive))
+  for (const Segment& dropped : drop_before(before[before.size() - 1 - *keep], archive))
     log(dropped.path + ": " + what + ", as it is older than the snapshots and the segments to keep");
 }
 
@@ -839,8 +839,16 @@ std::string Service::log_records(std::uint64_t from, std::string_view log) const
     add_to_log(out, record->sequence, record->payload);
   }
   const std::lock_guard lock(followers_mutex_);
+  if (reader->header().first < first_record()) return out;  // its segment was dropped meanwhile
   followers_.insert_or_assign(reader->position().sequence, std::move(*reader));
   if (followers_.size() > kMostFollowers) followers_.erase(followers_.begin());
+  return out;
+}
+
+std::vector<Segment> Service::drop_before(std::uint64_t sequence, const std::string& archive) {
+  std::vector<Segment> out = journal_->drop_before(sequence, archive);
+  const std::lock_guard lock(followers_mutex_);
+  followers_.clear();  // what an open file has stays on the disk
   return out;
 }
 

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "quorate/base/fair_mutex.h"
 #include "quorate/desk/desk.h"
@@ -168,6 +169,7 @@ class Service {
   bool forget_past();
   bool clear_past();
   void drop_old();
+  std::vector<Segment> drop_before(std::uint64_t sequence, const std::string& archive = "");
   void fail(const std::string& why);
   void log(const std::string& line) const;
 

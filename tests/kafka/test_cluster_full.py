@@ -47,11 +47,11 @@ def rests() -> list[str]:
 
 def test_a_short_stream_is_judged_to_its_end(cluster, tmp_path):
     out = tmp_path / "out"
-    process = cluster(out, "--messages", "20000", "--users", "200", "--labels", "100")
+    process = cluster(out, "--messages", "60000", "--users", "200", "--labels", "100")  # the last 10,000 come after the labels
     assert process.wait(GUARD) == 0, out.read_text()
     said = out.read_text()
     assert "worker-3 is killed" in said and "worker-3 is started again" in said, said
-    assert "20,000 messages in" in said and "Lag: 0." in said, said
+    assert "60,000 messages in" in said and "Lag: 0." in said, said
     assert int(re.search(r"Labels: (\d+) of 100", said)[1]) <= 100, said
     assert float(re.search(r"predictions: ([0-9.]+) %", said)[1]) > 70, said
 

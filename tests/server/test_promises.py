@@ -273,10 +273,13 @@ def test_delete_forgets_with_every_setting_and_names_what_stays(quorate, more):
         if question := server.next()["question"]:
             server.answer(question)
     server.ok("POST", "/v1/examples", {"id": "m1001", "task": "ann", "text": "secretword again", "label": "spam"})
+    log = json.loads(server.request("GET", "/v1/model", raw=True)[1].splitlines()[0])["log"]
+    assert "secretword" in server.request("GET", f"/v1/log?from=0&log={log}", raw=True)[1], "a worker follows"
     reply = server.ok("DELETE", "/v1/tasks/ann")["forgotten"]
     assert any("weights" in one for one in reply["left"]) == bool(more)
     for path in (quorate.folder / "desk").rglob("*"):
         assert not path.is_file() or b"secretword" not in path.read_bytes(), path
+    assert not [one for one in Path(f"/proc/{server.process.pid}/fd").iterdir() if str(one.readlink()).endswith("(deleted)")]
     answered = next(json.loads(line) for line in quorate.ok("journal", "export", "--dir", "desk").out.splitlines() or ['{"example": "m1"}'])
     assert server.request("DELETE", f"/v1/examples/{answered['example']}")[0] == 200
     server.stop(signal.SIGKILL)
