@@ -31,12 +31,13 @@ wheel_for() { # version of Python: its wheel's name. PyPI has another project ca
 
 try_python() {
   local python env=build/package/try/$1
+  local -a packages
   python=$(command -v "$HOME"/.pyenv/versions/"$1".*/bin/python3 "/usr/bin/python$1" | head -1) || { echo "== Python $1: not here"; return; }
   echo "== $("$python" --version), the tests of the package"
   rm -rf "$env"
   "$python" -m venv "$env"
-  "$env/bin/pip" install -q --disable-pip-version-check --only-binary :all: "$dist/$(wheel_for "$1")" pandas polars pyarrow river \
-    safetensors tqdm pytest pytest-xdist
+  mapfile -t packages < <(sed -E 's/[=#].*//; /^$/d; /playwright/d' tests/requirements.txt) # the newest for this Python
+  "$env/bin/pip" install -q --disable-pip-version-check --only-binary :all: "$dist/$(wheel_for "$1")" "${packages[@]}"
   # Away from the checkout's own sources, with the program of the wheel.
   QUORATE=$PWD/$env/bin/quorate "$env/bin/pytest" -q -n 2 -p no:cacheprovider -m "not check and not full" tests/python 2>&1 | tail -3
 }

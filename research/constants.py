@@ -1,6 +1,6 @@
-"""What twice and half of each constant of `cohort` change: the last table of docs/cohort.md.
+"""What twice and half of each constant of `cohort` change: the last table of docs/decisions/constants.md.
 
-    python3 research/constants.py [--runs 4] [--only kHandicap,noise] [--write docs/cohort.md]
+    python3 research/constants.py [--runs 4] [--only kHandicap,noise] [--write docs/decisions/constants.md]
 
 Builds the program with constants that the environment sets, in build/constants, and prints a row for each: differences to the
 constant as it is, in points of each set's measure, means of the sets in NAMES with their label budget spread evenly and as
@@ -24,6 +24,7 @@ import starving
 ROOT = Path(__file__).resolve().parent.parent
 COPY = ROOT / "build/constants"
 NAMES = ("spam-b", "reviews", "news", "landmine", "school", "walking", "sitting", "flipped", "weak", "rare", "emails", "digits")
+CASES = [(name, paced) for paced in (True, False) for name in NAMES]
 OF_COHORT = "src/quorate/algorithms/cohort"
 # Name -> the file that defines it.
 IN_CODE = {
@@ -38,13 +39,24 @@ IN_CODE = {
     "kMostMargins": f"{OF_COHORT}/questions.h",
     "kDoubt": f"{OF_COHORT}/threshold.h",
     "kFewRare": f"{OF_COHORT}/threshold.h",
+    "kFewest": f"{OF_COHORT}/questions.h",
+    "kPrior": f"{OF_COHORT}/classes.h",
+    "kFirst": "src/quorate/weights/directions.h",
+    "kFirstSteps": "src/quorate/weights/directions.h",
+    "kSteps": "src/quorate/weights/directions.h",
+    "kFeaturesPerRank": "src/quorate/weights/directions.cc",
+    "kCut": "src/quorate/weights/spread.cc",
+    "kFewestOfEach": f"{OF_COHORT}/threshold.h",
+    "kFewDecided": f"{OF_COHORT}/threshold.h",
+    "kMostDecided": f"{OF_COHORT}/threshold.h",
     "kMostWeight": "src/quorate/weights/calibration.cc",
     "kSlope": "src/quorate/weights/calibration.h",
     "kSlopePrior": "src/quorate/weights/calibration.h",
     "kOffsetPrior": "src/quorate/weights/calibration.h",
 }
 PARAMETERS = {"noise": 0.1, "eta": 0.3, "replays": 10, "query__b": 0.5, "represent__rank": 32}
-HEADING = "### Twice and half"
+BALANCED = ("kFewestOfEach", "kFewDecided", "kMostDecided")  # of cost=balanced: by balanced accuracy
+HEADING = "## Twice and half"
 HELPER = """#pragma once
 #include <cstdlib>
 namespace quorate {
@@ -93,30 +105,36 @@ def build() -> tuple[Path, dict[str, float]]:
 class Experiment:
     def __init__(self, o: argparse.Namespace, program: Path) -> None:
         self.o = argparse.Namespace(quorate=program, runs=o.runs, seed=1)
-        self.base: dict[tuple[str, bool], list[float] | None] = {}
+        self.base: dict[bool, list[list[float] | None]] = {}
 
-    def run(self, name: str, paced: bool, learner: str = "cohort") -> list[float] | None:
+    def run(self, name: str, paced: bool, learner: str, measure: str | None) -> list[float] | None:
         budget = ("--labels", str(starving.SETS[name][4]), "--pace", "even") if paced else ()
         runs = starving.simulated(name, learner, self.o, "--threads", "1", *budget)
-        return None if runs is None else [100 * run[starving.SETS[name][3]] for run in runs]
+        return None if runs is None else [100 * run[measure or starving.SETS[name][3]] for run in runs]
+
+    def runs(self, *parameters: str, balanced: bool = False) -> list[list[float] | None]:
+        """Of each of CASES the measure of each split, None of a set that is not there."""
+        inner = ",".join([*parameters, *(["cost=balanced"] if balanced else [])])
+        learner, measure = f"cohort({inner})" if inner else "cohort", "balanced_accuracy" if balanced else None
+        with ThreadPoolExecutor(2) as pool:
+            return list(pool.map(lambda case: self.run(*case, learner, measure), CASES))
 
     def changed(self, name: str, value: float) -> str:
         """Means of the differences, and the worst set."""
-        learner = "cohort"
+        balanced = name in BALANCED
+        if balanced not in self.base:
+            self.base[balanced] = self.runs(balanced=balanced)
         if name in PARAMETERS:
             of, _, part = name.partition("__")
             outer = {"query": "confidence", "represent": "svd"}.get(of)
-            learner = f"cohort({of}={outer}({part}={value:g}))" if part else f"cohort({of}={value:g})"
+            found = self.runs(f"{of}={outer}({part}={value:g})" if part else f"{of}={value:g}")
         else:
             os.environ[f"QUORATE_{name}"] = repr(value)
-        cases = [(of, paced) for paced in (True, False) for of in NAMES]
-        with ThreadPoolExecutor(2) as pool:
-            found = list(pool.map(lambda case: self.run(*case, learner), cases))
-        os.environ.pop(f"QUORATE_{name}", None)
+            found = self.runs(balanced=balanced)
+            os.environ.pop(f"QUORATE_{name}")
         means: dict[bool, list[float]] = {True: [], False: []}
         worst = (0.0, "")
-        for (of, paced), values in zip(cases, found):
-            base = self.base.get((of, paced))
+        for (of, paced), values, base in zip(CASES, found, self.base[balanced]):
             if values is None or base is None:
                 continue
             d = [new - old for new, old in zip(values, base)]
@@ -140,9 +158,6 @@ def main() -> None:
     program, values = build()
     values.update(PARAMETERS)
     experiment = Experiment(o, program)
-    with ThreadPoolExecutor(2) as pool:
-        cases = [(name, paced) for paced in (True, False) for name in NAMES]
-        experiment.base = dict(zip(cases, pool.map(lambda case: experiment.run(*case), cases)))
     rows = ["| constant | value | twice | half |", "| --- | --- | --- | --- |"]
     print("\n".join(rows), flush=True)
     for name in o.only.split(","):
@@ -154,8 +169,9 @@ def main() -> None:
         text, found, _ = o.write.read_text().partition(HEADING)
         if not found:
             sys.exit(f"{o.write}: expected the heading {HEADING}")
-        sets = len({name for (name, _), runs in experiment.base.items() if runs})
-        said = f"Points, means of {sets} sets, {o.runs} splits: with their label budgets spread evenly, as it asks (worst set)."
+        sets = len({name for (name, _), runs in zip(CASES, next(iter(experiment.base.values()))) if runs})
+        said = f"Points, means of {sets} sets, {o.runs} splits: with their label budgets spread evenly, as it asks (worst set). Balanced accuracy\n"
+        said += f"with `cost=balanced` of {', '.join(f'`{name}`' for name in BALANCED)}."
         o.write.write_text(f"{text}{HEADING}\n\n{said}\n\n" + "\n".join(rows) + "\n")
 
 

@@ -72,6 +72,8 @@ def test_the_examples_are_typed_and_the_types_know_a_wrong_parameter(tmp_path):
 
 def test_the_package_is_typed_within(tmp_path):
     """mypy --strict of all modules, with the stub that nanobind makes of the compiled one."""
+    if tuple(map(int, pytest.importorskip("river").__version__.split(".")[:2])) < (0, 25):
+        pytest.skip("River 0.25 changed its types")
     shutil.copytree(ROOT / "python/quorate", tmp_path / "quorate", ignore=shutil.ignore_patterns("*.so", "*.pyi", "__pycache__"))
     run("-m", "nanobind.stubgen", "-q", "-m", "quorate._core", "-o", tmp_path / "quorate/_core.pyi", cwd=ROOT)
     assert "Success" in run("-m", "mypy", "--config-file", ROOT / "pyproject.toml", "--cache-dir", tmp_path / "cache", "-p", "quorate", cwd=tmp_path)

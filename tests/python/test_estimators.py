@@ -20,6 +20,8 @@ from sklearn.utils.estimator_checks import check_estimator
 import quorate
 from quorate import Cmtl, Cohort, Perceptron, Shampo
 
+SCIKIT_LEARN = tuple(map(int, sklearn.__version__.split(".")[:2]))
+
 DATA = multitask.binary(120, seed=21)
 CLASSES = multitask.classes(120, seed=22)
 SPECS = [
@@ -466,7 +468,9 @@ def test_tasks_are_routed_through_pipelines_and_searches(routing):
         pipeline, {"cmtl__query": ["always", "margin(b=0.1)"], "cmtl__graph": ["complete", "disconnected"]}, cv=3
     )
     search.fit(DATA.X, DATA.y, task=DATA.task)
-    assert len(search.cv_results_["mean_test_score"]) == 4 and search.score(DATA.X, DATA.y, task=DATA.task) > 0.6
+    assert len(search.cv_results_["mean_test_score"]) == 4
+    if SCIKIT_LEARN >= (1, 8):  # before, a search routes nothing to the score
+        assert search.score(DATA.X, DATA.y, task=DATA.task) > 0.6
     scores = cross_val_score(requested(Cohort(query="always")), DATA.X, DATA.y, cv=3, params={"task": DATA.task})
     assert len(scores) == 3 and scores.mean() > 0.6
     assert cross_val_predict(requested(Cohort()), DATA.X, DATA.y, cv=3, params={"task": DATA.task}).shape == (120,)

@@ -157,6 +157,8 @@ def test_nothing_is_lost_or_doubled_whatever_fails(studio, server):
 
 
 def test_an_answer_counts_after_the_lease_has_gone_elsewhere(studio, quorate, tmp_path):
+    if subprocess.run(["ldd", quorate.path], capture_output=True, check=False).returncode != 0:
+        pytest.skip("a static program loads no other clock")
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))))
     library, ahead = tmp_path / "clock.so", tmp_path / "ahead"
     subprocess.run([compiler, "-shared", "-fPIC", "-o", library, CHECKOUT / "tests/server/clock.c", "-ldl"], check=True)
@@ -339,7 +341,8 @@ def test_the_program(studio, quorate, tmp_path, monkeypatch, port):
     script.chmod(0o755)
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     bare = quorate("labelstudio", "--once", "--json")
-    assert bare.code == 2 and "pip install quorate" in bare.err
+    if not (quorate.path.parent / script.name).exists():  # the program of a wheel finds it there
+        assert bare.code == 2 and "pip install quorate" in bare.err
     environment = os.environ | {"LABEL_STUDIO_TOKEN": TOKEN, "PATH": f"{tmp_path}:/usr/bin:/bin"}
     words = ["labelstudio", "--server", url, "--url", studio.url, "--project", "mail", "--json", "--every", "600", "--listen", "127.0.0.1:0"]
     program = quorate.start(*words, env=environment)

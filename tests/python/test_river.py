@@ -14,6 +14,9 @@ import quorate.river
 from quorate.river import active, wrap
 
 
+NUMBERS = tuple(map(int, river.__version__.split(".")[:2]))
+
+
 def examples(n=300, keys=("a", "b", "c"), seed=0):
     """Dicts whose first two values decide the class, True or False."""
     values = np.random.default_rng(seed).normal(size=(n, len(keys)))
@@ -256,6 +259,7 @@ def test_task_that_a_union_lets_through():
     assert model["Classifier"].learner_.tasks_ == ["u0", "u1", "u2"]
 
 
+@pytest.mark.skipif(NUMBERS < (0, 25), reason="before 0.25 River's pipelines drop what stands beside the example")
 def test_task_beside_the_example():
     model = pipeline(quorate.Cohort())
     data = [(x, y, {"task": f"u{n % 2}"}) for n, (x, y) in enumerate(examples())]

@@ -15,6 +15,8 @@ namespace quorate::cohort {
 /// Numbers and weights of the labels bought in each group: -1, then +1. Cost O(1).
 class Classes {
  public:
+  static constexpr double kPrior = 1;  // labels of each class before any is bought
+
   Classes(std::size_t groups, std::pmr::memory_resource* memory)
       : labels_of(2 * groups, memory), weight_of(2 * groups, memory) {}
 
@@ -34,8 +36,8 @@ class Classes {
   }
   /// q^3/4 if q > 1, else q^1/4, q = (n_y + 1) / (n_-y + 1): multiplies the noise of a label y, which balances the classes.
   double factor(std::uint32_t group, double y) const {
-    const double *of_group = &weight_of[2 * group], root = std::sqrt((of_group[y > 0] + 1) / (of_group[y < 0] + 1)),
-                 fourth = std::sqrt(root);
+    const double *of_group = &weight_of[2 * group],
+                 root = std::sqrt((of_group[y > 0] + kPrior) / (of_group[y < 0] + kPrior)), fourth = std::sqrt(root);
     return root > 1 ? root * fourth : fourth;
   }
   /// Whether a class has less than a quarter of the labels.

@@ -34,7 +34,7 @@ using Cost = std::variant<CostEqual, CostBalanced, CostOfPositives>;
 /// of the rarer class: few of them say little about its share. The margin is positive where the odds are above even; with a
 /// cost, above 1 to the cost. `balanced`: positive where the calibrated probability is above its own mean q
 /// over the examples, which is the share of positives in the stream, not among labels: p is moved by t / (t +
-/// kFewDecided) (c - ln(q / (1 - q))) / a, t the number of examples counted, from kFewest labels of each class on; the
+/// kFewDecided) (c - ln(q / (1 - q))) / a, t the number of examples counted, from kFewestOfEach labels of each class on; the
 /// latest weighs at least 1 / kMostDecided.
 ///
 /// Cost O(1).
@@ -64,7 +64,7 @@ class Threshold {
   /// Of cost=balanced: counts the margin p of an example, when it is not asked about or before its label is learned, once
   /// there are enough labels to calibrate it.
   void count(double margin, const Calibration& calibration, const Classes& classes) {
-    if (!balanced() || (decided == 0 && classes.rarer_labels() < kFewest)) return;
+    if (!balanced() || (decided == 0 && classes.rarer_labels() < kFewestOfEach)) return;
     decided = std::min(decided + 1, kMostDecided);
     share += (std::clamp(calibration(margin), kLeastShare, 1 - kLeastShare) - share) / decided;
   }
@@ -78,9 +78,9 @@ class Threshold {
 
  private:
   static constexpr double kMostShift = 100;
-  static constexpr double kFewest = 5;    // labels of each class before q is counted
-  static constexpr double kDoubt = 5;     // of the variance of l
-  static constexpr double kFewRare = 30;  // labels of the rarer class until the offset counts half
+  static constexpr double kFewestOfEach = 5;  // labels of each class before q is counted
+  static constexpr double kDoubt = 5;         // of the variance of l
+  static constexpr double kFewRare = 30;      // labels of the rarer class until the offset counts half
   static constexpr double kFewDecided = 200, kMostDecided = 2000, kLeastShare = 1e-6;
 
   bool balanced() const { return std::holds_alternative<CostBalanced>(cost_); }
@@ -89,8 +89,9 @@ class Threshold {
   }
   /// Log-odds of +1 at p = 0, as far as labels support them.
   double offset(const Calibration& calibration, const Classes& classes) const {
-    const double positive = classes.weight(1) + 1, negative = classes.weight(-1) + 1, l = log_positive(positive / negative),
-                 c = calibration.offset(), k = std::min(positive, negative) - 1;
+    const double positive = classes.weight(1) + Classes::kPrior, negative = classes.weight(-1) + Classes::kPrior,
+                 l = log_positive(positive / negative), c = calibration.offset(),
+                 k = std::min(positive, negative) - Classes::kPrior;
     if (l * c <= 0) return 0;
     const double certain = c * std::max(0.0, 1 - kDoubt * (1 / positive + 1 / negative) / (l * l));
     return equal() ? certain * k / (k + kFewRare) : certain;
