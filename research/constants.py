@@ -39,7 +39,6 @@ IN_CODE = {
     "kMostMargins": f"{OF_COHORT}/questions.h",
     "kDoubt": f"{OF_COHORT}/threshold.h",
     "kFewRare": f"{OF_COHORT}/threshold.h",
-    "kFewest": f"{OF_COHORT}/questions.h",
     "kPrior": f"{OF_COHORT}/classes.h",
     "kFirst": "src/quorate/weights/directions.h",
     "kFirstSteps": "src/quorate/weights/directions.h",

@@ -29,6 +29,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 import starving
+import unseen
 import vowpalwabbit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfTransformer
@@ -115,6 +116,9 @@ for name, learn in (("reviews", 500), ("news", 200)):
         SETS[f"{name}-vectors" + ("" if tasks else "-one")] = Set(
             f"{name}, vectors" + ("" if tasks else ", one task"), "", f"vectors/{name}.csv" if tasks else f"vectors/{name}-one.csv",
             learn if tasks else 2000, (40, 100, 400, ALL), ((0.05, 0.01), (0.05, 0.1), (0.5, 1e-3), (0.5, 1e-2)), False, brief=True)  # fmt: skip
+for name, kept in unseen.SETS.items():
+    SETS[name] = Set(kept.title, kept.about, f"unseen/{name}.csv", kept.learn, (*kept.labels, ALL),
+                     ((0.05, 0.01), (0.05, 0.1), (0.5, 1e-3), (0.5, 1e-2), (0.5, 0.04)), False, kept.measure, brief=True)  # fmt: skip
 
 # The settings of the peers, of which the best is chosen afterwards for each number of labels. By kind of set: text, or table.
 VW_RANDOM = {True: (("tf-idf", 0.5), ("tf-idf", 8)), False: (("numbers", 0.5), ("scaled", 0.05), ("scaled", 0.5))}  # input, -l
@@ -412,7 +416,7 @@ draws split r with `random.Random(r)`, and the random labels with `numpy.random.
 BRIEF = """At each number of labels cohort, and in parentheses cohort minus the best peer, bold beyond two standard errors: lr logistic
 regression, vw Vowpal Wabbit; c, x with copies or crosses; u, a uncertain labels, else random ones. Vectors: MiniLM's 384 numbers a text
 (`research/vectors.py`), no words. Wrong labels are among those to learn from alone. Rare, 0.5 %: as rare, 2,000 points of each task to learn
-from.
+from. From farms on: sets of `research/unseen.py`, chosen before any learner saw them, run once; nothing was tuned on them.
 
 | set | few labels | | | all |
 | --- | --- | --- | --- | --- |"""

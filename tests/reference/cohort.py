@@ -31,7 +31,7 @@ has a w and s of its own; below w and s are those of the task's group. Of an ins
       guess * n / (n + 60) * tanh(|D| / 2) * sqrt(|p| / sqrt(p^2 + r)) * min(1, (g_-y + 0.1) / (g_y + 0.1))^3,
     n the labels bought for the task, D the log-odds of p by the calibration, g_y the sum of these weights of the task's guesses y so far. One guess less is left.
   Query "confidence": ask with probability 1 / (1 + (doubt / b)^3), and at least 2 / (1 + h), h = 4 (n_+ + 0.01 n) (n_- + 0.01
-    n) / n, n = n_+ + n_- the labels bought in the group, 1 without any. Then, where n >= 5 and 4 n_y < n, doubt is at most
+    n) / n, n = n_+ + n_- the labels bought in the group, 1 without any. Then, where 4 n_y < n, doubt is at most
     exp(2 - z) / 2, z = y (p - mean) / sqrt(variance) of the margins p decided on in the group before; with f = max(0.01,
     1 / (2 + their number)) then mean += f (p - mean) [p cut at 10^6], variance = (1 - f) (variance + f (p - old mean)^2), 0 and 1 at first. Where 4 n_y < n for y = sign(p), doubt is at most
     |log-odds of the calibration|.  A shared annotator and the rule `margin` go by |p + shift|.
@@ -237,7 +237,7 @@ class Cohort:
         group = task % self.groups
         positive, negative = self.n[group][+1], self.n[group][-1]
         z = self.deviations(group, p)
-        if positive + negative < 5 or 4 * min(positive, negative) >= positive + negative:
+        if 4 * min(positive, negative) >= positive + negative:
             return math.inf
         most = math.exp(min(2.0 - (z if positive < negative else -z), 700.0)) / 2.0
         self.most.append(most)

@@ -21,7 +21,7 @@ constexpr std::array kP{0.022750131948179207, 0.15865525393145705, 0.5, 0.841344
 constexpr std::array kLowest{-3.0, -2.373, -1.525, -0.798, -0.288, -0.055, 0.0};
 constexpr double kNear = 0.3, kFar = 0.6;  // distance of knots from a normal's: below, standardised; above, ranked
 constexpr std::size_t kFew = 12;     // up to kFew different values: flags or small counts, whose ranks are too far apart
-constexpr std::uint64_t kCut = 16;   // values before outliers are cut
+constexpr double kCut = 16;          // values before outliers are cut
 constexpr double kTail = 3;          // largest value in standard units
 constexpr std::uint64_t kMany = 91;  // sample size from which the largest normal value exceeds kTail
 constexpr double kRough = 1e-6, kSure = 1e6;

@@ -51,12 +51,12 @@ class Margins {
   }
 
   /// The most that the log-odds of p count when a question is decided on: 1/2 exp(2 - z), z the standard deviations from the
-  /// mean to p, towards the rarer class, if it has less than a quarter of at least kFewest labels; else infinite. Counts p
+  /// mean to p, towards the rarer class, if it has less than a quarter of the labels; else infinite. Counts p
   /// among those seen, three numbers of each group as in `margins`.
   static double most_odds(std::span<double> seen, std::uint32_t group, double p, const Classes& classes) {
     const double positive = classes.labels(group, 1), negative = classes.labels(group, -1), n = positive + negative,
                  z = deviations(seen.subspan(3 * group, 3), p), x = positive < negative ? z : -z;
-    if (n < kFewest || !Classes::is_rare(std::min(positive, negative), n)) return std::numeric_limits<double>::infinity();
+    if (!Classes::is_rare(std::min(positive, negative), n)) return std::numeric_limits<double>::infinity();
     return 0.5 * (x < kFar ? 1 / exp_negative(x - kFar) : exp_negative(kFar - x));
   }
   /// After loading. Throws DataError.
@@ -71,7 +71,6 @@ class Margins {
   std::pmr::vector<double> margins;  ///< of each group: mean, variance, count up to kMostMargins
 
  private:
-  static constexpr double kFewest = 5;         // labels before a class can count as rare here
   static constexpr double kFar = 2;            // standard deviations at which an example counts like log-odds of 1/2
   static constexpr double kMostMargin = 1e6;   // beyond it margins are cut
   static constexpr double kMostMargins = 100;  // largest count; from then on each weighs 1 / 100
