@@ -37,7 +37,6 @@ IN_CODE = {
     "kTurns": f"{OF_COHORT}/embedding.h",
     "kFar": f"{OF_COHORT}/questions.h",
     "kMostMargins": f"{OF_COHORT}/questions.h",
-    "kDoubt": f"{OF_COHORT}/threshold.h",
     "kFewRare": f"{OF_COHORT}/threshold.h",
     "kPrior": f"{OF_COHORT}/classes.h",
     "kFirst": "src/quorate/weights/directions.h",

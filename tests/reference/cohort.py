@@ -11,7 +11,7 @@ has a w and s of its own; below w and s are those of the task's group. Of an ins
   Second mean: u is the mean of u_j = 0, 1/4, 1/2, 3/4, 1 weighted by exp(-eta m'_j), m'_j the labels bought so far that
     (1 - u_j) p_0 + u_j p_1 would have got wrong, and 0, 3, 6, 9, 12 more.
   Decide, a round: margin p, plus (ln cost + c') / a, at most 100, a and c of the calibration. l = ln((n_+ + 1) / (n_- + 1)), v = 1 /
-    (n_+ + 1) + 1 / (n_- + 1), n of all groups; c' = 0 if c l <= 0, else c max(0, 1 - 5 v / l^2), times
+    (n_+ + 1) + 1 / (n_- + 1), n of all groups; c' = 0 if c l <= 0, else c max(0, 1 - v / l^2), times
     k / (k + 30) if the cost is equal, k the smaller of n_+ and n_-.
     With cost "balanced" it is instead t / (t + 200) (c - ln(q / (1 - q))) / a, at most 100 either way, 0 while t = 0: q the mean of
     the calibration's probabilities (from 10^-6 to 1 - 10^-6) of the p of examples not asked about, and of labelled ones before they
@@ -214,7 +214,7 @@ class Cohort:
         if share * offset > 0.0:
             k = min(positive, negative) - 1
             supported = k / (k + 30.0) if self.cost == "equal" else 1.0
-            odds += supported * offset * max(0.0, 1.0 - 5.0 * (1.0 / positive + 1.0 / negative) / share ** 2)
+            odds += supported * offset * max(0.0, 1.0 - (1.0 / positive + 1.0 / negative) / share ** 2)
         return min(max(odds / max(self.calibration.slope(), 1e-3), -100.0), 100.0)
 
     def count_share(self, p):

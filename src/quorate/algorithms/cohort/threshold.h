@@ -28,7 +28,7 @@ using Cost = std::variant<CostEqual, CostBalanced, CostOfPositives>;
 /// accurate, so the shift is shrunk (docs/decisions/cohort.md). c, a: offset and slope of the calibration; n_+, n_-: weights
 /// of labels.
 ///
-/// The log-odds of p = 0 are c max(0, 1 - kDoubt v / l^2), l = ln((n_+ + 1) / (n_- + 1)), v = 1 / (n_+ + 1) + 1 / (n_- + 1)
+/// The log-odds of p = 0 are c max(0, 1 - v / l^2), l = ln((n_+ + 1) / (n_- + 1)), v = 1 / (n_+ + 1) + 1 / (n_- + 1)
 /// its variance, or 0 where c and l differ in sign: as the noise balances the classes, they should be l. So they count where
 /// the share of labels is surely other than a half. With equal costs they are multiplied by k / (k + kFewRare), k the labels
 /// of the rarer class: few of them say little about its share. The margin is positive where the odds are above even; with a
@@ -79,7 +79,6 @@ class Threshold {
  private:
   static constexpr double kMostShift = 100;
   static constexpr double kFewestOfEach = 5;  // labels of each class before q is counted
-  static constexpr double kDoubt = 5;         // of the variance of l
   static constexpr double kFewRare = 30;      // labels of the rarer class until the offset counts half
   static constexpr double kFewDecided = 200, kMostDecided = 2000, kLeastShare = 1e-6;
 
@@ -93,7 +92,7 @@ class Threshold {
                  l = log_positive(positive / negative), c = calibration.offset(),
                  k = std::min(positive, negative) - Classes::kPrior;
     if (l * c <= 0) return 0;
-    const double certain = c * std::max(0.0, 1 - kDoubt * (1 / positive + 1 / negative) / (l * l));
+    const double certain = c * std::max(0.0, 1 - (1 / positive + 1 / negative) / (l * l));
     return equal() ? certain * k / (k + kFewRare) : certain;
   }
 
