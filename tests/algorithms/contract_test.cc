@@ -358,7 +358,7 @@ TEST_P(Contract, ScoreIsPureAndAnswersTasksNeverSeen) {
     EXPECT_TRUE(std::isfinite(session.learner().influence(0, task)));
   }
   const bool moved = to_text(spec()).find("cost=") != std::string::npos;  // by the share of positives
-  if (!GetParam().can().keeps_instances && !moved) {  // a kernel of nothing with something need not be 0
+  if (!GetParam().can().keeps_instances && !moved) {                      // a kernel of nothing with something need not be 0
     EXPECT_LE(std::abs(session.learner().score({0, dense({})})), kTie) << "an empty instance";
   }
   EXPECT_TRUE(std::isfinite(session.learner().score({0, sparse({5, kMaxIndex + 1}, {1, 1})})));
