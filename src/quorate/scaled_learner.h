@@ -65,7 +65,7 @@ constexpr bool verbs_fit(const Capabilities& can) {
 /// What an algorithm adds to the loop of the adaptor, declared in its struct: static constexpr Stages stages{.looks = true}.
 struct Stages {
   bool looks = false;        ///< look(e): learns from an example that is not asked about
-  bool replays = false;      ///< replays_due(), recent, learn_again(item, e), latest, kept_latest(): learns again
+  bool replays = false;      ///< replays_due(), recent, learn_again(item, e), keep(e): learns again
   bool embeds = false;       ///< directions(), turn(scaled): learns from embeddings too, anew when directions change
   bool shifts = false;       ///< shift(): what score() adds to the sum over features
   bool leads = false;        ///< lead(e): the margin that says whether a label of e's task is predicted
@@ -93,8 +93,7 @@ constexpr Stages stages_found() {
 , .replays = requires(A a, const Example& e) {
   { a.replays_due() } -> std::same_as<std::uint64_t>;
   a.learn_again(*a.recent.next().first, e);
-  a.recent.add(e, a.latest);
-  a.kept_latest();
+  a.keep(e);
 }
 , .embeds = requires(A a) {
   a.directions().due();
@@ -420,7 +419,7 @@ class ScaledLearner final : public Learner {
       const auto [item, again] = a_->recent.next();
       a_->learn_again(*item, scaling_.changes() ? scaled(again, values_) : again);
     }
-    if (a_->recent.add(e, a_->latest)) a_->kept_latest();
+    a_->keep(e);
   }
   bool learn_scaled(const Example& e, const Decision& d, Answer y, Rng& rng) {
     if (y != kNeither) return a_->learn(e, d, y, rng);

@@ -225,10 +225,13 @@ TEST(CohortParts, DualVariablesFollowTheLabelsThatAreKept) {
   Duals duals(2, heap());
   for (double n = 0; n < 3; ++n) {
     duals.latest = {n, n + 0.5};
-    duals.keep(n < 2 ? static_cast<std::size_t>(n) + 1 : 2);  // the third label drops the first
+    duals.keep();
   }
+  duals.move_oldest(false);
   EXPECT_EQ(duals.values, (std::pmr::vector<double>{1, 1.5, 2, 2.5}));
-  EXPECT_EQ(duals[1][0], 2);
+  duals.move_oldest(true);
+  EXPECT_EQ(duals.values, (std::pmr::vector<double>{2, 2.5, 1, 1.5}));
+  EXPECT_EQ(duals[1][0], 1);
   EXPECT_TRUE(duals.good(2));
   EXPECT_FALSE(duals.good(3));
 }

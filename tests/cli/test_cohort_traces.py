@@ -212,6 +212,15 @@ def test_where_a_class_is_rare_its_side_is_asked_about_more_often(quorate, y):
     assert min(model.learner.most) < 0.5 < 10 < max(model.learner.most)
 
 
+def test_of_more_labels_than_are_kept_those_of_a_rare_class_stay(quorate):
+    stream = with_few(1)
+    spec, model = built(stream, "always", "none", ", replays=3", replays=3)
+    check(trace(quorate, stream, spec, "--passes", "3"), stream, model)
+    kept = [label for _, _, label, _ in model.learner.kept]
+    latest = (3 * stream.labels)[-512:]
+    assert len(stream.labels) * 3 > 600 and len(kept) == 512 and latest.count(1) < kept.count(1) < 128
+
+
 @pytest.mark.parametrize("cost, value", [("equal", "equal"), ("balanced", "balanced"), ("missed(times=20)", 20.0), ("missed(times=0.1)", 0.1)])
 def test_what_is_predicted_of_a_rare_class_follows_its_odds_and_costs(quorate, cost, value):
     stream = with_few(1)

@@ -26,7 +26,8 @@ has a w and s of its own; below w and s are those of the task's group. Of an ins
   Replay, before the example is kept with its a_k: that many of the kept ones, in turn, scaled anew, with p_k, r and nu of
     now: a_k' = max(0, a_k + (1 - y p_k - nu_k a_k) / (r + nu_k)), at most 1 / noise for k = 0 and 1 / (20 noise) for k = 1,
     w_k and v_ki moved by (a_k' - a_k) y s z, s and t not; a_k = a_k'.
-    The latest 512 are kept. Label n replays `replays` of them, from the 512th on replays * 512 / n on average.
+    The latest 512 are kept; instead of being dropped the oldest becomes the newest while its class has less than a
+    quarter of them. Label n replays `replays` of them, from the 512th on replays * 512 / n on average.
   Guess, while guesses are left: y = sign(p); the same with nu = noise and without the variances, a_k times
       guess * n / (n + 60) * tanh(|D| / 2) * sqrt(|p| / sqrt(p^2 + r)) * min(1, (g_-y + 0.1) / (g_y + 0.1))^3,
     n the labels bought for the task, D the log-odds of p by the calibration, g_y the sum of these weights of the task's guesses y so far. One guess less is left.
@@ -311,9 +312,11 @@ class Cohort:
         return max(a) > 0.0
 
     def keep(self, task, kept, y, a):
-        if len(self.kept) == 512:
-            del self.kept[0]
+        while len(self.kept) == 512:
+            oldest = self.kept.pop(0)
             self.turn = max(self.turn - 1, 0)
+            if 4 * sum(other[2] == oldest[2] for other in [oldest, *self.kept]) < 512:
+                self.kept.append(oldest)
         self.kept.append([task, kept, y, a])
 
     def replay(self, scale):

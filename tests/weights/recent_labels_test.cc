@@ -49,13 +49,51 @@ TEST(RecentLabels, KeepTheLatestAndGoRoundThem) {
     }
 }
 
+TEST(RecentLabels, OfARareClassStay) {
+  constexpr std::size_t kMost = RecentLabels::kMost;
+  for (const bool stay : {true, false}) {
+    RecentLabels kept(std::pmr::get_default_resource(), 0, stay);
+    std::vector<Task> order;  // the tasks of the kept labels, oldest first
+    const auto positive = [](Task i) { return i % 50 == 0; };
+    for (Task i = 0; i < 9 * kMost; ++i) {
+      const auto moved = [&](bool stays) {
+        std::rotate(order.begin(), order.begin() + 1, order.end());
+        if (!stays) order.pop_back();
+      };
+      ASSERT_TRUE(kept.add(made(i % 5, i).example(), {positive(i) ? 1.0 : -1.0, 0.5 * i, 0}, moved));
+      order.push_back(i);
+      ASSERT_EQ(kept.size(), order.size());
+    }
+    std::size_t positives = 0;
+    for (std::size_t k = 0; k < kMost; ++k) {
+      const Made m = made(order[k] % 5, order[k]);
+      EXPECT_EQ(kept[k].task, order[k]);
+      EXPECT_EQ(kept[k].alpha, 0.5 * order[k]);
+      EXPECT_TRUE(std::ranges::equal(kept.example(k).x.index, m.index));
+      EXPECT_TRUE(std::ranges::equal(kept.example(k).x.value, m.value));
+      positives += positive(order[k]);
+    }
+    EXPECT_EQ(positives, stay ? 93 : 11) << "all of them, or those of the latest";
+  }
+}
+
+TEST(RecentLabels, OfARareClassStayUpToAQuarter) {
+  RecentLabels kept(std::pmr::get_default_resource());
+  Rng rng = make_rng(5, 0);
+  for (Task i = 0; i < 20'000; ++i) kept.add(made(i % 5, i).example(), {below(10, rng) == 0 ? 1.0 : -1.0, 0, 0});
+  std::size_t positives = 0;
+  for (std::size_t k = 0; k < kept.size(); ++k) positives += kept[k].y > 0;
+  EXPECT_TRUE(positives == 127 || positives == 128) << positives;
+}
+
 TEST(RecentLabels, StayWithinTheirPartOfTheMemoryWhateverTheSizesAre) {
   for (const std::size_t limit : {200u, 2'000u, 28'000u, 200'000u}) {
     Memory memory(limit);
     RecentLabels kept(&memory);
     Rng rng = make_rng(7, 0);
     for (Task i = 0; i < 5'000; ++i) {
-      kept.add(made(below(10, rng) == 0 ? below(1'000, rng) : below(20, rng), i).example(), {1, 0, 0});
+      const std::size_t features = below(10, rng) == 0 ? below(1'000, rng) : below(20, rng);
+      kept.add(made(features, i).example(), {below(10, rng) == 0 ? -1.0 : 1.0, 0, 0});
       EXPECT_LE(memory.bytes(), limit / 16) << limit << ' ' << i;
     }
     EXPECT_EQ(kept.size() > 2, limit == 200'000 || limit == 28'000) << limit;
@@ -70,7 +108,7 @@ TEST(RecentLabels, SavedAndLoadedTheyGoOnAsIfNeverSaved) {
     RecentLabels one(&here);
     Rng rng = make_rng(3, 0);
     for (Task i = 0; i < 700; ++i) {
-      one.add(made(below(12, rng), i).example(), {-1, 0.25, 0.5});
+      one.add(made(below(12, rng), i).example(), {below(9, rng) == 0 ? 1.0 : -1.0, 0.25, 0.5});
       one.next();
       if (i % 97 != 5) continue;
       Memory there(limit);

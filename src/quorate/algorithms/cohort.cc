@@ -71,7 +71,7 @@ struct Cohort {
         guesses(params.guess, context.memory),
         classes(groups, context.memory),
         threshold(params.cost, !exclusive()),
-        recent(context.memory, exclusive() ? 2 * groups * sizeof(double) : 0),
+        recent(context.memory, exclusive() ? 2 * groups * sizeof(double) : 0, !exclusive()),
         duals(exclusive() ? 2 * groups : 0, context.memory),
         replays(params.replays),
         limited(is_limited(context.memory)) {
@@ -250,10 +250,15 @@ struct Cohort {
     label.second = alphas[1];
     return changed;
   }
-  /// The latest label was kept, and may have replaced older ones.
-  void kept_latest() {
-    duals.keep(recent.size());
-    mixture.embedding.betas.keep(recent.size());
+  /// Keeps the latest label, of e.
+  void keep(const Example& e) {
+    const bool kept = recent.add(e, latest, [&](bool stays) {
+      duals.move_oldest(stays);
+      mixture.embedding.betas.move_oldest(stays);
+    });
+    if (!kept) return;
+    duals.keep();
+    mixture.embedding.betas.keep();
   }
   Directions& directions() { return mixture.embedding.directions; }
   /// The directions changed.

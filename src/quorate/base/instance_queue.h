@@ -73,6 +73,18 @@ class InstanceQueue {
     items_.push_back({extra, e.task, e.group, e.x.norm, e.weight, index_.size(), value_.size()});
   }
   void pop() { ++first_; }
+  /// The oldest becomes the newest; of a queue that pops. O(its values), amortised.
+  void rotate() {
+    const auto length = [this] { return items_[first_].value_end - begin_of_value(first_); };
+    if (items_.size() >= copies_ * most_ || value_.size() + length() > copies_ * most_values_) forget_the_popped();
+    Item item = items_[first_];
+    append(index_, begin_of_index(first_), item.index_end);
+    append(value_, begin_of_value(first_), item.value_end);
+    item.index_end = index_.size();
+    item.value_end = value_.size();
+    items_.push_back(item);
+    pop();
+  }
   /// Removes those of which remove(item) is true; the others stay in order. Returns how many went. O(all values).
   template <class Remove>
   std::size_t erase_if(Remove remove) {
@@ -208,6 +220,12 @@ class InstanceQueue {
   static std::ptrdiff_t offset(std::size_t n) { return static_cast<std::ptrdiff_t>(n); }
   std::size_t begin_of_index(std::size_t at) const { return at == 0 ? 0 : items_[at - 1].index_end; }
   std::size_t begin_of_value(std::size_t at) const { return at == 0 ? 0 : items_[at - 1].value_end; }
+  template <class T>
+  static void append(std::pmr::vector<T>& to, std::size_t begin, std::size_t end) {
+    const std::size_t size = to.size();
+    to.resize(size + end - begin);
+    std::copy_n(to.begin() + offset(begin), end - begin, to.begin() + offset(size));
+  }
   std::size_t bytes_under_limit() const { return copies_ * (most_ * sizeof(Item) + most_values_ * kValueBytes); }
   void give_memory_back() {
     items_ = std::pmr::vector<Item>(memory());

@@ -19,15 +19,21 @@ std::pair<std::size_t, std::size_t> room(std::pmr::memory_resource* memory, std:
 
 }  // namespace
 
-RecentLabels::RecentLabels(std::pmr::memory_resource* memory, std::size_t beside)
-    : RecentLabels(memory, room(memory, beside)) {}
+RecentLabels::RecentLabels(std::pmr::memory_resource* memory, std::size_t beside, bool rare_stay)
+    : RecentLabels(memory, room(memory, beside), rare_stay) {}
 
-bool RecentLabels::add(const Example& e, const RecentLabel& label) {
-  if (!queue_.could_fit(e.x.size()) || !queue_.take_memory()) return false;
-  for (; !queue_.fits(e.x.size()); queue_.pop())
-    if (turn_ > 0) --turn_;
-  queue_.push(e, label);
-  return true;
+/// Whether it stays, as the newest.
+bool RecentLabels::move_oldest() {
+  std::size_t& of_class = labels_of_[queue_[0].y > 0];
+  const bool stays = rare_stay_ && 4 * of_class < size();
+  if (turn_ > 0) --turn_;
+  if (stays) {
+    queue_.rotate();
+  } else {
+    --of_class;
+    queue_.pop();
+  }
+  return stays;
 }
 
 std::pair<RecentLabels::Item*, Example> RecentLabels::next() {
@@ -43,6 +49,8 @@ void RecentLabels::unpack(const Packed& p) {
   });
   if (p.turn > size()) throw DataError("recent labels: a turn out of range");
   turn_ = p.turn;
+  labels_of_ = {};
+  for (std::size_t i = 0; i < size(); ++i) ++labels_of_[queue_[i].y > 0];
 }
 
 }  // namespace quorate

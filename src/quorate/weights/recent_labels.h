@@ -1,5 +1,6 @@
 // The latest labelled instances, kept to learn from them again.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <memory_resource>
 #include <utility>
@@ -19,7 +20,8 @@ struct RecentLabel {
 };
 
 /// The latest kMost labelled instances; fewer if they need more than kMostBytes, or more than their part of a memory limit.
-/// next() cycles through them.
+/// While a class, yes or no, has less than a quarter of them, its labels stay: instead of being dropped the oldest becomes
+/// the newest. next() cycles through all.
 ///
 /// Cost: O(non-zeros), amortised. Memory: at most twice that of the kept instances. Under a limit a sixteenth of it is
 /// allocated with the first instance, and no more later; if it is not free then, nothing is kept.
@@ -29,13 +31,25 @@ class RecentLabels {
   using Item = InstanceQueue<RecentLabel>::Item;
 
   /// beside: bytes that the learner keeps for each label elsewhere; under a limit together at most half as much as this.
-  explicit RecentLabels(std::pmr::memory_resource* memory, std::size_t beside = 0);
+  /// rare_stay: whether labels of a rare class stay.
+  explicit RecentLabels(std::pmr::memory_resource* memory, std::size_t beside = 0, bool rare_stay = true);
 
   std::size_t most() const { return most_; }  ///< that are kept
 
   std::size_t size() const { return queue_.size(); }
-  /// Keeps e; the oldest labels are dropped until it fits. False, and e is not kept, if it cannot fit.
-  bool add(const Example& e, const RecentLabel& label);
+  /// Keeps e; the oldest labels are dropped until it fits. False, and e is not kept, if it cannot fit. moved(stays): the
+  /// oldest label became the newest, or was dropped.
+  template <class Moved>
+  bool add(const Example& e, const RecentLabel& label, Moved moved) {
+    if (!queue_.could_fit(e.x.size()) || !queue_.take_memory()) return false;
+    while (!queue_.fits(e.x.size())) moved(move_oldest());
+    ++labels_of_[label.y > 0];
+    queue_.push(e, label);
+    return true;
+  }
+  bool add(const Example& e, const RecentLabel& label) {
+    return add(e, label, [](bool) {});
+  }
   /// The next kept label in cyclic order and its example, valid until add() is called. size() > 0.
   std::pair<Item*, Example> next();
   /// The example that the k-th next call of next() will return, k = 0, 1, ...
@@ -57,12 +71,16 @@ class RecentLabels {
   void unpack(const Packed& packed);  ///< throws DataError: sizes differ, out of order, values out of range
 
  private:
-  RecentLabels(std::pmr::memory_resource* memory, std::pair<std::size_t, std::size_t> room)
-      : most_(room.first), queue_(memory, room.first, room.second, true) {}
+  RecentLabels(std::pmr::memory_resource* memory, std::pair<std::size_t, std::size_t> room, bool rare_stay)
+      : most_(room.first), rare_stay_(rare_stay), queue_(memory, room.first, room.second, true) {}
+
+  bool move_oldest();
 
   std::size_t most_;
+  bool rare_stay_;
   InstanceQueue<RecentLabel> queue_;
   std::size_t turn_ = 0;
+  std::array<std::size_t, 2> labels_of_{};  // -1, +1
 };
 
 }  // namespace quorate

@@ -52,12 +52,17 @@ class Duals {
 
   std::size_t width() const { return latest.size(); }
   std::span<double> operator[](std::size_t label) { return std::span(values).subspan(label * width(), width()); }
-  /// The latest label was kept, and may have replaced older ones; `kept` are.
-  void keep(std::size_t kept) {
-    if (width() == 0) return;
-    values.erase(values.begin(), values.end() - static_cast<std::ptrdiff_t>(width() * (kept - 1)));
-    values.insert(values.end(), latest.begin(), latest.end());
+  /// As RecentLabels::add moves its oldest label.
+  void move_oldest(bool stays) {
+    const auto end = values.begin() + static_cast<std::ptrdiff_t>(width());
+    if (stays) {
+      std::rotate(values.begin(), end, values.end());
+    } else {
+      values.erase(values.begin(), end);
+    }
   }
+  /// The latest label was kept.
+  void keep() { values.insert(values.end(), latest.begin(), latest.end()); }
   /// After loading: whether they can be those of `kept` labels.
   bool good(std::size_t kept) const {
     return values.size() == width() * kept && std::ranges::all_of(values, [](double a) { return a >= 0 && !std::isinf(a); });
