@@ -376,11 +376,12 @@ parentheses: cohort minus the peer, split by split, with the standard error. A p
 
 {won}
 
-Level within two standard errors:
+Level within two standard errors, of the sets with a table of their own:
 
 {level}
 
-Elsewhere cohort has the better mean by more than two standard errors.
+Elsewhere in the tables below cohort has the better mean by more than two standard errors; [more sets](#more-sets) have a
+row each.
 
 ## How it is measured
 
@@ -479,19 +480,27 @@ def named(who: str, labels: int) -> str:
     return ROWS[who] if labels else ROWS[who].removesuffix(", random labels")
 
 
-def line(name: str, runs: list[dict]) -> str:
-    """The row of a brief set: at each number of labels cohort, the difference to its best peer, and to the pooled regression."""
+def compared(s: Set, cells: dict[tuple[str, int], Cell | None], labels: int, everything: int) -> tuple[str, str, list[str], list[str]]:
+    """cohort minus its best peer; who that is; a sentence if the peer wins; one if neither does."""
+    ours, (who, peer) = cells["cohort", labels], best_peer(cells, labels, everything)
+    gap, e = paired(ours, peer)
+    difference = f"{'+' if gap > 0 else '-'}{short(abs(gap))} +- {short(e)}"
+    said = f"- {s.title}, {labels or f'all {everything:,}'} labels: {named(who, labels)} {short(peer.mean)}, cohort {short(ours.mean)} ({difference})"
+    return difference, who, [said] if gap < -2 * e else [], [said] if -2 * e <= gap <= 2 * e else []
+
+
+def line(name: str, runs: list[dict]) -> tuple[str, list[str]]:
+    """The row of a brief set, and sentences of where a peer wins."""
     s = SETS[name]
     everything = round(max(r["bought"] for r in runs))
     cells = {(who, n): best(runs, who, n, everything) for who in ROWS for n in s.labels}
-    out = []
+    out, all_won = [], []
     for n in s.labels:
-        who, peer = best_peer(cells, n, everything)
-        gap, e = paired(cells["cohort", n], peer)
-        mark = "**" if abs(gap) > 2 * e else ""
-        out.append(f"{n or f'all {everything:,}'}: {short(cells['cohort', n].mean)} "
-                   f"({mark}{'+' if gap > 0 else '-'}{short(abs(gap))} +- {short(e)}{mark}, {SHORT[who]})")  # fmt: skip
-    return f"| {s.title}{MEASURES[s.measure]} | " + " | ".join([*out[:-1], *[""] * (4 - len(out)), out[-1]]) + " |"
+        difference, who, won, level = compared(s, cells, n, everything)
+        mark = "" if level else "**"
+        out.append(f"{n or f'all {everything:,}'}: {short(cells['cohort', n].mean)} ({mark}{difference}{mark}, {SHORT[who]})")
+        all_won += won
+    return f"| {s.title}{MEASURES[s.measure]} | " + " | ".join([*out[:-1], *[""] * (4 - len(out)), out[-1]]) + " |", all_won
 
 
 def table(name: str, runs: list[dict]) -> tuple[str, str, list[str], list[str]]:
@@ -501,7 +510,7 @@ def table(name: str, runs: list[dict]) -> tuple[str, str, list[str], list[str]]:
     cells = {(who, n): best(runs, who, n, everything) for who in ROWS for n in s.labels}
     heads = [f"{n}" if n else f"all {everything:,}" for n in s.labels]
     lines = [f"| {s.title}{MEASURES[s.measure]}, labels | " + " | ".join(heads) + " |", "| --- |" + " --- |" * len(heads)]
-    notes, won, level = [], [], []
+    notes = []
     for who, title in ROWS.items():
         row, chosen = [], []
         for n in s.labels:
@@ -517,19 +526,12 @@ def table(name: str, runs: list[dict]) -> tuple[str, str, list[str], list[str]]:
         lines.append(f"| {title} | " + " | ".join(row) + " |")
         if who != "cohort":
             notes.append(f"- {title}: {'; '.join(chosen)}")
-    difference = []
-    for n, head in zip(s.labels, heads, strict=True):
-        ours, (who, peer) = cells["cohort", n], best_peer(cells, n, everything)
-        gap, e = paired(ours, peer)
-        difference.append(f"{'+' if gap > 0 else '-'}{short(abs(gap))} +- {short(e)}")
-        said = f"- {s.title}, {head} labels: {named(who, n)} {short(peer.mean)}, cohort {short(ours.mean)} ({difference[-1]})"
-        if gap < -2 * e:
-            won.append(said)
-        elif gap <= 2 * e:
-            level.append(said)
+    found = [compared(s, cells, n, everything) for n in s.labels]
+    difference, _, won, level = zip(*found)
     lines.insert(0, f"## {s.title[0].upper()}{s.title[1:]}\n\n{s.about}\n\n![Learning curves of {s.title}](figures/labels-{name}.svg)\n")
     lines.append("| *cohort minus the best peer* | " + " | ".join(difference) + " |")
-    return "\n".join([*lines, ""]), "\n".join([f"{s.title[0].upper()}{s.title[1:]}:", "", *notes, ""]), won, level
+    chosen = "\n".join([f"{s.title[0].upper()}{s.title[1:]}:", "", *notes, ""])
+    return "\n".join([*lines, ""]), chosen, sum(won, []), sum(level, [])
 
 
 def draw(name: str, runs: list[dict], path: Path) -> None:
@@ -605,7 +607,9 @@ def main() -> None:
                     print(f"{name}, seed {seed}, {peer}: {time.process_time() - start:.1f} s here", file=sys.stderr, flush=True)
         mine = [r for r in runs if r["set"] == name and r["seed"] in seeds]
         if SETS[name].brief:
-            briefly.append(line(name, mine))
+            row, more_won = line(name, mine)
+            briefly.append(row)
+            won += more_won
             continue
         page, chosen, more_won, more_level = table(name, mine)
         pages.append(page)
