@@ -103,7 +103,8 @@ def options() -> str:
     ):
         table = "\n".join(textwrap.fill(meanings[name], 118, initial_indent=f"    {name:19}", subsequent_indent=" " * 23)
                           for name in named)
-        out += f'\n\n{head}\n    """{title}\n\n{table}"""\n\n'
+        escaped = table.replace("\\", "\\\\")
+        out += f'\n\n{head}\n    """{title}\n\n{escaped}"""\n\n'
         out += "".join(f"    {name}: {types[name]} | None\n" for name in named)
     return out
 

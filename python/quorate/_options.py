@@ -56,7 +56,7 @@ class Options(TypedDict, total=False):
     encoding           of the text, as latin-1, windows-1252 or utf-16 (default: UTF-8, or UTF-16 if it begins with
                        its mark)
     quote              CSV: none, if quotes are characters like others (default: as RFC 4180 says)
-    escape             CSV: what stands before a quote inside of quotes, as \ (default: another quote)
+    escape             CSV: what stands before a quote inside of quotes, as \\ (default: another quote)
     decimal            CSV: what begins the decimals of a number, . or , (default: by the first rows)
     thousands          CSV: what stands between thousands, as . in 1.234,5 (default: by the first rows)
     cache              folder that caches parsed examples for later commands; larger than text, safe to delete

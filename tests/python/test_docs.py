@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,13 @@ def test_the_stubs_are_fresh():
     assert run("tools/stubs.py", "options", cwd=ROOT) == (ROOT / "python/quorate/_options.py").read_text(), (
         "run: .venv/bin/python tools/stubs.py options > python/quorate/_options.py"
     )
+
+
+def test_a_first_import_shows_no_warning_of_the_compiler():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for source in (ROOT / "python").rglob("*.py"):
+            compile(source.read_text(), source, "exec")
 
 
 def test_the_examples_are_typed_and_the_types_know_a_wrong_parameter(tmp_path):
