@@ -27,7 +27,8 @@ has a w and s of its own; below w and s are those of the task's group. Of an ins
     now: a_k' = max(0, a_k + (1 - y p_k - nu_k a_k) / (r + nu_k)), at most 1 / noise for k = 0 and 1 / (20 noise) for k = 1,
     w_k and v_ki moved by (a_k' - a_k) y s z, s and t not; a_k = a_k'.
     The latest 512 are kept; instead of being dropped the oldest becomes the newest while its class has less than a
-    quarter of them. Label n replays `replays` of them, from the 512th on replays * 512 / n on average.
+    quarter of them and of their non-zeros; if it was next in turn, it still is. Label n replays `replays` of them, from
+    the 512th on replays * (512 / n) ** (3 / 4) on average.
   Guess, while guesses are left: y = sign(p); the same with nu = noise and without the variances, a_k times
       guess * n / (n + 60) * tanh(|D| / 2) * sqrt(|p| / sqrt(p^2 + r)) * min(1, (g_-y + 0.1) / (g_y + 0.1))^3,
     n the labels bought for the task, D the log-odds of p by the calibration, g_y the sum of these weights of the task's guesses y so far. One guess less is left.
@@ -313,15 +314,20 @@ class Cohort:
 
     def keep(self, task, kept, y, a):
         while len(self.kept) == 512:
-            oldest = self.kept.pop(0)
-            self.turn = max(self.turn - 1, 0)
-            if 4 * sum(other[2] == oldest[2] for other in [oldest, *self.kept]) < 512:
+            oldest = self.kept[0]
+            same = [other for other in self.kept if other[2] == oldest[2]]
+            values, of_class = (sum(np.count_nonzero(x) for _, x, _, _ in labels) for labels in (self.kept, same))
+            stays = 4 * len(same) < 512 and 4 * of_class < values
+            self.turn = self.turn - 1 if self.turn > 0 else 511 if stays else 0
+            self.kept.pop(0)
+            if stays:
                 self.kept.append(oldest)
         self.kept.append([task, kept, y, a])
 
     def replay(self, scale):
         bought = sum(n[+1] + n[-1] for n in self.n)
-        self.due += self.replays * (512 if bought <= 512 else 512 * 512 // bought)
+        root = math.sqrt(min(1, 512 / bought))
+        self.due += int(self.replays * 512 * (root * math.sqrt(root)))
         for _ in range(min(self.due // 512, len(self.kept))):
             if self.turn >= len(self.kept):
                 self.turn = 0

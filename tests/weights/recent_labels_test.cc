@@ -86,6 +86,35 @@ TEST(RecentLabels, OfARareClassStayUpToAQuarter) {
   EXPECT_TRUE(positives == 127 || positives == 128) << positives;
 }
 
+TEST(RecentLabels, OneOfARareClassThatFillsAllRoomDoesNotStay) {
+  RecentLabels kept(std::pmr::get_default_resource());
+  kept.add(made(300'000, 0).example(), {1, 0, 0});
+  for (Task i = 1; i < 600; ++i) kept.add(made(1'000, i).example(), {-1, 0, 0});
+  EXPECT_EQ(kept.size(), RecentLabels::kMostBytes / 12 / 1'000);
+  EXPECT_EQ(kept[0].y, -1);
+}
+
+TEST(RecentLabels, OfARareClassAreAllReturnedHoweverRarelyNextIsCalled) {
+  for (const double each : {0.1, 0.5, 1.0, 3.0}) {
+    RecentLabels kept(std::pmr::get_default_resource());
+    std::vector<int> times(100);
+    double due = 0, all = 0, rare = 0;
+    for (Task i = 0; i < 50'000; ++i) {  // the first hundred labels are positive, no later one
+      for (due += each; due >= 1 && kept.size() > 0; --due, ++all) {
+        const auto task = kept.next().first->task;
+        if (task < 100) ++times[task], ++rare;
+      }
+      kept.add(made(3, i).example(), {i < 100 ? 1.0 : -1.0, 0, 0});
+    }
+    const auto [least, most] = std::ranges::minmax(times);
+    EXPECT_GT(least, 0) << each;
+    EXPECT_LT(most, 2 * least + 2) << each;
+    if (each >= 0.5) {  // fewer calls favour them
+      EXPECT_NEAR(rare / all, 100.0 / 512, 0.05) << each;
+    }
+  }
+}
+
 TEST(RecentLabels, StayWithinTheirPartOfTheMemoryWhateverTheSizesAre) {
   for (const std::size_t limit : {200u, 2'000u, 28'000u, 200'000u}) {
     Memory memory(limit);

@@ -24,13 +24,18 @@ RecentLabels::RecentLabels(std::pmr::memory_resource* memory, std::size_t beside
 
 /// Whether it stays, as the newest.
 bool RecentLabels::move_oldest() {
-  std::size_t& of_class = labels_of_[queue_[0].y > 0];
-  const bool stays = rare_stay_ && 4 * of_class < size();
-  if (turn_ > 0) --turn_;
+  const std::size_t y = queue_[0].y > 0;
+  const bool stays = rare_stay_ && 4 * labels_of_[y] < size() && 4 * values_of_[y] < queue_.values();
+  if (turn_ > 0) {
+    --turn_;
+  } else if (stays) {
+    turn_ = size() - 1;  // it is next wherever it is: else few replays would never reach those that stay
+  }
   if (stays) {
     queue_.rotate();
   } else {
-    --of_class;
+    --labels_of_[y];
+    values_of_[y] -= queue_.example(0).x.size();
     queue_.pop();
   }
   return stays;
@@ -49,8 +54,12 @@ void RecentLabels::unpack(const Packed& p) {
   });
   if (p.turn > size()) throw DataError("recent labels: a turn out of range");
   turn_ = p.turn;
-  labels_of_ = {};
-  for (std::size_t i = 0; i < size(); ++i) ++labels_of_[queue_[i].y > 0];
+  labels_of_ = values_of_ = {};
+  for (std::size_t i = 0; i < size(); ++i) {
+    const std::size_t y = queue_[i].y > 0;
+    ++labels_of_[y];
+    values_of_[y] += queue_.example(i).x.size();
+  }
 }
 
 }  // namespace quorate

@@ -20,8 +20,8 @@ struct RecentLabel {
 };
 
 /// The latest kMost labelled instances; fewer if they need more than kMostBytes, or more than their part of a memory limit.
-/// While a class, yes or no, has less than a quarter of them, its labels stay: instead of being dropped the oldest becomes
-/// the newest. next() cycles through all.
+/// While a class, yes or no, has less than a quarter of them, and of their values, its labels stay: instead of being dropped
+/// the oldest becomes the newest. next() cycles through all.
 ///
 /// Cost: O(non-zeros), amortised. Memory: at most twice that of the kept instances. Under a limit a sixteenth of it is
 /// allocated with the first instance, and no more later; if it is not free then, nothing is kept.
@@ -44,6 +44,7 @@ class RecentLabels {
     if (!queue_.could_fit(e.x.size()) || !queue_.take_memory()) return false;
     while (!queue_.fits(e.x.size())) moved(move_oldest());
     ++labels_of_[label.y > 0];
+    values_of_[label.y > 0] += e.x.size();
     queue_.push(e, label);
     return true;
   }
@@ -80,7 +81,7 @@ class RecentLabels {
   bool rare_stay_;
   InstanceQueue<RecentLabel> queue_;
   std::size_t turn_ = 0;
-  std::array<std::size_t, 2> labels_of_{};  // -1, +1
+  std::array<std::size_t, 2> labels_of_{}, values_of_{};  // -1, +1
 };
 
 }  // namespace quorate

@@ -14,8 +14,8 @@
 
 namespace quorate::cohort {
 
-/// Label number n of all tasks replays `each` of the kept ones, from n = RecentLabels::kMost on each kMost / n on average,
-/// and never more than are kept. So the cost of all replays grows with the logarithm of n. Cost O(1).
+/// Label number n of all tasks replays `each` of the kept ones, from n = RecentLabels::kMost on each (kMost / n)^(3/4) on
+/// average, and never more than are kept: so a label costs less and less, and all replays grow with n^(1/4). Cost O(1).
 class Replays {
  public:
   explicit Replays(std::uint64_t each) : each_(each) {}
@@ -40,7 +40,10 @@ class Replays {
   std::uint64_t due = 0;  ///< part of a replay that is left over, in units of 1 / kUnit
 
  private:
-  std::uint64_t share(std::uint64_t n) const { return each_ * (n <= kUnit ? kUnit : kUnit * kUnit / n); }
+  std::uint64_t share(std::uint64_t n) const {
+    const double root = std::sqrt(std::min(1.0, static_cast<double>(kUnit) / static_cast<double>(n)));
+    return static_cast<std::uint64_t>(static_cast<double>(each_ * kUnit) * (root * std::sqrt(root)));
+  }
 
   std::uint64_t each_;
 };

@@ -66,7 +66,7 @@ class Threshold {
   void count(double margin, const Calibration& calibration, const Classes& classes) {
     if (!balanced() || (decided == 0 && classes.rarer_labels() < kFewestOfEach)) return;
     decided = std::min(decided + 1, kMostDecided);
-    share += (std::clamp(calibration(margin), kLeastShare, 1 - kLeastShare) - share) / decided;
+    share = std::clamp(share + (calibration(margin) - share) / decided, kLeastShare, 1 - kLeastShare);
   }
   /// After loading. Throws DataError.
   void check() const {
