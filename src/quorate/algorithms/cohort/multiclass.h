@@ -55,8 +55,8 @@ class Multiclass {
   ///   a_k' = max(0, a_k + (1 - (p_c - p_k) - nu a_k) / (r_c + r_k + nu)),  w_c += (a_k' - a_k) s x,  w_k -= (a_k' - a_k) s
   ///   x,
   /// for each mean, p_c and p_k following each step. estimate(k): of class k by `model`; noise: nu. Returns whether a
-  /// weight changed. Source: the loss of Weston and Watkins 1999, squared; the steps of Keerthi et al. 2008, in the metric of
-  /// the variances. O(C (log C + non-zeros of classes that change)).
+  /// weight changed. Source: the loss of Weston and Watkins 1999, squared; the steps of Keerthi et al. 2008, in the metric
+  /// of the variances. O(C (log C + non-zeros of classes that change)).
   template <class EstimateOf>
   bool right(TwoLevel& model, const Example& e, std::size_t c, EstimateOf estimate, double noise, std::span<double> alpha,
              Coupling coupling, How how) {

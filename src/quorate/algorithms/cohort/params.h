@@ -82,7 +82,8 @@ struct Params {
   static constexpr auto fields() {
     return std::tuple{
         query_field(&Params::query),
-        Field{&Params::noise, "noise", Interval{1e-9, 1e9}, "of labels: larger learns less from each", "AROW's r; docs/cohort.md"},
+        Field{&Params::noise, "noise", Interval{1e-9, 1e9}, "of labels: larger learns less from each",
+              "AROW's r; docs/cohort.md"},
         Field{&Params::guess, "guess", kProbability, "weight of certain guesses beside labels; 0: labels only",
               "docs/cohort.md"},
         Field{&Params::eta, "eta", Interval{0, 100}, "how fast past mistakes decide between shared and own weights",
