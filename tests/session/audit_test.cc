@@ -443,6 +443,30 @@ TEST(Audit, MemoryIsBoundedAndMergingKeepsWhatItEstimates) {
   EXPECT_NEAR(static_cast<double>(audit.recent().examples), half, 0.1 * half);
 }
 
+TEST(Audit, UnderALimitTheirRoomIsTakenAtOnceIfThereIsEnough) {
+  for (const std::size_t limit : {100'000u, 30'000u}) {
+    Memory memory(limit), there(limit);
+    Audit audit(0.5, 0, &memory);
+    const std::size_t room = limit == 100'000 ? Audit::kMost * sizeof(Audit::Bin) : 0;
+    EXPECT_EQ(memory.bytes(), room);
+    Rng coins = make_rng(1, 1);
+    for (std::uint64_t i = 1; i < 4'000; ++i) {
+      audit.begin(1, i / 8);
+      if (room == 0 && audit.scored() == 200) break;
+      if (audit.draw(coins)) audit.record(-1, i % 3 == 0 ? kYes : kNo);
+    }
+    if (room > 0) {
+      EXPECT_EQ(memory.peak(), room);
+    }
+    Tensors tensors;
+    Writer{tensors}("audit", audit);
+    Audit loaded(0.5, 0, &there);
+    Reader{tensors}("audit", loaded);
+    EXPECT_EQ(there.bytes(), memory.bytes()) << limit;
+    EXPECT_EQ(loaded.stream().value, audit.stream().value);
+  }
+}
+
 TEST(Audit, SavedAndContinuedIsAsIfNeverSaved) {
   for (const std::uint64_t pause : {1u, 700u, 9000u}) {
     Audit whole(0.3), first(0.3);

@@ -73,6 +73,8 @@ Audit::Audit(double share, double floor, std::pmr::memory_resource* memory)
     throw UsageError("audit " + std::to_string(share) + ": expected a share of the labels above 0 and below 1");
   if (!(floor >= 0 && floor < 1))
     throw UsageError("audit floor " + std::to_string(floor) + ": expected a share of the examples, 0 or more and below 1");
+  // Before a learner takes its part of the rest. By the limit alone, so that a loaded model takes as much.
+  if (is_limited(memory) && memory_limit(memory) >= 4 * kMost * sizeof(Bin)) bins_.reserve(kMost);
 }
 
 std::uint64_t Audit::reserve(std::uint64_t limit) const {
@@ -342,10 +344,15 @@ void Audit::unpack(const Packed& packed) {
               packed.wrong[i] <= weight && (packed.wrong[i] > 0) == (packed.mistakes[i] > 0),
           "a bin's weights are out of range");
   }
-  std::pmr::vector<Bin> read(bins_.get_allocator());
-  if (bins > 0) read.reserve(packed.width > 1 ? kMost : std::bit_ceil(bins));
+  const std::size_t room = bins == 0 ? 0 : packed.width > 1 ? kMost : std::bit_ceil(bins);
+  if (!is_limited(bins_.get_allocator().resource()) || bins_.capacity() < kMost) {
+    std::pmr::vector<Bin> read(bins_.get_allocator());
+    read.reserve(room);
+    bins_ = std::move(read);
+  }
+  bins_.clear();
   for (std::size_t i = 0; i < bins; ++i)
-    read.push_back(
+    bins_.push_back(
         {packed.labels[i], packed.audits[i], packed.mistakes[i], packed.weight[i], packed.squares[i], packed.wrong[i]});
   open_ = packed.closed.empty();
   share_ = packed.share;
@@ -361,7 +368,6 @@ void Audit::unpack(const Packed& packed) {
   learned_ = packed.learned;
   bought_ = packed.bought;
   width_ = packed.width;
-  bins_ = std::move(read);
   p_ = 0;
   left_ = 0;
 }
