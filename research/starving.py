@@ -15,6 +15,7 @@ import csv
 import json
 import lzma
 import math
+import os
 import random
 import statistics
 import subprocess
@@ -25,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 QUORATE = ROOT / "build/release/quorate"
 DATA = ROOT / "data"
 MADE = DATA / "starving"
-WISDM = ROOT.parent / "shared/data/wisdm/wisdm.csv.xz"
+WISDM = Path(os.environ.get("QUORATE_DATA", ROOT.parent / "shared/data")) / "wisdm/wisdm.csv.xz"
 LABELS = (100, 300, 1000)  # of the calibration table
 
 

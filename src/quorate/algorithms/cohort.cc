@@ -1,8 +1,7 @@
 // cohort: shared and per-task weights with variances; the mixing ratio of the two is learned online.
 //
-// Source  docs/papers.md section 5; docs/cohort.md; docs/decisions/cohort.md has the experiments. Shared and own weights:
-//         the complete graph of Cavallanti et al. Variances: AROW, diagonal. Mixing ratio: exponential weights on past
-//         mistakes, as in AMLC.
+// Source  docs/papers.md section 5; docs/cohort.md; experiments: docs/decisions/cohort.md. Shared and own weights: the
+//         complete graph of Cavallanti et al. Variances: diagonal AROW. Mixing ratio: exponential weights, as in AMLC.
 // Round   any number of examples; at most one label per example.
 // Shapes  d features; w_0, w_1, s: d, shared; v_0i, v_1i, t_i: d, of task i; s and t are initially 1. Where tasks are in
 //         groups (a user's tasks, one for each class), each group has its own w and s.
@@ -13,19 +12,18 @@
 //         the label is kept with its dual variables. Margins are current, not the decision's.
 // Guess   each example that is not asked about, in the round's order, by the margin decided on; of classes by the current.
 // Cost    O(non-zeros) per example for any number of tasks, with embeddings `rank` times as much; a label up to 1 +
-//         `replays` times as much. Memory: exact, 12 bytes for each weight that ever changed, and the kept examples; under a
-//         memory limit, two tables of fixed size, and no embeddings.
+//         `replays` times. Memory: docs/budgets.md.
 // Draws   decide: the draws of the query rule, in order of the examples. learn: none.
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory_resource>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "quorate/algorithms/cohort/classes.h"
+#include "quorate/algorithms/cohort/decided.h"
 #include "quorate/algorithms/cohort/guesses.h"
 #include "quorate/algorithms/cohort/instance.h"
 #include "quorate/algorithms/cohort/mixture.h"
@@ -194,9 +192,6 @@ struct Cohort {
     query.ask_least(evidence_of_class(classes, instance.group(e)), scale, d);
     query.ask_once(of.top, d);
   }
-  static bool is_same(const Features& a, const Features& b) {
-    return a.value.data() == b.value.data() && a.size() == b.size();
-  }
   void release_scratch() {
     predictions = {};
     standings = {};
@@ -218,8 +213,8 @@ struct Cohort {
   void reserve(const Example& e) {
     if (slots() == 0 && limited) {
       instance.touch(mixture, e);
-      const std::uint64_t coming = replays.coming(classes.bought() + 1, recent.size());
-      for (std::uint64_t k = 0; k < coming; ++k) instance.touch(mixture, recent.coming(k));
+      for (std::uint64_t k = 0, n = replays.coming(classes.bought() + 1, recent.size()); k < n; ++k)
+        instance.touch(mixture, recent.coming(k));
     }
     if (const Task last = instance.last_task(e); last != kUntracked && last >= guesses.tasks.size())
       guesses.tasks.reserve(std::size_t{last} + 1);
@@ -252,11 +247,11 @@ struct Cohort {
   }
   /// Keeps the latest label, of e.
   void keep(const Example& e) {
-    const bool kept = recent.add(e, latest, [&](bool stays) {
+    const auto moved = [&](bool stays) {
       duals.move_oldest(stays);
       mixture.embedding.betas.move_oldest(stays);
-    });
-    if (!kept) return;
+    };
+    if (!recent.add(e, latest, moved)) return;
     duals.keep();
     mixture.embedding.betas.keep();
   }

@@ -1,4 +1,4 @@
-// The latest question, whose prediction a label needs again.
+// Predictions that are not made twice: of an instance in several tasks, of the latest question.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -9,6 +9,11 @@
 #include "quorate/base/example.h"
 
 namespace quorate::cohort {
+
+/// Whether they are the same features in memory, as those of an instance in several tasks of a round.
+inline bool is_same(const Features& a, const Features& b) {
+  return a.value.data() == b.value.data() && a.size() == b.size();
+}
 
 /// The example of the latest question. If its label arrives before anything else changes, the prediction is not made again.
 /// Features are compared: a caller may use the same buffer for another example. Cost O(non-zeros).
