@@ -250,11 +250,12 @@ def kinds(X: Any, text: str | Iterable[str] | None, words: Iterable[str] | None,
 def kind_of(column: Any, name: str, time_parts: bool = False) -> str:
     """The kind of a frame's column, as in `kinds`."""
     dtype = column.dtype
-    if dtype.is_numeric() or dtype == nw.Boolean:
+    names = dtype.is_integer() and _exceeds_doubles(column)
+    if (dtype.is_numeric() and not names) or dtype == nw.Boolean:
         return "number"
     if dtype in (nw.Categorical, nw.Enum):
         return "category"
-    if dtype == nw.String or _holds_words(column):
+    if names or dtype == nw.String or _holds_words(column):
         kind, why = _core.column_kind(name, [_word(v) for v in column.head(_SAMPLE).to_list()])
         if kind in ("number", "count", "flag", "undecided"):
             return "number"
@@ -268,6 +269,12 @@ def kind_of(column: Any, name: str, time_parts: bool = False) -> str:
     if "Sparse" in str(native):
         raise ValueError(f"column {name!r}: {native}; expected dense columns (X.sparse.to_dense()) or a SciPy matrix (X.sparse.to_coo())")
     raise ValueError(f"column {name!r}: {dtype}; expected numbers or strings")
+
+
+def _exceeds_doubles(column: Any) -> bool:
+    """Whether a column of integers has some that a double may round, so that they are names rather than numbers."""
+    least, most = column.min(), column.max()
+    return least is not None and (least < -(2**53) or most > 2**53)
 
 
 def _ignored(name: str, why: str, instead: str = "") -> str:

@@ -43,9 +43,9 @@ def table(quorate):
     return rows
 
 
-def fails(quorate, code, *args):
+def fails(quorate, code, *args, **more):
     """What the program says, which must end with this code."""
-    done = quorate(*args)
+    done = quorate(*args, **more)
     assert done.code == code, done
     return done.err
 
@@ -202,6 +202,25 @@ def test_numbers_between_semicolons_may_have_a_decimal_comma(quorate, table):
     assert why["age"] == "numbers, written as 915,5"
     (quorate.folder / "bad.csv").write_text(text_of([(*row[:4], "1,2,3", row[5]) for row in rows[:3]], ";"))
     assert "'1,2,3'" in fails(quorate, 1, "predict", "--data", "bad.csv", "--model", "comma")
+
+
+def test_a_number_between_commas_is_no_thousand_because_the_model_has_decimal_commas(quorate):
+    rows = [(i % 2, 1 + (7 * i % 500) / 999, 2.5) for i in range(100)]
+    (quorate.folder / "a.csv").write_text("label;a;b\n" + "".join(f"{y};{a:.3f};{b}\n".replace(".", ",") for y, a, b in rows))
+    quorate.ok("train", "--data", "a.csv", "--model", "m")
+    either = "a,b\n1.234,1\n1.864,1\n"
+    (quorate.folder / "either.csv").write_text(either)
+    (quorate.folder / "sure.csv").write_text("a,b\n1.234,2.5\n1.864,2.5\n")  # no thousand has one digit after a point
+    (quorate.folder / "quoted.csv").write_text('a,b\n"1,234","2,5"\n"1,864","2,5"\n')
+    said = fails(quorate, 1, "predict", "--data", "either.csv", "--model", "m")
+    assert "either.csv:2" in said and "'1.234' may be a thousand" in said and "--decimal ." in said
+    assert "'1.234' may be a thousand" in fails(quorate, 1, "predict", "--data", "-", "--format", "csv", "--model", "m", stdin=either.encode())
+
+    def margins(name, *options):
+        return [row["margin"] for row in quorate.ok("predict", "--data", name, "--model", "m", *options).lines()]
+
+    assert margins("sure.csv") == margins("quoted.csv")
+    assert margins("either.csv", "--decimal", ".") != margins("either.csv", "--decimal", ",", "--thousands", ".")
 
 
 def test_the_command_that_look_proposes_reads_as_look_did(quorate):

@@ -275,6 +275,19 @@ def test_hours_and_weekdays_are_those_of_the_csv_file(quorate, frame, strings):
         model.predict(FRAMES[frame](columns | {"when": ["tomorrow"] * 96}))
 
 
+@pytest.mark.parametrize("frame", FRAMES)
+def test_integers_that_doubles_would_round_are_names_as_in_files(frame, quorate):
+    shops = [2**60, 2**60 + 1]  # the same double
+    y = np.array([0, 1] * 60)
+    columns = {"shop": [shops[label] for label in y], "a": [0.5 * i for i in range(120)]}
+    model = Cohort(query="always").fit(FRAMES[frame](columns), y)
+    assert model.score(FRAMES[frame](columns), y) == 1
+    assert model.info_["schema"] == [("shop", "category"), ("a", "number")]
+    (quorate.folder / "a.csv").write_text("shop,a,label\n" + "".join(f"{s},{a},{label}\n" for s, a, label in zip(*columns.values(), y)))
+    quorate.ok("train", "--data", "a.csv", "--model", "m", "--learner", "cohort(query=always)")
+    assert_same(model, load(quorate.folder / "m"))
+
+
 def test_predictions_without_a_task_of_a_model_of_tasks_are_said():
     model = Cohort(query="always").fit(DATA.X, DATA.y, task=DATA.task)
     for predict in (model.predict, model.predict_proba, model.explain):

@@ -280,19 +280,21 @@ class CsvReader final : public RecordReader {
       style_given_ = true;
       return;
     }
+    is_decimal_ = schema_.comma && delimiter_ == ',';
     if (!of_model_ || !is_file()) return;  // a row of a pipe is predicted before the next one comes
     std::vector<NumberEvidence> columns(header_.size());
     for_first_rows(kRowsForStyle, [&](std::string_view) { add_evidence(columns); });
-    style_ = style_of(columns);
+    style_ = style_of(columns, style_);
+    is_decimal_ = is_decimal_ && style_of(columns, kPlain) == kPlain;
   }
   void add_evidence(std::vector<NumberEvidence>& columns) const {
     for (std::size_t i = 0; i < fields_.size(); ++i)
       if (!is_token(fields_[i].text)) columns[i].add(fields_[i].text);
   }
-  NumberStyle style_of(const std::vector<NumberEvidence>& columns) const {
+  NumberStyle style_of(const std::vector<NumberEvidence>& columns, const NumberStyle& usual) const {
     NumberEvidence all;
     for (const NumberEvidence& column : columns) all.add(column);
-    return all.style(style_, !of_model_);
+    return all.style(usual, !of_model_);
   }
 
   /// use(line) for those, split into fields_. Reading begins at the first again.
@@ -353,7 +355,7 @@ class CsvReader final : public RecordReader {
       }
     };
     for_first_rows(rows_to_sample(), sample);
-    if (const NumberStyle style = style_of(numbers); !style_given_ && style != style_) {  // the kinds in another style
+    if (const NumberStyle style = style_of(numbers, style_); !style_given_ && style != style_) {  // the kinds in another style
       style_ = style;
       style_given_ = true;
       samples.assign(header_.size(), {});
@@ -680,7 +682,12 @@ class CsvReader final : public RecordReader {
     double value = 0;
     if (!style_.is_plain(text) || !short_decimal(text, end_of(line, text), &value)) {
       if (is_missing(text)) return record.add_category(c.missing);
-      if (const auto written = written_number(text, style_)) return add_number(c, *written, record);
+      const auto written = written_number(text, style_);
+      if (written && is_decimal_ && is_inside(line, text) && written_number(text, kPlain) != written)
+        bad(field.at, "column " + quoted_value(c.name) + ": " + quoted_value(text) +
+                          " may be a thousand, as the model's numbers have decimal commas; expected --decimal . or "
+                          "--decimal , --thousands .");
+      if (written) return add_number(c, *written, record);
       if (const auto flag = flag_of(text)) return record.add(Entry::Kind::kColumn, c.index, c.name, *flag);
       try {
         value = number(is_inside(line, text) ? line : text, text);
@@ -703,7 +710,9 @@ class CsvReader final : public RecordReader {
   char delimiter_ = ',';
   static constexpr std::size_t kRowsForStyle = 1000;
   NumberStyle style_;
+  static constexpr NumberStyle kPlain{true, false, 0};
   bool style_given_ = false;  // by options
+  bool is_decimal_ = false;   // whether 1.234 between commas may be a decimal, though the model has decimal commas
   std::vector<Column> header_;
   std::vector<std::string> columns_;
   std::vector<CsvField> fields_;
