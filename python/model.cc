@@ -533,6 +533,9 @@ class Core {
       schema.append(nb::make_tuple(std::string(of_model.name(i)), std::string(word_of(of_model.kind(i)))));
     out["schema"] = schema;
     out["time_parts"] = of_model.time_parts;
+    std::vector<std::string> missing;
+    for (std::uint32_t i = 0; i < of_model.missing.size(); ++i) missing.emplace_back(of_model.missing[i]);
+    out["missing"] = missing;
     const FeatureNames& features = of_model.features;
     out["features"] = nb::make_tuple(std::string(word_of(features.are)), features.first, features.last);
     return out;

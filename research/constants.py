@@ -32,7 +32,6 @@ IN_CODE = {
     "kHalf": f"{OF_COHORT}/guesses.h",
     "kTotal": f"{OF_COHORT}/mixture.h",
     "kHandicap": f"{OF_COHORT}/mixture.h",
-    "kCertain": f"{OF_COHORT}/mixture.h",
     "kNoiseOfVariance": f"{OF_COHORT}/two_level.h",
     "kTurns": f"{OF_COHORT}/embedding.h",
     "kFar": f"{OF_COHORT}/questions.h",
@@ -52,7 +51,7 @@ IN_CODE = {
     "kSlopePrior": "src/quorate/weights/calibration.h",
     "kOffsetPrior": "src/quorate/weights/calibration.h",
 }
-PARAMETERS = {"noise": 0.1, "eta": 0.3, "replays": 10, "query__b": 0.5, "represent__rank": 32}
+PARAMETERS = {"noise": 0.1, "eta": 0.3, "replays": 10, "query__b": 0.5, "represent__rank": 64}
 BALANCED = ("kFewestOfEach", "kFewDecided", "kMostDecided")  # of cost=balanced: by balanced accuracy
 HEADING = "## Twice and half"
 HELPER = """#pragma once

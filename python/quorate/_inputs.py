@@ -325,17 +325,37 @@ def _number(text: str | None, name: str, row: int) -> float:
     return value
 
 
-def table(X: Any, of_kind: Mapping[str, str]) -> _core.Batch:
+class Missing:
+    """Values that are missing besides those that always are, as --missing named them for the files that a model learned from."""
+
+    def __init__(self, tokens: Iterable[str] = ()) -> None:
+        self._words = frozenset(tokens)
+        values = (_core.number(word) for word in self._words if not (word.isdigit() and word[0] == "0" and len(word) > 1))
+        self._numbers = [value for value in values if value is not None]
+
+    def __call__(self, column: tuple[str, str, Any]) -> tuple[str, str, Any]:
+        """A column for `_core.table`; numbers by value, so that -999.0 is -999."""
+        name, kind, values = column
+        if not self._words:
+            return column
+        if kind == "number":
+            return name, kind, np.where(np.isin(values, self._numbers), np.nan, values)
+        return name, kind, values if kind == "date" else [None if value in self._words else value for value in values]
+
+
+def table(X: Any, of_kind: Mapping[str, str], missing: Missing = Missing()) -> _core.Batch:
     """A frame with columns of these kinds."""
     frame = nw.from_native(X, eager_only=True)
     features = {name: kind for name, kind in of_kind.items() if kind != "ignored"}
     for name in features:
         if name not in frame.columns:
             raise ValueError(f"no column {name!r}; expected it, as in the data learned from")
-    return _core.table([column(frame[name], name, kind) for name, kind in features.items()], len(frame))
+    return _core.table([missing(column(frame[name], name, kind)) for name, kind in features.items()], len(frame))
 
 
-def table_of_rows(rows: Sequence[Mapping[Any, Any]], of_kind: Mapping[str, str], aside: Iterable[Any]) -> _core.Batch:
+def table_of_rows(
+    rows: Sequence[Mapping[Any, Any]], of_kind: Mapping[str, str], aside: Iterable[Any], missing: Missing = Missing()
+) -> _core.Batch:
     """Dicts whose keys are columns of these kinds; an absent key is a missing value. Warns of other keys, except those in
     `aside`. Raises ValueError if there are only other keys."""
     rows = [flat(row) for row in rows]
@@ -347,7 +367,7 @@ def table_of_rows(rows: Sequence[Mapping[Any, Any]], of_kind: Mapping[str, str],
         raise ValueError(f"no key that the model knows, as {min(map(str, strange))!r}; expected {expected}, as in the data learned from")
     if strange:
         warn(f"the key {min(map(str, strange))!r} is left out: the model learned from {expected}")
-    return _core.table([_of_rows(rows, name, kind) for name, kind in features.items()], len(rows))
+    return _core.table([missing(_of_rows(rows, name, kind)) for name, kind in features.items()], len(rows))
 
 
 def _of_rows(rows: Sequence[Mapping[Any, Any]], name: str, kind: str) -> tuple[str, str, Any]:

@@ -118,6 +118,7 @@ class Reader(ModelHolder):
         if words:
             self.categorical_columns = words
         self._of_model = features or dict.fromkeys(info["columns"], "number")
+        self._missing = _inputs.Missing(info["missing"])
         self._is_named = True
         self._form, *range_ = ("columns", 1, 0) if self._of_model else info["features"]
         self._range = (range_[0], range_[1])
@@ -173,7 +174,8 @@ class Reader(ModelHolder):
 
     def _read_dicts(self, X: Any, anew: bool, form: str | None) -> Any:
         if form == "columns":
-            return _inputs.table_of_rows(X, self._columns(), [self.task_column, self.__dict__.get("_label")])
+            missing = getattr(self, "_missing", _inputs.Missing())
+            return _inputs.table_of_rows(X, self._columns(), [self.task_column, self.__dict__.get("_label")], missing)
         if self.text_column or self.categorical_columns:
             name, value = ("text_column", self.text_column) if self.text_column else ("categorical_columns", self.categorical_columns)
             raise ValueError(f"{name}={value!r}: expected a frame; in dicts a string is one word, and a list of strings words each")
@@ -248,7 +250,7 @@ class Reader(ModelHolder):
             missing = [name for name, kind in self._of_model.items() if name not in names and kind != "date"]
             if missing:
                 raise ValueError(f"no column {missing[0]!r}; expected it, as in the data learned from")
-            return _inputs.table(X, {name: kind for name, kind in self._of_model.items() if name in names})
+            return _inputs.table(X, {name: kind for name, kind in self._of_model.items() if name in names}, self._missing)
         elif hasattr(self, "n_features_in_"):  # not of texts
             label = getattr(self, "_label", None)
             if label in names and label not in self._kinds:

@@ -52,7 +52,7 @@ class Cohort(Calibrated):
         replays: int = 10,
         cost: str = 'equal',
         store: str = 'auto',
-        represent: str = 'svd(rank=32)',
+        represent: str = 'svd(rank=64)',
         scale: str = 'auto',
         **shared: Unpack[Shared],
     ) -> None: ...

@@ -4,6 +4,7 @@ import copy
 import datetime
 import json
 import pickle
+import random
 import tracemalloc
 import warnings
 
@@ -286,6 +287,19 @@ def test_integers_that_doubles_would_round_are_names_as_in_files(frame, quorate)
     (quorate.folder / "a.csv").write_text("shop,a,label\n" + "".join(f"{s},{a},{label}\n" for s, a, label in zip(*columns.values(), y)))
     quorate.ok("train", "--data", "a.csv", "--model", "m", "--learner", "cohort(query=always)")
     assert_same(model, load(quorate.folder / "m"))
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_what_is_missing_in_the_file_of_a_model_is_missing_in_frames_and_dicts(frame, quorate):
+    r = random.Random(1)
+    rows = [(r.choice([-999, r.gauss(y, 1)]), r.choice(["x", "y", "unknown"]), y) for y in (0, 1) * 100]
+    (quorate.folder / "a.csv").write_text("a,b,label\n" + "".join(f"{a},{b},{y}\n" for a, b, y in rows))
+    quorate.ok("train", "--data", "a.csv", "--model", "m", "--missing=-999", "--missing=unknown", "--categorical-column", "b")
+    margins = [row["margin"] for row in quorate.ok("predict", "--data", "a.csv", "--model", "m").lines()]
+    model = load(quorate.folder / "m")
+    columns = {"a": [float(a) for a, *_ in rows], "b": [b for _, b, _ in rows]}
+    assert model.decision_function(FRAMES[frame](columns)).tolist() == margins
+    assert model.decision_function([dict(zip("ab", row)) for row in rows]).tolist() == margins
 
 
 def test_predictions_without_a_task_of_a_model_of_tasks_are_said():

@@ -100,6 +100,7 @@ TEST(CsvReader, TheModelsMarksStayUnlessAFileCanBeReadInOneWayOnly) {
   EXPECT_THAT(values("label;v\n0;0.5\n1;1.125\n"), ElementsAre(0.5, 1.125)) << "no thousands";
   EXPECT_THAT(values("v,label\n\"1.100,00\",1\n2.000,0\n"), ElementsAre(1100, 2000));
   EXPECT_THAT(values("v,label\n\"1,125\",1\n"), ElementsAre(1.125));
+  EXPECT_THROW(values("v,label\n1.125,1\n"), DataError) << "either";
 }
 
 TEST(CsvReader, AColumnWithAUsualNameMayBeIgnored) {

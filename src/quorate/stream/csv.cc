@@ -683,7 +683,7 @@ class CsvReader final : public RecordReader {
     if (!style_.is_plain(text) || !short_decimal(text, end_of(line, text), &value)) {
       if (is_missing(text)) return record.add_category(c.missing);
       const auto written = written_number(text, style_);
-      if (written && is_decimal_ && is_inside(line, text) && written_number(text, kPlain) != written)
+      if (written && is_decimal_ && text.find(',') == text.npos && written_number(text, kPlain) != written)
         bad(field.at, "column " + quoted_value(c.name) + ": " + quoted_value(text) +
                           " may be a thousand, as the model's numbers have decimal commas; expected --decimal . or "
                           "--decimal , --thousands .");

@@ -26,13 +26,12 @@ struct Prediction {
 /// x> predicted wrong. E and O are the means of E_j and O_j weighted by exp(-eta m_j): two numbers, for all tasks together,
 /// that learn how much the tasks have in common. u is the mean of kSecond weighted likewise by the mistakes of
 /// (1 - u_j) p_0 + u_j p_1; it begins near 0, and learns how many labels are wrong. The prediction is (1 - l) p + l p', l
-/// the trust in embeddings; p alone where (1 - l) |p| is kCertain in log-odds or more, where p' seldom changes its sign.
+/// the trust in embeddings.
 class Mixture {
  public:
   static constexpr std::array kRatio{1.0 / 32, 1.0 / 8, 1.0 / 2, 2.0, 8.0};
   static constexpr double kTotal = 1.2;
   static constexpr std::array kSecond{0.0, 0.25, 0.5, 0.75, 1.0};
-  static constexpr double kCertain = 3;
   static constexpr std::uint64_t kHandicap = 3;  // mistakes that each step of kSecond has at first
 
   /// slots: of the own weights' table, 0 for exact storage; rank: of embeddings, 0 for none; classes: that are learned
@@ -44,8 +43,7 @@ class Mixture {
         ratios(shares, memory),
         seconds(true, memory, kHandicap),
         eta_(eta),
-        shares_(shares),
-        together_(classes > 0) {
+        shares_(shares) {
     lean();
   }
 
@@ -53,8 +51,7 @@ class Mixture {
   Prediction predict(const Example& e, Place& place) const {
     Prediction j;
     j.x = of_x(e, coupling);
-    if (embedding.directions.any() &&
-        (together_ || (1 - embedding.trust) * calibration.slope() * std::abs(j.x.p) < kCertain)) {
+    if (embedding.directions.any()) {
       j.placed = embedding.find(e.x, place);
       if (j.placed) j.z = embedding.model(embedding.of(e, place), coupling);
     }
@@ -171,7 +168,7 @@ class Mixture {
   }
 
   double eta_;
-  bool shares_, together_;
+  bool shares_;
 };
 
 }  // namespace quorate::cohort

@@ -54,7 +54,7 @@ struct RepresentSvd {
                                     meaning =
                                         "of texts and other counts also their embedding by a truncated SVD of all "
                                         "examples, labelled or not; without a memory limit";
-  std::uint64_t rank = 32;
+  std::uint64_t rank = 64;
   static constexpr auto fields() {
     return std::tuple{Field{&RepresentSvd::rank, "rank", Interval{1, static_cast<double>(Directions::kMostRank)},
                             "directions that are kept", "docs/cohort.md"}};
