@@ -107,7 +107,15 @@ std::string line_of(const Record& record, const std::string& id, const ReadOptio
   if (!record.task.empty()) out[called(names.task, "task")] = record.task;
   if (!names.time.empty() && !record.time.empty()) out[names.time] = record.time;
   if (!names.weight.empty() && record.weight != 1) out[names.weight] = record.weight;
-  for (const RawText& text : record.texts) out[std::string(text.name)] = text.text;
+  const auto add = [](Json& value, std::string_view word) {  // several texts or words are a list
+    if (value.is_null())
+      value = word;
+    else if (value.is_array())
+      value.push_back(word);
+    else
+      value = Json::array({value, word});
+  };
+  for (const RawText& text : record.texts) add(out[std::string(text.name)], text.text);
   if (!schema.has_columns()) {
     if (record.entries.empty() && !record.texts.empty()) return out.dump() + "\n";
     Json& x = out["x"] = Json::object();
@@ -122,12 +130,7 @@ std::string line_of(const Record& record, const std::string& id, const ReadOptio
     auto [column, word] = column_and_word(e.name, schema);
     const bool of_time = names.time_parts && (column == names.time + ".hour" || column == names.time + ".weekday");
     if (of_time || is_missing(word)) continue;  // which the desk finds itself
-    if (Json& value = out[column]; value.is_null())
-      value = word;
-    else if (value.is_array())
-      value.push_back(word);
-    else
-      value = Json::array({value, word});
+    add(out[column], word);
   }
   return out.dump() + "\n";
 }

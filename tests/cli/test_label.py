@@ -152,6 +152,15 @@ def test_a_folder_needs_labels_to_choose_from(quorate):
     assert run.code == 2 and "--positive and --negative, or --classes" in run.err
 
 
+def test_every_text_of_a_list_is_shown(quorate):
+    (quorate.folder / "pool.jsonl").write_text("".join(json.dumps({"id": str(i), "text": [f"mail {i}", "more"]}) + "\n" for i in range(9)))
+    terminal = Terminal(quorate, "--dir", "desk", "--data", "pool.jsonl", "--positive", "spam", "--negative", "ham")
+    question = terminal.until("[q] quit")
+    assert "mail " in question and "more" in question
+    terminal.press("q")
+    terminal.end()
+
+
 def test_columns_of_any_name(quorate):
     (quorate.folder / "f.csv").write_text(
         "mail_id,user,subject,body,channel,links,hour,verdict\n"

@@ -290,6 +290,19 @@ def test_integers_that_doubles_would_round_are_names_as_in_files(frame, quorate)
 
 
 @pytest.mark.parametrize("frame", FRAMES)
+def test_a_task_that_is_true_or_false_is_the_same_in_files_and_frames(frame, quorate):
+    r = random.Random(1)
+    rows = [(vip, r.gauss(1 if vip == y else -1, 0.5), int(y)) for vip in (True, False) for y in (True, False) for _ in range(50)]
+    columns = {"vip": [vip for vip, *_ in rows], "a": [a for _, a, _ in rows]}
+    (quorate.folder / "a.csv").write_text("vip,a,label\n" + "".join(f"{vip},{a},{y}\n" for vip, a, y in rows))
+    (quorate.folder / "a.jsonl").write_text("".join(json.dumps({"vip": vip, "a": a, "label": y}) + "\n" for vip, a, y in rows))
+    for name in ("a.csv", "a.jsonl"):
+        quorate.ok("train", "--data", name, "--model", name + ".m", "--task-column", "vip", "--learner", "cohort(query=always)")
+        margins = [row["margin"] for row in quorate.ok("predict", "--data", name, "--model", name + ".m").lines()]
+        assert load(quorate.folder / (name + ".m")).decision_function(FRAMES[frame](columns)).tolist() == margins
+
+
+@pytest.mark.parametrize("frame", FRAMES)
 def test_what_is_missing_in_the_file_of_a_model_is_missing_in_frames_and_dicts(frame, quorate):
     r = random.Random(1)
     rows = [(r.choice([-999, r.gauss(y, 1)]), r.choice(["x", "y", "unknown"]), y) for y in (0, 1) * 100]

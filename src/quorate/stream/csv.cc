@@ -559,7 +559,7 @@ class CsvReader final : public RecordReader {
           record.id = value;
           break;
         case ColumnKind::kTask:
-          record.task = word(value);
+          record.task = task(value);
           break;
         case ColumnKind::kLabel:
           record.label = value;
@@ -652,6 +652,11 @@ class CsvReader final : public RecordReader {
 
   /// A task or a word. With decimal commas the point of 4.000 is between thousands.
   std::string_view word(std::string_view text) const { return style_.point ? without_zero_fraction(text) : text; }
+  /// true and false are 1 and 0, as in JSON lines and frames.
+  std::string_view task(std::string_view text) const {
+    const auto flag = flag_of(text);
+    return !flag ? word(text) : *flag == 1 ? "1" : "0";
+  }
   /// Of a category: true and false as JSON has them.
   std::string_view category(std::string_view text) const {
     const auto flag = flag_of(text);
