@@ -186,7 +186,7 @@ class Audit {
   std::uint64_t width_ = 1;
   std::pmr::vector<Bin> bins_;  // capacity: kMost under a limit of four times as much, and once they were merged; else
                                 // size() rounded up to a power of two
-  double p_ = 0;  // of the round at hand, and how many labels it may buy
+  double p_ = 0;                // of the round at hand, and how many labels it may buy
   std::uint64_t left_ = 0, held_ = 0;
   unsigned marks_ = 0;  // of the example just drawn: 1, or 2 where its p reaches into the next unit
 };

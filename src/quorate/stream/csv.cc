@@ -355,7 +355,8 @@ class CsvReader final : public RecordReader {
       }
     };
     for_first_rows(rows_to_sample(), sample);
-    if (const NumberStyle style = style_of(numbers, style_); !style_given_ && style != style_) {  // the kinds in another style
+    if (const NumberStyle style = style_of(numbers, style_);
+        !style_given_ && style != style_) {  // the kinds in another style
       style_ = style;
       style_given_ = true;
       samples.assign(header_.size(), {});

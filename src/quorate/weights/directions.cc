@@ -13,7 +13,7 @@
 namespace quorate {
 namespace {
 
-constexpr std::size_t kFeaturesPerRank = 8;  // with fewer, V adds nothing to the features
+constexpr std::size_t kFeaturesPerRank = 4;  // with fewer, V adds nothing to the features
 constexpr double kDependent = 1e-10;         // share of the squared length left of a dependent column
 
 /// Capacity: instances, and their values.
