@@ -22,6 +22,11 @@ std::pair<std::size_t, std::size_t> room(std::size_t rank, std::pmr::memory_reso
   return {Directions::kMost, Directions::kMostBytes / InstanceQueue<PlainInstance>::kValueBytes};
 }
 
+constexpr std::size_t kLine = 64 / sizeof(float);  // of the cache
+using Line __attribute__((vector_size(64))) = float;
+Unaligned<Line>& line(float* at) { return *reinterpret_cast<Unaligned<Line>*>(at); }
+const Unaligned<Line>& line(const float* at) { return *reinterpret_cast<const Unaligned<Line>*>(at); }
+
 float sign_of(std::uint64_t feature, std::uint64_t column) {
   std::uint64_t z = (feature * 1024 + column + 1) * 0x9E3779B97F4A7C15u;  // splitmix64
   z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
@@ -185,11 +190,10 @@ bool Directions::solve(Rows& rows) {
 }
 
 double Directions::place(const Features& x, std::span<double> z) const {
-  std::array<float, kMostRank> sum;
+  std::array<float, kMostRank> sum{};
   const std::size_t r = rank_;
   simd([this, &x, r, at = sum.data()] {
-    for (std::size_t a = 0; a < r; ++a) at[a] = 0;
-    constexpr std::size_t kAhead = 32, kLine = 64 / sizeof(float);  // rows fetched before they are added
+    constexpr std::size_t kAhead = 32, kBlock = 4;  // rows fetched before they are added; lines of a row added at once
     const float* direction[kAhead];
     float value[kAhead];
     for (std::size_t k = 0; k < x.size();) {
@@ -201,8 +205,16 @@ double Directions::place(const Features& x, std::span<double> z) const {
         for (std::size_t a = 0; a < r; a += kLine) prefetch(direction[found] + a);
         value[found++] = static_cast<float>(x.value[k]);
       }
+      std::size_t a = 0;
+      for (; a + kBlock * kLine <= r; a += kBlock * kLine) {  // sums stay in registers
+        Line block[kBlock];
+        for (std::size_t b = 0; b < kBlock; ++b) block[b] = line(at + a + b * kLine).v;
+        for (std::size_t i = 0; i < found; ++i)
+          for (std::size_t b = 0; b < kBlock; ++b) block[b] += value[i] * line(direction[i] + a + b * kLine).v;
+        for (std::size_t b = 0; b < kBlock; ++b) line(at + a + b * kLine).v = block[b];
+      }
       for (std::size_t i = 0; i < found; ++i)
-        for (std::size_t a = 0; a < r; ++a) at[a] += value[i] * direction[i][a];
+        for (std::size_t rest = a; rest < r; ++rest) at[rest] += value[i] * direction[i][rest];
     }
   });
   double squares = 0;
