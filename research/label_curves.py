@@ -143,7 +143,7 @@ PENALTIES_OF_REFITS = {True: (1, 10, 100), False: (0.1, 1, 10)}
 FEW = 5  # most budgets of a set
 STARVED = 10  # labels: a run that buys fewer has stopped asking
 FIRST = 10  # random labels before the first fit
-REFITS = 40
+PART = 20  # a refit for each new twentieth of the labels
 
 
 class Data:
@@ -368,7 +368,6 @@ class Split:
 
     def uncertain(self, X: sp.csr_matrix, Xt: sp.csr_matrix, penalty: float, budgets: list[int]) -> Iterator[tuple[int, float]]:
         """Buys the labels that the model is least certain about, of all examples not yet labelled, and fits again."""
-        step = max(1, budgets[-1] // REFITS)
         both = next(n for n in range(2, len(self.y)) if len(set(self.y[self.random[:n]])) == 2)
         chosen = self.random[: min(max(FIRST, both), budgets[0])].tolist()
         while True:
@@ -380,7 +379,7 @@ class Split:
             distance = X @ w + b
             distance = np.diff(np.sort(distance, 1)[:, -2:], axis=1)[:, 0] if self.data.set.classes else np.abs(distance)
             distance[chosen] = np.inf
-            count = min(step, next(n for n in budgets if n > len(chosen)) - len(chosen))
+            count = min(max(1, len(chosen) // PART), next(n for n in budgets if n > len(chosen)) - len(chosen))
             chosen += np.argpartition(distance, count)[:count].tolist()
 
 
@@ -439,8 +438,8 @@ draws split r with `random.Random(r)`, and the random labels with `numpy.random.
   settings with which more than half of the runs stopped; cells name the number of splits that count if it is not all.
 - Logistic regression: scikit-learn's `LogisticRegression(C=C, solver="liblinear", dual=True)`, fitted to the end, C chosen
   afterwards. With copies: every feature twice, shared and as the task's own ("Frustratingly Easy Domain Adaptation", Daume 2007).
-  Uncertain labels: ten random ones, then in about forty steps those of the examples nearest to 0, of all that have no label yet,
-  with a fit after each step. It may look at all examples at any time, which a stream does not allow.
+  Uncertain labels: ten random ones, then those of the examples nearest to 0, of all that have no label yet, a twentieth of the labels
+  so far at a time, with a fit after each. It may look at all examples at any time, which a stream does not allow.
 - Input of the peers: tf-idf (`TfidfTransformer(sublinear_tf=True)`) or standard units, fitted on all examples to learn from, labelled
   or not; for Vowpal Wabbit also numbers as they are. (Counts as they are: spam B with 40, 75, 200 and all labels, seed 101, .860, .860,
   .913, .968 instead of .855, .892, .948, .982.) cohort reads the files as they are.
